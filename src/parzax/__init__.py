@@ -1,0 +1,40 @@
+"""parzax: batched Parzen estimators in JAX, for hyperparameter importance and acquisition scoring."""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from parzax.divergence import pearson_divergence as pearson_divergence
+from parzax.importance import ImportanceResult as ImportanceResult
+from parzax.importance import cond_ped_anova as cond_ped_anova
+from parzax.importance import level_counts as level_counts
+from parzax.importance import ped_anova as ped_anova
+from parzax.importance import within_regime_variance as within_regime_variance
+from parzax.observations import GridSpec as GridSpec
+from parzax.observations import ImportReport as ImportReport
+from parzax.observations import Observations as Observations
+from parzax.parzen import GridEstimator as GridEstimator
+from parzax.parzen import grid_density as grid_density
+from parzax.space import Between as Between
+from parzax.space import Categorical as Categorical
+from parzax.space import Float as Float
+from parzax.space import In as In
+from parzax.space import Int as Int
+from parzax.space import Ordinal as Ordinal
+from parzax.space import Recorded as Recorded
+from parzax.space import Space as Space
+from parzax.space import Varying as Varying
+from parzax.status import Status as Status
+
+if _TYPE_CHECKING:
+    from parzax import adapters as adapters
+    from parzax import plotting as plotting
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> _Any:
+    # Subpackages with optional dependencies load on first use.
+    if name in ("adapters", "plotting"):
+        return _import_module(f"parzax.{name}")
+    raise AttributeError(f"module 'parzax' has no attribute {name!r}")

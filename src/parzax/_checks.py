@@ -1,0 +1,52 @@
+"""Host-side checks: a ValueError or TypeError that names the argument, the value and the remedy."""
+
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def real_number(name: str, value: Any) -> float:
+    """Return ``value`` as a finite float, or raise an error that names ``name``."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}.")
+    return number
+
+
+def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
+    """Return ``value`` if it is one of ``options``, or raise an error that lists them."""
+    options = list(options)
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
+    return value
+
+
+def float_array(name: str, values: Any) -> np.ndarray:
+    """Return ``values`` as a float64 NumPy array; objects, strings and complex numbers are refused."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array: {error}.") from error
+    if array.dtype.kind not in "fiub":
+        hint = " Encode categories as integer codes." if name == "values" else ""
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def quantile(name: str, value: Any) -> float:
+    """Return ``value`` as a float in (0, 1], or raise."""
+    number = real_number(name, value)
+    if not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
+    return number
+
+
+def axis_label(index: tuple[int, ...]) -> str:
+    """Name a position of a (..., n) array for an error message: "row 3" or "seed 1, row 3"."""
+    *seeds, row = index
+    prefix = f"seed {', '.join(str(int(i)) for i in seeds)}, " if seeds else ""
+    return f"{prefix}row {int(row)}"

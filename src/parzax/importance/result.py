@@ -1,0 +1,269 @@
+"""The result of an importance computation: arrays by level and parameter, statuses, tables, files."""
+
+import dataclasses
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from parzax.importance.regime import densities
+from parzax.observations import GridSpec, ImportReport, Layout, Observations, cell_values, layout
+from parzax.parzen import GridEstimator
+from parzax.space import Domain, Space
+from parzax.status import describe
+
+if TYPE_CHECKING:
+    from parzax.importance.sweep import Sweep
+
+_ARRAYS = (
+    "target_quantile", "importance", "variance", "divergence", "alpha", "beta", "inter", "unweighted",
+    "status", "n_target", "n_region", "counts",
+)  # fmt: skip
+_FORMAT = 1
+
+
+class RegimeDensity(NamedTuple):
+    """Densities of one regime of one parameter on its grid.
+
+    Attributes:
+        domain: the regime's domain.
+        values: (g,) native value at the centre of each cell, or the choices.
+        target: (..., q, g) p_T, mass per cell.
+        region: (..., q, g) p_R, mass per cell.
+        ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
+    """
+
+    domain: Domain
+    values: list
+    target: np.ndarray
+    region: np.ndarray
+    ratio: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceResult:
+    """Importances at q levels for d parameters, with everything they were made of.
+
+    Leading axes "..." are the seeds of the observations; all arrays are NumPy.
+
+    Attributes:
+        space: the search space.
+        target_quantile: (q,) levels as asked.
+        region_quantile: level of the region.
+        importance: (..., q, d) share of the positive variances; rows sum to 1, or are 0 with a status.
+        variance: (..., q, d) within-regime local marginal variance, Eq. 11. Debiased it is signed;
+            importances count negative ones as 0.
+        divergence: (..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0.
+        alpha, beta: (..., q, d, k) probability of each regime in the target and in the region.
+        inter: (..., q, d) inter-regime term.
+        unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
+        status: (..., q, d) int32 bits of `parzax.Status`.
+        n_target: (..., q) rows (weight) in each target set, ties included.
+        n_region: (...,) rows (weight) in the region.
+        counts: (..., q + 1, w) counts behind the densities, the region last; see `density`.
+        estimator: how it was computed.
+        reference: "region" or "uniform".
+        report: how the log was read.
+    """
+
+    space: Space
+    target_quantile: np.ndarray
+    region_quantile: float
+    importance: np.ndarray
+    variance: np.ndarray
+    divergence: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    inter: np.ndarray
+    unweighted: np.ndarray
+    status: np.ndarray
+    n_target: np.ndarray
+    n_region: np.ndarray
+    counts: np.ndarray
+    estimator: GridEstimator
+    reference: str
+    report: ImportReport
+
+    @classmethod
+    def from_sweep(
+        cls,
+        out: "Sweep",
+        status: np.ndarray,
+        *,
+        order: np.ndarray,
+        obs: Observations,
+        target_quantile: np.ndarray,
+        region_quantile: float,
+        estimator: GridEstimator,
+        reference: str,
+        layout: Layout,
+    ) -> "ImportanceResult":
+        """Wrap the arrays of a sweep (s seeds, ascending levels) in the shape and order that was asked."""
+        batch = obs.batch_shape
+
+        def shaped(x: np.ndarray) -> np.ndarray:
+            return x[:, order].reshape(*batch, *x[:, order].shape[1:])
+
+        totals_target = out.n_target[:, :, 0].sum(axis=-1)
+        totals_region = out.n_region[:, 0].sum(axis=-1)
+        alpha = out.n_target / np.maximum(totals_target, 1)[..., None, None]
+        beta = out.n_region / np.maximum(totals_region, 1)[..., None, None]
+        beta = np.broadcast_to(beta[:, None], alpha.shape)
+        counts = np.concatenate([out.counts[:, :-1][:, order], out.counts[:, -1:]], axis=1)
+        return cls(
+            space=obs.space,
+            target_quantile=target_quantile,
+            region_quantile=region_quantile,
+            importance=shaped(out.importance),
+            variance=shaped(out.variance),
+            divergence=shaped(out.divergence),
+            alpha=shaped(alpha),
+            beta=shaped(beta),
+            inter=shaped(out.inter),
+            unweighted=shaped(out.unweighted),
+            status=shaped(status),
+            n_target=shaped(totals_target),
+            n_region=totals_region.reshape(batch),
+            counts=counts.reshape(*batch, *counts.shape[1:]),
+            estimator=estimator,
+            reference=reference,
+            report=obs.report,
+        )
+
+    # --- views ---------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, the order of the last axis."""
+        return self.space.names
+
+    @property
+    def standard(self) -> np.ndarray:
+        """(..., q, d) standard local marginal variance, within + inter (Eq. 17)."""
+        return self.variance + self.inter
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of seeds (1 without a seed axis)."""
+        return int(np.prod(self.importance.shape[:-2], dtype=int))
+
+    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard error of the importance over all seeds, (q, d) each; the error of one seed is NaN."""
+        flat = self.importance.reshape(-1, *self.importance.shape[-2:])
+        if len(flat) < 2:
+            return flat.mean(axis=0), np.full(flat.shape[1:], np.nan)
+        return flat.mean(axis=0), flat.std(axis=0, ddof=1) / np.sqrt(len(flat))
+
+    def ranking(self, level: int = 0) -> list[str]:
+        """Parameter names by mean importance at the ``level``-th level, most important first; ties by name order."""
+        mean, _ = self.over_seeds()
+        return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
+
+    def advice(self) -> list[str]:
+        """One sentence for each status set anywhere in the result."""
+        return describe(self.status)
+
+    def density(self, name: str) -> list[RegimeDensity]:
+        """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
+
+        Masses per cell at every level, smoothed as the divergence saw them. A regime without rows gives
+        the prior for both sets.
+        """
+        j, where = self.space.index(name), layout(self.space, self.estimator.grid)
+        out = []
+        for slot in (slot for slot in where.slots if slot.parameter == j):
+            domain = self.space[name][slot.regime]
+            counts = self.counts[..., slot.start : slot.start + slot.n_cells]
+            batch = counts.shape[:-2]
+            flat = counts.reshape(-1, *counts.shape[-2:])
+            target, region = (
+                np.asarray(x).reshape(*batch, flat.shape[1] - 1, slot.n_cells)
+                for x in _densities(flat, slot.kind, self.estimator, self.reference == "uniform")
+            )
+            values = cell_values(domain, self.estimator.grid)
+            out.append(RegimeDensity(domain, values, target, region, target / region))
+        return out
+
+    def to_dataframe(self, backend: str | None = None) -> Any:
+        """One row per (seed, level, parameter), as a DataFrame of the first installed backend or ``backend``.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow"; needs the extra ``parzax[dataframe]``.
+        """
+        from parzax.importance.table import to_dataframe
+
+        return to_dataframe(self, backend)
+
+    def __repr__(self) -> str:
+        q = len(self.target_quantile)
+        seeds = f"{self.n_seeds} seeds, " if self.importance.ndim > 2 else ""
+        return (
+            f"ImportanceResult({seeds}{q} level{'s' * (q > 1)}, {len(self.names)} parameters; "
+            f"most important at {self.target_quantile[0]:g}: {self.ranking()[0]!r})"
+        )
+
+    def __str__(self) -> str:
+        from parzax.importance.table import to_text
+
+        return to_text(self)
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""
+        meta = {
+            "format": _FORMAT,
+            "space": json.loads(self.space.to_json()),
+            "region_quantile": self.region_quantile,
+            "estimator": dataclasses.asdict(self.estimator),
+            "reference": self.reference,
+            "report": dataclasses.asdict(self.report),
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        np.savez_compressed(path, meta=np.asarray(json.dumps(meta)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "ImportanceResult":
+        """Read a file written by `save`; nothing in it is executed.
+
+        Raises:
+            ValueError: if the file is missing, truncated, or not such a file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                meta = json.loads(str(data["meta"]))
+                arrays = {name: data[name] for name in _ARRAYS}
+            if meta["format"] != _FORMAT:
+                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
+            estimator = dict(meta["estimator"])
+            report = dict(meta["report"])
+            for key in ("direction", "inferred"):
+                report[key] = tuple(report[key])
+            return cls(
+                space=Space.from_json(meta["space"]),
+                region_quantile=float(meta["region_quantile"]),
+                estimator=GridEstimator(**estimator | {"grid": GridSpec(**estimator["grid"])}),
+                reference=str(meta["reference"]),
+                report=ImportReport(**report),
+                **arrays,
+            )
+        except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+            raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
+
+
+def _densities(counts: np.ndarray, kind: str, estimator: GridEstimator, uniform: bool) -> tuple[Any, Any]:
+    """p_T and p_R of (s, q + 1, g) counts; a regime without a grid has mass 1 in its only cell."""
+    target, region = jnp.asarray(counts[:, :-1]), jnp.asarray(counts[:, -1])
+    dtype = jnp.result_type(float)
+    if kind == "point":
+        return jnp.ones(target.shape, dtype), jnp.ones(target.shape, dtype)
+
+    def one(t: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return densities(t, r, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+
+    return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None))))(target, region)

@@ -1,0 +1,14 @@
+from parzax.observations.encoding import Encoded as Encoded
+from parzax.observations.encoding import GridSpec as GridSpec
+from parzax.observations.encoding import Layout as Layout
+from parzax.observations.encoding import Slot as Slot
+from parzax.observations.encoding import capacity as capacity
+from parzax.observations.encoding import cell_values as cell_values
+from parzax.observations.encoding import encode as encode
+from parzax.observations.encoding import grid_codes as grid_codes
+from parzax.observations.encoding import layout as layout
+from parzax.observations.levels import LevelSets as LevelSets
+from parzax.observations.levels import level_sets as level_sets
+from parzax.observations.levels import level_weight as level_weight
+from parzax.observations.observations import Observations as Observations
+from parzax.observations.report import ImportReport as ImportReport

@@ -1,0 +1,36 @@
+"""What reading a log did: rows read, dropped and why, direction, and what was inferred."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """How a log became observations.
+
+    Attributes:
+        n_rows: rows in the source (per seed).
+        dropped: reason -> number of rows left out when reading (over all seeds).
+        n_failed: rows whose loss is NaN or the worst infinity; see ``failed``.
+        failed: what happens to them: "drop" leaves them out, "worst" ranks them last.
+        direction: one of "minimize", "maximize" per objective, as in the source.
+        inferred: sentences about whatever was not given but guessed.
+    """
+
+    n_rows: int
+    direction: tuple[str, ...]
+    failed: str = "drop"
+    n_failed: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    inferred: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The report as short lines of text."""
+        out = [f"{self.n_rows} rows, {' and '.join(self.direction)}"]
+        out += [f"left out: {count} ({reason})" for reason, count in self.dropped.items() if count]
+        if self.n_failed:
+            fate = "left out" if self.failed == "drop" else "ranked last"
+            out.append(f"{self.n_failed} without a usable objective value, {fate}")
+        return out + [f"inferred: {text}" for text in self.inferred]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())

@@ -1,0 +1,288 @@
+"""The domains a parameter can have: Float, Int, Ordinal, Categorical, and Varying for moving bounds."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from parzax import _checks
+from parzax.space.conditions import Condition, as_conditions
+
+# Integers are carried in float64, which is exact up to here.
+MAX_INTEGER = 2**53
+# Logs of floating-point runs carry rounding: a value may miss its domain by this share of its width.
+BOUND_SLACK = 1e-9
+# ... and a stepped value its grid by this share of a step.
+STEP_SLACK = 1e-6
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Base of all domains: a set of values, and the conditions under which it applies.
+
+    ``when`` is one condition or a tuple of conditions that must all hold.
+    """
+
+    _: KW_ONLY
+    when: tuple[Condition, ...] = ()
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", as_conditions(self.when))
+
+
+@dataclass(frozen=True)
+class Numeric(Domain):
+    """A domain on the real line, from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+    _: KW_ONLY
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_bounds(self)
+
+    @property
+    def n_values(self) -> int | None:
+        """Number of distinct values, None for a continuum."""
+        return None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the domain holds exactly one value."""
+        return self.low == self.high
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
+        slack = BOUND_SLACK * (self.high - self.low)
+        return ~((values >= self.low - slack) & (values <= self.high + slack))
+
+    def to_position(self, values: np.ndarray) -> np.ndarray:
+        """Map native ``values`` to the axis on which the domain is uniform (the log axis if ``log``)."""
+        values = np.clip(values, self.low, self.high)
+        return np.log(values) if self.log else values
+
+    @property
+    def position_bounds(self) -> tuple[float, float]:
+        """The ends of the domain on the axis of `to_position`."""
+        return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+
+    def to_native(self, unit: np.ndarray) -> np.ndarray:
+        """Map unit coordinates in [0, 1] to native values, without rounding to a step."""
+        low, high = self.position_bounds
+        position = low + np.asarray(unit, dtype=np.float64) * (high - low)
+        return np.clip(np.exp(position) if self.log else position, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Float(Numeric):
+    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
+
+    _: KW_ONLY
+    step: float | None = None
+    kind: ClassVar[str] = "float"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_step(self)
+
+    @property
+    def n_values(self) -> int | None:
+        return None if self.step is None else round((self.high - self.low) / self.step) + 1
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        return super().outside(values) | _off_grid(self, values)
+
+
+@dataclass(frozen=True)
+class Int(Numeric):
+    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``."""
+
+    _: KW_ONLY
+    step: int = 1
+    kind: ClassVar[str] = "int"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("low", "high", "step"):
+            value = getattr(self, name)
+            if value != int(value):
+                raise ValueError(f"Int: {name} must be a whole number, got {value!r}. Use Float instead?")
+            if abs(value) > MAX_INTEGER:
+                raise ValueError(
+                    f"Int: {name} = {value!r} is beyond 2**53, where float64 stops being exact; rescale it."
+                )
+            object.__setattr__(self, name, int(value))
+        _set_step(self)
+
+    @property
+    def n_values(self) -> int:
+        return (int(self.high) - int(self.low)) // self.step + 1
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        return super().outside(values) | _off_grid(self, values)
+
+
+@dataclass(frozen=True)
+class Ordinal(Domain):
+    """Ascending numbers such as batch sizes; native values, one grid cell each.
+
+    ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
+    the importance grid has one cell per value either way).
+    """
+
+    values: tuple[float, ...]
+    _: KW_ONLY
+    log: bool = False
+    kind: ClassVar[str] = "ordinal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        values = tuple(_checks.real_number("Ordinal: values", v) for v in self.values)
+        if not values or any(b <= a for a, b in zip(values, values[1:], strict=False)):
+            raise ValueError(f"Ordinal: values must be ascending and at least one, got {self.values!r}.")
+        if self.log and values[0] <= 0:
+            raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
+        whole = all(isinstance(v, (int, np.integer)) for v in self.values)
+        object.__setattr__(self, "values", tuple(int(v) if whole else float(v) for v in self.values))
+
+    @property
+    def n_values(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the domain holds exactly one value."""
+        return len(self.values) == 1
+
+    def rank(self, values: np.ndarray) -> np.ndarray:
+        """Index of each native value in ``values``, -1 where it is none of them."""
+        table = np.asarray(self.values, dtype=np.float64)
+        index = np.clip(np.searchsorted(table, values), 0, len(table) - 1)
+        lower = np.maximum(index - 1, 0)
+        index = np.where(np.abs(table[lower] - values) < np.abs(table[index] - values), lower, index)
+        near = np.abs(table[index] - values) <= 1e-9 * np.maximum(np.abs(table[index]), 1e-300)
+        return np.where(near, index, -1)
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of native ``values`` that do not belong to the domain."""
+        return self.rank(values) < 0
+
+
+@dataclass(frozen=True)
+class Categorical(Domain):
+    """Unordered choices; a value is the integer code of its choice.
+
+    Choices are None, bool, int, float or str, and stay apart by type as well as value: ``[True, 1]``
+    and ``[1, 1.0]`` are two choices each.
+    """
+
+    choices: tuple[Any, ...]
+    kind: ClassVar[str] = "categorical"
+    codes: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.choices, str) or not isinstance(self.choices, (Sequence, np.ndarray)):
+            raise TypeError(f"Categorical: choices must be a sequence, got {self.choices!r}.")
+        choices = tuple(c.item() if isinstance(c, np.generic) else c for c in self.choices)
+        codes: dict[tuple[str, str], int] = {}
+        for code, choice in enumerate(choices):
+            if choice is not None and not isinstance(choice, (bool, int, float, str)):
+                raise TypeError(
+                    f"Categorical: choice {choice!r} is of type {type(choice).__name__}; use None, bool, "
+                    "int, float or str (for anything else, a label such as its repr)."
+                )
+            if codes.setdefault(choice_key(choice), code) != code:
+                raise ValueError(f"Categorical: choice {choice!r} appears twice in {choices!r}.")
+        if not choices:
+            raise ValueError("Categorical: choices must not be empty.")
+        object.__setattr__(self, "choices", choices)
+        object.__setattr__(self, "codes", codes)
+
+    def __eq__(self, other: object) -> bool:
+        # True == 1 in Python; here they are different choices.
+        return isinstance(other, Categorical) and (list(self.codes), self.when) == (
+            list(other.codes),
+            other.when,
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.codes), self.when))
+
+    @property
+    def n_values(self) -> int:
+        """Number of choices."""
+        return len(self.choices)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is exactly one choice."""
+        return len(self.choices) == 1
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of codes that are not whole numbers in [0, number of choices)."""
+        return ~((values >= 0) & (values < len(self.choices)) & (values == np.floor(values)))
+
+
+@dataclass(frozen=True)
+class Varying(Numeric):
+    """A numeric domain whose bounds move from row to row, kept as one regime.
+
+    There is no common grid for such rows, so they contribute no within-regime variance and the
+    parameter is reported as unidentifiable. ``low`` and ``high`` span all the bounds seen.
+    """
+
+    kind: ClassVar[str] = "varying"
+
+    @property
+    def is_single(self) -> bool:
+        return True
+
+
+def choice_key(choice: Any) -> tuple[str, str]:
+    """Identity of a choice: its type and its printed form (so that 1, 1.0 and True differ, NaN is itself)."""
+    return type(choice).__name__, repr(choice)
+
+
+def _set_bounds(domain: Numeric) -> None:
+    name = type(domain).__name__
+    for field_name in ("low", "high"):
+        value = _checks.real_number(f"{name}: {field_name}", getattr(domain, field_name))
+        if not isinstance(domain, Int):
+            object.__setattr__(domain, field_name, value)
+    if domain.low > domain.high:
+        raise ValueError(f"{name}: low must not exceed high, got low={domain.low!r}, high={domain.high!r}.")
+    if not math.isfinite(float(domain.high) - float(domain.low)):
+        raise ValueError(f"{name}: high - low overflows for low={domain.low!r}, high={domain.high!r}.")
+    if domain.log and domain.low <= 0:
+        raise ValueError(f"{name}: log needs low > 0, got low={domain.low!r}.")
+
+
+def _set_step(domain: Float | Int) -> None:
+    if domain.step is None:
+        return
+    name = type(domain).__name__
+    step = _checks.real_number(f"{name}: step", domain.step)
+    if step <= 0:
+        raise ValueError(f"{name}: step must be positive, got {domain.step!r}.")
+    if domain.log and not (isinstance(domain, Int) and step == 1):
+        raise ValueError(f"{name}: step={domain.step!r} and log=True cannot be combined.")
+    ratio = (domain.high - domain.low) / step
+    if abs(ratio - round(ratio)) > STEP_SLACK:
+        reachable = domain.low + math.floor(ratio) * step
+        raise ValueError(
+            f"{name}: step={domain.step!r} does not divide [{domain.low!r}, {domain.high!r}]; "
+            f"the last value it reaches is {reachable!r}."
+        )
+
+
+def _off_grid(domain: Float | Int, values: np.ndarray) -> np.ndarray:
+    if domain.step is None:
+        return np.zeros(np.shape(values), dtype=bool)
+    steps = (values - domain.low) / domain.step
+    return ~(np.abs(steps - np.round(steps)) <= STEP_SLACK)

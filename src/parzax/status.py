@@ -1,0 +1,63 @@
+"""Statuses: what is unusual about a number, as bits that can be set together, each with advice."""
+
+import enum
+
+import numpy as np
+
+
+class Status(enum.IntFlag):
+    """Bits of ``result.status``; 0 means that nothing is unusual.
+
+    Several bits may be set at once. Compiled code never raises: it computes these instead.
+    """
+
+    OK = 0
+    NO_DATA = enum.auto()
+    ALL_EQUAL = enum.auto()
+    SAME_SETS = enum.auto()
+    TIED_CUTOFF = enum.auto()
+    LOW_DATA = enum.auto()
+    SPARSE_REGIME = enum.auto()
+    CONSTANT = enum.auto()
+    SINGLE_VALUE = enum.auto()
+    NEVER_ACTIVE = enum.auto()
+    UNIDENTIFIABLE = enum.auto()
+    NOT_ABOVE_CHANCE = enum.auto()
+    ALL_ZERO = enum.auto()
+
+    @property
+    def advice(self) -> str:
+        """One sentence per set bit: what happened and what to do about it."""
+        return " ".join(_ADVICE[bit] for bit in _bits(int(self))) or "Nothing unusual."
+
+
+_ADVICE = {
+    Status.NO_DATA: "There are fewer than two usable rows: importance is undefined and reported as 0.",
+    Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
+    Status.SAME_SETS: "The target and the region hold the same rows, so every importance is 0; "
+    "lower target_quantile.",
+    Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; n_target has its real size.",
+    Status.LOW_DATA: "Ten target rows or fewer: importances are rough; raise target_quantile or add data.",
+    Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
+    Status.CONSTANT: "The parameter takes one value in each of its regimes, so its importance is 0.",
+    Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
+    Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
+    Status.UNIDENTIFIABLE: "The domain moves from row to row, so its rows share no grid and cannot be "
+    "compared; give the parameter fixed bounds, or divide it by its bound.",
+    Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
+    Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
+}
+
+
+def _bits(status: int) -> list[Status]:
+    return [bit for bit in _ADVICE if status & bit]
+
+
+def describe(status: np.ndarray | int) -> list[str]:
+    """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
+
+    >>> describe(int(Status.CONSTANT))
+    ['CONSTANT: The parameter takes one value in each of its regimes, so its importance is 0.']
+    """
+    seen = int(np.bitwise_or.reduce(np.ravel(status))) if np.size(status) else 0
+    return [f"{bit.name}: {_ADVICE[bit]}" for bit in _bits(seen)]
