@@ -37,6 +37,16 @@ def float_array(name: str, values: Any) -> np.ndarray:
     return np.asarray(array, dtype=np.float64)
 
 
+def vectors(**arrays: Any) -> None:
+    """Raise unless all arrays (traced ones too) are vectors of one length."""
+    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+    if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(
+            f"{' and '.join(arrays)} must be vectors of one length, got shapes {found}; use jax.vmap for a batch."
+        )
+
+
 def quantile(name: str, value: Any) -> float:
     """Return ``value`` as a float in (0, 1], or raise."""
     number = real_number(name, value)

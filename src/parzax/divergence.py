@@ -3,6 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from parzax._checks import vectors
+from parzax._numerics import cell_sum
+
 
 def pearson_divergence(p: Float[Array, " g"], q: Float[Array, " g"]) -> Float[Array, ""]:
     """D_PE(p || q) = sum_b q_b (p_b / q_b - 1)^2, the Pearson (chi-squared) divergence.
@@ -13,7 +16,8 @@ def pearson_divergence(p: Float[Array, " g"], q: Float[Array, " g"]) -> Float[Ar
         p, q: (g,) masses per cell, linear, each summing to 1.
 
     Returns:
-        A scalar >= 0. Cells where both are 0 count 0; infinite where q is 0 and p is not. Gradients are
+        A scalar >= 0. Cells where both are 0 count 0; infinite where q is 0 and p is not,
+        NaN where a mass is NaN. Gradients are
         finite wherever the value is. Pure, unbatched, jit- and vmap-able.
 
     >>> import jax.numpy as jnp
@@ -21,7 +25,9 @@ def pearson_divergence(p: Float[Array, " g"], q: Float[Array, " g"]) -> Float[Ar
     1.0
     """
     p, q = jnp.asarray(p), jnp.asarray(q)
+    vectors(p=p, q=q)
     positive = q > 0
     safe = jnp.where(positive, q, 1)
-    terms = jnp.where(positive, jnp.square(p - q) / safe, jnp.where(p > 0, jnp.inf, 0))
-    return terms.sum(axis=-1)
+    absent = jnp.where((p == 0) & (q == 0), 0, jnp.nan)
+    terms = jnp.where(positive, jnp.square(p - q) / safe, jnp.where(p > 0, jnp.inf, absent))
+    return cell_sum(terms)

@@ -38,7 +38,9 @@ def level_counts(
     [[1, 0], [1, 1], [1, 1]]
     """
     first = jnp.minimum(jnp.asarray(level).astype(jnp.int32), n_levels + 1)
-    histogram = _histogram(first * n_cells + jnp.asarray(codes).astype(jnp.int32), weight, (n_levels + 2) * n_cells)
+    histogram = _histogram(
+        first * n_cells + jnp.asarray(codes).astype(jnp.int32), weight, (n_levels + 2) * n_cells
+    )
     return running_sum(histogram.reshape(n_levels + 2, n_cells)[:-1], axis=0)
 
 
@@ -57,7 +59,9 @@ def sweep_counts(
     if codes.size <= _FLAT_LIMIT:
         seed = jnp.arange(n_seeds, dtype=jnp.int32)[:, None, None]
         offset = jnp.asarray(layout.offsets, jnp.int32)[:, None]
-        bins = (seed * rows_of_counts + first[:, None, :]) * layout.n_columns + offset + codes.astype(jnp.int32)
+        bins = (
+            (seed * rows_of_counts + first[:, None, :]) * layout.n_columns + offset + codes.astype(jnp.int32)
+        )
         flat_weight = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
         size = n_seeds * rows_of_counts * layout.n_columns
         histogram = _histogram(bins.reshape(-1), flat_weight, size)

@@ -1,59 +1,66 @@
-"""Which statuses apply to each level and parameter of a sweep."""
+"""Which statuses apply to each level and parameter of a sweep; compiled with it."""
 
-from typing import TYPE_CHECKING
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
-import numpy as np
-
-from parzax.observations import Layout, LevelSets
+from parzax._numerics import total
+from parzax.observations import Layout
 from parzax.parzen import GridEstimator
-from parzax.space import Space, Varying
 from parzax.status import Status
 
-if TYPE_CHECKING:
-    from parzax.importance.sweep import Sweep
-
-# Fewer target rows than this set LOW_DATA: with about ten the debiased variance of a strong parameter
+# As many target rows or fewer set LOW_DATA: with about ten the debiased variance of a strong parameter
 # comes out a third too low.
 LOW_DATA_ROWS = 10
 
 
-def statuses(
-    out: "Sweep", sets: LevelSets, losses: np.ndarray, layout: Layout, space: Space, estimator: GridEstimator
-) -> np.ndarray:
-    """Status bits, (s, q, d) int32, levels in the ascending order of the sweep."""
-    n_seeds, n_levels, n_parameters = out.variance.shape
-    level_bits = np.zeros((n_seeds, n_levels), np.int32)
-    totals, region_total = out.n_target[:, :, 0].sum(-1), out.n_region[:, 0].sum(-1)
-    requested = np.empty_like(sets.requested)
-    requested[:, sets.order] = sets.requested
-    finite = np.where(np.isnan(losses), np.nan, losses)
-    with np.errstate(all="ignore"):
-        usable = ~np.isnan(finite)
-        low = np.where(usable, finite, np.inf).min(axis=-1, initial=np.inf)
-        high = np.where(usable, finite, -np.inf).max(axis=-1, initial=-np.inf)
-    empty = sets.total < 2
-    level_bits[empty] |= Status.NO_DATA
-    level_bits[(low == high) & ~empty] |= Status.ALL_EQUAL
-    level_bits |= np.where(totals == region_total[:, None], np.int32(Status.SAME_SETS), 0)
-    level_bits |= np.where(totals > requested * (1 + 1e-6), np.int32(Status.TIED_CUTOFF), 0)
-    level_bits |= np.where(totals <= LOW_DATA_ROWS, np.int32(Status.LOW_DATA), 0)
-    level_bits |= np.where((out.variance > 0).any(axis=-1), 0, np.int32(Status.ALL_ZERO))
+def level_status(
+    variance: Float[Array, " d"],
+    n_target: Shaped[Array, ""],
+    n_region: Shaped[Array, ""],
+    requested: Float[Array, ""],
+    all_equal: Bool[Array, ""],
+) -> Int[Array, " d"]:
+    """Status bits of one level, for all parameters.
 
-    parameter_bits = np.zeros((n_seeds, n_parameters), np.int32)
-    active = out.n_region[..., :-1]
-    sparse = ((active > 0) & (active < estimator.min_regime_rows)).any(axis=-1)
-    parameter_bits |= np.where(sparse, np.int32(Status.SPARSE_REGIME), 0)
-    parameter_bits |= np.where(active.sum(axis=-1) == 0, np.int32(Status.NEVER_ACTIVE), 0)
-    occupied = np.zeros((n_seeds, n_parameters), np.int64)
-    for slot in layout.slots:
-        in_region = out.counts[:, -1, slot.start : slot.start + slot.n_cells]
-        occupied[:, slot.parameter] = np.maximum(occupied[:, slot.parameter], (in_region > 0).sum(axis=-1))
-    fixed = np.zeros(n_parameters, np.int32)
-    for j, domains in enumerate(space.domains):
-        if any(isinstance(d, Varying) for d in domains):
-            fixed[j] |= Status.UNIDENTIFIABLE
-        elif all(d.is_single for d in domains):  # type: ignore[attr-defined]
-            fixed[j] |= Status.SINGLE_VALUE
-    parameter_bits |= np.where((occupied == 1) & (fixed == 0), np.int32(Status.CONSTANT), 0)
-    bits = level_bits[:, :, None] | parameter_bits[:, None, :] | fixed
-    return bits | np.where(out.variance < 0, np.int32(Status.NOT_ABOVE_CHANCE), 0)
+    Args:
+        variance: (d,) signed variances.
+        n_target, n_region: rows (weight) of the target and of the region.
+        requested: weight that the target was asked to reach.
+        all_equal: whether all usable losses are equal.
+    """
+    empty = n_region < 2
+    bits = _bit(Status.NO_DATA, empty)
+    bits |= _bit(Status.ALL_EQUAL, all_equal & ~empty)
+    bits |= _bit(Status.SAME_SETS, n_target == n_region)
+    # Counts and requests beyond 2^24 are rounded in float32.
+    bits |= _bit(Status.TIED_CUTOFF, n_target > requested * (1 + 1e-6))
+    bits |= _bit(Status.LOW_DATA, n_target <= LOW_DATA_ROWS)
+    bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any())
+    return bits | _bit(Status.NOT_ABOVE_CHANCE, variance < 0)
+
+
+def parameter_status(
+    region: Shaped[Array, " w"], layout: Layout, estimator: GridEstimator
+) -> Int[Array, " d"]:
+    """Status bits that each parameter has at every level, from the counts (w,) of the region."""
+    bits = []
+    for j in range(layout.n_parameters):
+        slots = [slot for slot in layout.slots if slot.parameter == j]
+        kinds = {slot.kind for slot in slots}
+        regimes = [region[slot.start : slot.start + slot.n_cells] for slot in slots]
+        rows = jnp.stack([total(counts) for counts in regimes])
+        occupied = jnp.stack([total((counts > 0).astype(jnp.int32)) for counts in regimes])
+        own = _bit(Status.NEVER_ACTIVE, total(rows) == 0)
+        own |= _bit(Status.SPARSE_REGIME, ((rows > 0) & (rows < estimator.min_regime_rows)).any())
+        if "varying" in kinds:
+            own |= jnp.int32(Status.UNIDENTIFIABLE)
+        elif kinds == {"point"}:
+            own |= jnp.int32(Status.SINGLE_VALUE)
+        else:
+            own |= _bit(Status.CONSTANT, (occupied.max() == 1))
+        bits.append(own)
+    return jnp.stack(bits)
+
+
+def _bit(status: Status, where: Array) -> Array:
+    return jnp.where(where, jnp.int32(status), jnp.int32(0))

@@ -1,5 +1,6 @@
 """PED-ANOVA and conditional PED-ANOVA on observations: check, rank and encode, one compiled call, wrap."""
 
+import math
 from typing import Any
 
 import jax
@@ -7,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.flags import statuses
 from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import sweep
 from parzax.observations import Observations, capacity, grid_codes, layout, level_sets
@@ -72,26 +72,23 @@ def cond_ped_anova(
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels)
     where = layout(obs.space, estimator.grid)
-    codes = grid_codes(obs, estimator.grid).reshape(-1, len(obs.space), obs.n)
+    codes = grid_codes(obs, estimator.grid).reshape(len(losses), len(obs.space), obs.n)
     out = sweep(
         *_padded(codes, sets.level, weight, excluded=len(target) + 1),
-        n_levels=len(target),
+        sets.requested,
+        sets.all_equal,
         layout=where,
         estimator=estimator,
         uniform=reference == "uniform",
     )
-    out = jax.tree.map(np.asarray, out)
-    status = statuses(out, sets, losses, where, obs.space, estimator)
     return ImportanceResult.from_sweep(
-        out,
-        status,
+        jax.device_get(out),
         order=sets.order,
         obs=obs,
         target_quantile=target,
         region_quantile=region,
         estimator=estimator,
         reference=reference,
-        layout=where,
     )
 
 
@@ -138,12 +135,14 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
     if levels.ndim > 1 or levels.size == 0:
         raise ValueError(f"target_quantile must be a number or a non-empty list, got shape {levels.shape}.")
     levels = levels.reshape(-1)
-    for level in levels:
-        if _checks.quantile("target_quantile", level) >= region:
-            raise ValueError(
-                f"target_quantile must be below region_quantile = {region!r}, got {float(level)!r}."
-            )
-    if len(np.unique(levels.round(12))) < len(levels):
+    bad = levels[~((levels > 0) & (levels <= 1))]
+    if bad.size:
+        raise ValueError(f"target_quantile must lie in (0, 1], got {float(bad[0])!r}.")
+    if levels.max() >= region:
+        raise ValueError(
+            f"target_quantile must be below region_quantile = {region!r}, got {float(levels.max())!r}."
+        )
+    if len(set(levels.round(12).tolist())) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
     return levels, region
 
@@ -153,7 +152,7 @@ def _losses(obs: Observations, objective: Any) -> np.ndarray:
         raise TypeError(f"objective must be an integer index, got {objective!r}.")
     if not 0 <= objective < obs.n_objectives:
         raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
-    return obs.losses[..., objective].reshape(-1, obs.n)
+    return obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
 
 
 def _padded(

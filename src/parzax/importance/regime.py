@@ -1,8 +1,12 @@
-"""One regime of one parameter: how far the target's density is from the region's."""
+"""One regime of one parameter: how far the target's density is from the region's, at every level."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from parzax._numerics import cell_sum, total
 from parzax.divergence import pearson_divergence
 from parzax.parzen import GridEstimator, fit_kernel, grid_density, prior_density
 
@@ -16,11 +20,23 @@ def regime_divergence(
     uniform: bool = False,
     dtype: jnp.dtype,
 ) -> Float[Array, ""]:
-    """Estimate of D_PE(p_T || p_R) within one regime, from counts.
+    """`level_divergences` of a single target."""
+    counts = jnp.stack([target, region])
+    return level_divergences(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)[0]
+
+
+def level_divergences(
+    counts: Shaped[Array, "q1 g"],
+    *,
+    kind: str,
+    estimator: GridEstimator,
+    uniform: bool = False,
+    dtype: jnp.dtype,
+) -> Float[Array, " q"]:
+    """Estimates of D_PE(p_T || p_R) within one regime, one per target level, from counts.
 
     Args:
-        target: (g,) counts of the target, at most those of the region.
-        region: (g,) counts of the region.
+        counts: (q + 1, g) as from `level_counts`: the target of each level, then the region.
         kind: "numeric" or "categorical".
         estimator: how; with ``debias`` the answer is signed, with mean about 0 for a random target.
         uniform: compare with the uniform density of the domain instead of the region's (global
@@ -28,57 +44,67 @@ def regime_divergence(
         dtype: floating dtype of the answer.
 
     Returns:
-        A scalar; exactly 0 where the target is empty or, unless ``uniform``, equal to the region.
+        (q,) divergences. Exactly 0 where the target is empty, where it equals the region (unless
+        ``uniform``), and, with a shared kernel, where the region occupies a single cell.
     """
-    n_target, n_region = target.sum(), region.sum()
+    target, region = counts[:-1], counts[-1]
+    n_target, n_region = jax.vmap(total)(target), total(region)
+    undefined = n_target == 0
     if estimator.shared_kernel:
-        divergence = _shared(target, region, kind, estimator, uniform, dtype)
+        shared = partial(_shared, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        divergence = jax.vmap(shared, in_axes=(0, None))(target, region)
         # With one kernel for both sets a constant parameter has nothing to compare.
-        undefined = (region > 0).sum() <= 1
+        undefined |= total((region > 0).astype(jnp.int32)) <= 1
     else:
-        divergence = _separate(target, region, kind, estimator, uniform, dtype)
-        undefined = jnp.zeros((), bool)
-    undefined |= n_target == 0
+        p_target, p_region = _separate(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        divergence = jax.vmap(pearson_divergence, in_axes=(0, None))(p_target, p_region)
     if not uniform:
         undefined |= n_target == n_region
     return jnp.where(undefined, 0, divergence)
 
 
-def densities(
-    target: Shaped[Array, " g"],
-    region: Shaped[Array, " g"],
+def level_densities(
+    counts: Shaped[Array, "q1 g"],
     *,
     kind: str,
     estimator: GridEstimator,
     uniform: bool = False,
     dtype: jnp.dtype,
-) -> tuple[Float[Array, " g"], Float[Array, " g"]]:
-    """p_T and p_R per cell, as the divergence compares them."""
+) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+    """p_T and p_R per cell at every level, as the divergence compares them.
+
+    With a shared kernel p_R depends on the level, whose target sets the bandwidth.
+    """
     if not estimator.shared_kernel:
-        p_target = grid_density(target.astype(dtype), kind=kind, estimator=estimator)
-        if uniform:
-            return p_target, jnp.full(target.shape, 1 / target.shape[0], dtype)
-        return p_target, grid_density(region.astype(dtype), kind=kind, estimator=estimator)
-    difference, p_region, _, _ = _smoothed(target, region, kind, estimator, uniform, dtype)
+        p_target, p_region = _separate(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        return p_target, jnp.broadcast_to(p_region, p_target.shape)
+    smooth = partial(_smoothed, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None))(counts[:-1], counts[-1])
     return p_region + difference, p_region
 
 
 def _separate(
-    target: Array, region: Array, kind: str, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
-) -> Array:
-    """The references' estimator: each set has its own bandwidth and prior share."""
-    p_target, p_region = densities(
-        target, region, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
-    )
-    return pearson_divergence(p_target, p_region)
+    counts: Shaped[Array, "q1 g"], *, kind: str, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
+) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
+    """The references' densities: each set has its own bandwidth and prior share."""
+    # All sets in one batch: the region is one more row and costs no second compilation.
+    density = jax.vmap(partial(grid_density, kind=kind, estimator=estimator))(counts.astype(dtype))
+    return density[:-1], jnp.full_like(density[-1], 1 / density.shape[1]) if uniform else density[-1]
 
 
 def _smoothed(
-    target: Array, region: Array, kind: str, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
-) -> tuple[Array, Array, Array, Array]:
+    target: Shaped[Array, " g"],
+    region: Shaped[Array, " g"],
+    *,
+    kind: str,
+    estimator: GridEstimator,
+    uniform: bool,
+    dtype: jnp.dtype,
+) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+    """delta = (1-e) K (q_T - q_R), p_R = (1-e) K q_R + e prior, and (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
     n_cells = target.shape[0]
-    n_target, n_region = target.sum().astype(dtype), region.sum().astype(dtype)
-    share_target = target.astype(dtype) / jnp.maximum(n_target, 1)
+    n_region = total(region).astype(dtype)
+    share_target = target.astype(dtype) / jnp.maximum(total(target).astype(dtype), 1)
     if uniform:
         share_region = jnp.full((n_cells,), 1 / n_cells, dtype)
     else:
@@ -89,28 +115,33 @@ def _smoothed(
     smooth_region = kernel.smooth(share_region)
     difference = (1 - prior_share) * kernel.smooth(share_target - share_region)
     p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(n_cells, kind, dtype)
-    floor = jnp.asarray(estimator.floor, dtype)
-    if not estimator.debias:
-        return difference, p_region + floor, jnp.zeros_like(p_region), prior_share
     spread = jnp.square(1 - prior_share) * (kernel.smooth_squared(share_region) - jnp.square(smooth_region))
-    return difference, p_region + floor, spread, prior_share
+    return difference, p_region + jnp.asarray(estimator.floor, dtype), spread
 
 
 def _shared(
-    target: Array, region: Array, kind: str, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
-) -> Array:
+    target: Shaped[Array, " g"],
+    region: Shaped[Array, " g"],
+    *,
+    kind: str,
+    estimator: GridEstimator,
+    uniform: bool,
+    dtype: jnp.dtype,
+) -> Float[Array, ""]:
     """One kernel K and one prior share e for both sets; the expectation under chance is subtracted.
 
     With shares q_T and q_R: p_R = (1-e) K q_R + e prior, delta = (1-e) K (q_T - q_R), D = sum delta^2 / p_R.
     For a target drawn at random from the region E[D] = A (n_R - n_T) / ((n_R - 1) n_T), where
     A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
     """
-    difference, p_region, spread, _ = _smoothed(target, region, kind, estimator, uniform, dtype)
-    divergence = (jnp.square(difference) / p_region).sum()
+    difference, p_region, spread = _smoothed(
+        target, region, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
+    )
+    divergence = cell_sum(jnp.square(difference) / p_region)
     if not estimator.debias:
         return divergence
-    n_target, n_region = target.sum().astype(dtype), region.sum().astype(dtype)
+    tiny = jnp.finfo(dtype).tiny
+    n_target, n_region = total(target).astype(dtype), total(region).astype(dtype)
     # The uniform reference is a population without end, the region a finite one.
-    left = 1 if uniform else (n_region - n_target) / jnp.maximum(n_region - 1, jnp.finfo(dtype).tiny)
-    chance = (spread / p_region).sum() * left / jnp.maximum(n_target, jnp.finfo(dtype).tiny)
-    return divergence - chance
+    left = 1 if uniform else (n_region - n_target) / jnp.maximum(n_region - 1, tiny)
+    return divergence - cell_sum(spread / p_region) * left / jnp.maximum(n_target, tiny)

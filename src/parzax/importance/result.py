@@ -4,6 +4,7 @@ import dataclasses
 import json
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from parzax.importance.regime import densities
-from parzax.observations import GridSpec, ImportReport, Layout, Observations, cell_values, layout
+from parzax.importance.regime import level_densities
+from parzax.observations import GridSpec, ImportReport, Observations, cell_values, layout
 from parzax.parzen import GridEstimator
 from parzax.space import Domain, Space
 from parzax.status import describe
@@ -93,7 +94,6 @@ class ImportanceResult:
     def from_sweep(
         cls,
         out: "Sweep",
-        status: np.ndarray,
         *,
         order: np.ndarray,
         obs: Observations,
@@ -101,20 +101,23 @@ class ImportanceResult:
         region_quantile: float,
         estimator: GridEstimator,
         reference: str,
-        layout: Layout,
     ) -> "ImportanceResult":
         """Wrap the arrays of a sweep (s seeds, ascending levels) in the shape and order that was asked."""
         batch = obs.batch_shape
+        ascending = bool((order[:-1] < order[1:]).all())
 
         def shaped(x: np.ndarray) -> np.ndarray:
-            return x[:, order].reshape(*batch, *x[:, order].shape[1:])
+            x = x if ascending else x[:, order]
+            return x.reshape(*batch, *x.shape[1:])
 
         totals_target = out.n_target[:, :, 0].sum(axis=-1)
         totals_region = out.n_region[:, 0].sum(axis=-1)
         alpha = out.n_target / np.maximum(totals_target, 1)[..., None, None]
         beta = out.n_region / np.maximum(totals_region, 1)[..., None, None]
         beta = np.broadcast_to(beta[:, None], alpha.shape)
-        counts = np.concatenate([out.counts[:, :-1][:, order], out.counts[:, -1:]], axis=1)
+        counts = out.counts
+        if not ascending:
+            counts = np.concatenate([counts[:, :-1][:, order], counts[:, -1:]], axis=1)
         return cls(
             space=obs.space,
             target_quantile=target_quantile,
@@ -126,7 +129,7 @@ class ImportanceResult:
             beta=shaped(beta),
             inter=shaped(out.inter),
             unweighted=shaped(out.unweighted),
-            status=shaped(status),
+            status=shaped(out.status),
             n_target=shaped(totals_target),
             n_region=totals_region.reshape(batch),
             counts=counts.reshape(*batch, *counts.shape[1:]),
@@ -235,7 +238,8 @@ class ImportanceResult:
             ValueError: if the file is missing, truncated, or not such a file.
         """
         try:
-            with np.load(path, allow_pickle=False) as data:
+            # Opened here, as np.load leaves a truncated file open.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
                 arrays = {name: data[name] for name in _ARRAYS}
             if meta["format"] != _FORMAT:
@@ -252,18 +256,23 @@ class ImportanceResult:
                 report=ImportReport(**report),
                 **arrays,
             )
-        except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            EOFError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            zipfile.BadZipFile,
+        ) as error:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 
 def _densities(counts: np.ndarray, kind: str, estimator: GridEstimator, uniform: bool) -> tuple[Any, Any]:
     """p_T and p_R of (s, q + 1, g) counts; a regime without a grid has mass 1 in its only cell."""
-    target, region = jnp.asarray(counts[:, :-1]), jnp.asarray(counts[:, -1])
     dtype = jnp.result_type(float)
-    if kind == "point":
-        return jnp.ones(target.shape, dtype), jnp.ones(target.shape, dtype)
-
-    def one(t: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return densities(t, r, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-
-    return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None))))(target, region)
+    if kind not in ("numeric", "categorical"):
+        ones = jnp.ones((counts.shape[0], counts.shape[1] - 1, counts.shape[2]), dtype)
+        return ones, ones
+    one = partial(level_densities, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+    return jax.jit(jax.vmap(one))(jnp.asarray(counts))

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from parzax._numerics import total
 from parzax.importance.counts import sweep_counts
-from parzax.importance.regime import regime_divergence
+from parzax.importance.flags import level_status, parameter_status
+from parzax.importance.regime import level_divergences
 from parzax.importance.variance import (
     inter_regime_variance,
     normalise,
@@ -31,15 +33,17 @@ class Sweep(NamedTuple):
     inter: Float[Array, "s q d"]
     unweighted: Float[Array, "s q d"]
     importance: Float[Array, "s q d"]
+    status: Int[Array, "s q d"]
 
 
-@partial(jax.jit, static_argnames=("n_levels", "layout", "estimator", "uniform"))
+@partial(jax.jit, static_argnames=("layout", "estimator", "uniform"))
 def sweep(
     codes: Int[Array, "s d n"],
     level: Int[Array, "s n"],
     weight: Shaped[Array, "s n"] | None,
+    requested: Float[Array, "s q"],
+    all_equal: Bool[Array, " s"],
     *,
-    n_levels: int,
     layout: Layout,
     estimator: GridEstimator,
     uniform: bool = False,
@@ -48,63 +52,71 @@ def sweep(
 
     Args:
         codes: (s, d, n) unsigned grid codes, see `parzax.observations.grid_codes`.
-        level: (s, n) first level set of each row; n_levels = region only, n_levels + 1 = excluded.
+        level: (s, n) first level set of each row; q = region only, q + 1 = excluded.
         weight: (s, n) frequency weights (integers give integer counts) or None.
-        n_levels: q, static.
+        requested: (s, q) weight each target was asked to reach, ascending.
+        all_equal: (s,) whether all usable losses are equal.
         layout: columns of the counts, static.
         estimator: static.
         uniform: compare with the uniform density instead of the region's.
     """
     dtype = jnp.result_type(float)
-    counts = sweep_counts(codes, level, weight, n_levels=n_levels, layout=layout)
-    target, region = counts[:, :-1], counts[:, -1]
-    n_target, n_region = _regime_totals(target, layout), _regime_totals(region, layout)
-    divergence = _divergences(target, region, layout, estimator, uniform, dtype)
+    counts = sweep_counts(codes, level, weight, n_levels=requested.shape[1], layout=layout)
+    rows = _regime_totals(counts, layout)
+    n_target, n_region = rows[:, :-1], rows[:, -1]
+    divergence = _divergences(counts, layout, estimator, uniform, dtype)
     enough = n_region >= estimator.min_regime_rows
     divergence = jnp.where(enough[:, None], divergence, 0)
     over_levels = jax.vmap(partial(_variances, dtype=dtype), in_axes=(0, 0, None))
     variance, inter, unweighted = jax.vmap(over_levels)(divergence, n_target, n_region)
     importance = normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
-    return Sweep(counts, divergence, n_target, n_region, variance, inter, unweighted, importance)
+    # Every row is in exactly one regime of the first parameter.
+    totals = rows[:, :, 0].sum(axis=-1, dtype=rows.dtype)
+    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None, 0, None)))(
+        variance, totals[:, :-1], totals[:, -1], requested, all_equal
+    )
+    of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(counts[:, -1])
+    status = of_levels | of_parameters[:, None]
+    return Sweep(counts, divergence, n_target, n_region, variance, inter, unweighted, importance, status)
 
 
 def _variances(
-    divergence: Float[Array, "d k"], n_target: Shaped[Array, "d k"], n_region: Shaped[Array, "d k"], dtype: jnp.dtype
+    divergence: Float[Array, "d k"],
+    n_target: Shaped[Array, "d k"],
+    n_region: Shaped[Array, "d k"],
+    dtype: jnp.dtype,
 ) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
     """Within-regime, inter-regime and unweighted variance of every parameter at one level."""
     # Every row is in exactly one regime of the first parameter.
-    total_target, total_region = n_target[0].sum(), n_region[0].sum()
+    total_target, total_region = total(n_target[0]), total(n_region[0])
     variance = jax.vmap(within_regime_variance, in_axes=(0, 0, 0, None))(
         divergence, n_target, n_region, total_region
     )
     inter = jax.vmap(partial(inter_regime_variance, dtype=dtype))(n_target, n_region)
-    unweighted = jax.vmap(unweighted_variance, in_axes=(0, None, None))(divergence, total_target, total_region)
+    unweighted = jax.vmap(unweighted_variance, in_axes=(0, None, None))(
+        divergence, total_target, total_region
+    )
     return variance, inter, unweighted
 
 
 def _divergences(
-    target: Shaped[Array, "s q w"],
-    region: Shaped[Array, "s w"],
-    layout: Layout,
-    estimator: GridEstimator,
-    uniform: bool,
-    dtype: jnp.dtype,
+    counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
 ) -> Float[Array, "s q d k"]:
     """Divergence of every regime; slots of one kind and size share one batch."""
     parts = []
     for (kind, _), slots in _groups(layout).items():
-        if kind == "point":
-            parts.append(jnp.zeros((*target.shape[:2], len(slots)), dtype))
-            continue
-        one = partial(regime_divergence, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-        over_levels = jax.vmap(jax.vmap(one), in_axes=(0, None))
-        parts.append(jax.vmap(over_levels)(_stack(target, slots), _stack(region, slots)))
+        if kind in ("numeric", "categorical"):
+            one = partial(level_divergences, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+            over_slots = jax.vmap(one, in_axes=1, out_axes=1)
+            parts.append(jax.vmap(over_slots)(_stack(counts, slots)))
+        else:
+            parts.append(jnp.zeros((counts.shape[0], counts.shape[1] - 1, len(slots)), dtype))
     return _by_parameter(jnp.concatenate(parts, axis=-1), layout)
 
 
 def _regime_totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d k"]:
     """Rows per parameter and regime, "inactive" last."""
-    parts = [_stack(counts, slots).sum(axis=-1) for slots in _groups(layout).values()]
+    parts = [_stack(counts, slots).sum(axis=-1, dtype=counts.dtype) for slots in _groups(layout).values()]
     totals = _by_parameter(jnp.concatenate(parts, axis=-1), layout)
     inactive = counts[..., jnp.asarray([layout.inactive(j) for j in range(layout.n_parameters)])]
     return totals.at[..., -1].set(inactive)

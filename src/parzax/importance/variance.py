@@ -28,9 +28,7 @@ def within_regime_variance(
     >>> float(within_regime_variance(jnp.array([2.0, 0.0]), jnp.array([2, 0]), jnp.array([4, 4]), jnp.array(8)))
     0.25
     """
-    n_target, n_region, total = (
-        jnp.asarray(n).astype(divergence.dtype) for n in (n_target, n_region, total)
-    )
+    n_target, n_region, total = (jnp.asarray(n).astype(divergence.dtype) for n in (n_target, n_region, total))
     share = jnp.square(n_target) / (jnp.maximum(total, 1) * jnp.where(n_region > 0, n_region, 1))
     return jnp.where(n_region > 0, share * divergence, 0).sum()
 
@@ -67,9 +65,7 @@ def unweighted_variance(
     return jnp.square(ratio) * divergence.sum()
 
 
-def normalise(
-    variance: Float[Array, " d"], *, uniform_when_undefined: bool = False
-) -> Float[Array, " d"]:
+def normalise(variance: Float[Array, " d"], *, uniform_when_undefined: bool = False) -> Float[Array, " d"]:
     """Importance: each parameter's share of the sum of the positive variances (Eq. 8).
 
     Args:

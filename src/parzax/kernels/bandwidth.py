@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from parzax._numerics import total
+
 # Scott's constant (4/3)^(1/5), as the papers round it.
 SCOTT = 1.059
 # A normal's interquartile range in standard deviations.
@@ -37,15 +39,15 @@ def scott_on_grid(
     dtype = jnp.result_type(float) if dtype is None else dtype
     position = jnp.arange(counts.shape[0], dtype=dtype)
     weight = counts.astype(dtype)
-    n = counts.sum()
-    total = n.astype(dtype)
-    mean = (position * weight).sum() / jnp.maximum(total, 1)
-    variance = (jnp.square(position - mean) * weight).sum() / jnp.maximum(total - 1, 1)
+    n = total(counts)
+    size = n.astype(dtype)
+    mean = (position * weight).sum() / jnp.maximum(size, 1)
+    variance = (jnp.square(position - mean) * weight).sum() / jnp.maximum(size - 1, 1)
     low, high = _quartile_cells(counts, n, floor_quartiles)
     # sqrt has an infinite slope at 0, where the minimum wins anyway.
     deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
     spread = jnp.minimum((high - low).astype(dtype) / IQR_OF_NORMAL, deviation)
-    return jnp.maximum(SCOTT * spread * jnp.maximum(total, 1) ** -0.2, minimum)
+    return jnp.maximum(SCOTT * spread * jnp.maximum(size, 1) ** -0.2, minimum)
 
 
 def _quartile_cells(counts: Array, n: Array, floor: bool) -> tuple[Array, Array]:

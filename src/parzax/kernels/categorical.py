@@ -4,6 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from parzax._numerics import total
+
 
 class AitchisonAitkenGrid(eqx.Module):
     """Kernel matrix K[b, a] = (1[a = b] + spread) / (1 + g * spread) on g categories.
@@ -16,7 +18,7 @@ class AitchisonAitkenGrid(eqx.Module):
     @classmethod
     def fit(cls, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> "AitchisonAitkenGrid":
         """spread = 1 / (number of occupied categories + 1)."""
-        return cls(1 / ((counts > 0).sum() + 1).astype(dtype))
+        return cls(1 / (total((counts > 0).astype(dtype)) + 1))
 
     def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         """K x."""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax.observations.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Numeric, Ordinal, Space
+from parzax.space import INACTIVE, Categorical, Domain, Numeric, Ordinal, Space, Varying
 
 # Values are encoded in blocks that stay in the first-level cache.
 _BLOCK = 4096
@@ -40,7 +40,7 @@ class Slot:
 
     parameter: int
     regime: int
-    kind: str  # "numeric", "categorical", or "point" for a regime without a grid
+    kind: str  # "numeric", "categorical", or without a grid: "point" (a single value), "varying"
     n_cells: int
     start: int
 
@@ -88,6 +88,8 @@ def layout(space: Space, grid: GridSpec) -> Layout:
 
 def cell_kind(domain: Domain, grid: GridSpec) -> tuple[str, int]:
     """Kind of kernel and number of cells of a domain (the references' grid sizes)."""
+    if isinstance(domain, Varying):
+        return "varying", 1
     if isinstance(domain, (Numeric, Ordinal, Categorical)) and domain.is_single:
         return "point", 1
     if isinstance(domain, Categorical):
@@ -114,7 +116,7 @@ def cells(domain: Domain, values: np.ndarray, grid: GridSpec) -> np.ndarray:
     into cell ceil(p - 1/2); steps that lie midway follow ``grid.mirror``.
     """
     kind, n_cells = cell_kind(domain, grid)
-    if kind == "point":
+    if kind in ("point", "varying"):
         return np.zeros(values.shape, dtype=np.int64)
     if isinstance(domain, Categorical):
         return values.astype(np.int64)
@@ -162,7 +164,7 @@ def cell_values(domain: Domain, grid: GridSpec) -> list:
         table = np.asarray(domain.values, dtype=np.float64)
         return np.interp(np.linspace(0, len(table) - 1, n_cells), np.arange(len(table)), table).tolist()
     assert isinstance(domain, Numeric)
-    unit = np.array([0.5]) if kind == "point" else np.linspace(0.0, 1.0, n_cells)
+    unit = np.array([0.5]) if n_cells == 1 else np.linspace(0.0, 1.0, n_cells)
     return domain.to_native(unit).tolist()
 
 

@@ -16,14 +16,16 @@ class LevelSets:
         level: (s, n) unsigned: index (in ascending order of level) of the first target set that holds
             the row; q if only the region does; q + 1 if nothing does.
         order: (q,) position of each requested level in ascending order.
-        requested: (s, q) weight asked for in each target set, in the order requested.
+        requested: (s, q) weight that each target set was asked to reach, in ascending order of level.
         total: (s,) weight of all usable rows.
+        all_equal: (s,) whether all usable losses are equal.
     """
 
     level: np.ndarray
     order: np.ndarray
     requested: np.ndarray
     total: np.ndarray
+    all_equal: np.ndarray
 
 
 def level_weight(quantile: float, total: float, *, raw: bool = False) -> float:
@@ -69,45 +71,55 @@ def level_sets(
     requested = np.empty((s, q + 1))
     total = np.empty(s)
     known: dict[float, np.ndarray] = {}
-    plain = weight is None and not np.isnan(losses).any()
+    unusable = np.isnan(losses)
+    if weight is None and unusable.any():
+        weight = np.ones(losses.shape)
+    if weight is not None:
+        weight = np.where(unusable, 0.0, weight)
     for i in range(s):
-        row_weight = None if plain else np.where(np.isnan(losses[i]), 0.0, 1.0 if weight is None else weight[i])
-        total[i] = n if row_weight is None else row_weight.sum()
+        own = None if weight is None else weight[i]
+        total[i] = n if own is None else own.sum()
         if total[i] not in known:
             known[total[i]] = np.array([level_weight(x, total[i], raw=raw) for x in levels])
         requested[i] = known[total[i]]
         if total[i] == 0:
             level[i] = q + 1
-            continue
-        cutoffs = (
-            _plain_cutoffs(losses[i], requested[i].astype(np.int64) - 1)
-            if row_weight is None
-            else _weighted_cutoffs(losses[i], row_weight, requested[i])
-        )
-        found = _position(cutoffs, losses[i])
-        level[i] = found if row_weight is None else np.where(row_weight > 0, found, q + 1)
-    return LevelSets(level, rank, requested[:, :-1][:, rank], total)
+        elif own is None and q < _FEW_LEVELS:
+            level[i] = _by_comparison(losses[i], requested[i])
+        else:
+            level[i] = _by_sorting(losses[i], own, requested[i])
+    return LevelSets(level, rank, requested[:, :-1], total, _all_equal(losses, weight))
 
 
-def _position(cutoffs: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Number of (ascending) cut-offs below each loss."""
-    if len(cutoffs) > _FEW_LEVELS:
-        return np.searchsorted(cutoffs, losses)
-    found = np.zeros(losses.shape, dtype=np.uint8)
-    for cutoff in cutoffs:
-        found += losses > cutoff
-    return found
+def _by_comparison(losses: np.ndarray, needed: np.ndarray) -> np.ndarray:
+    """Number of cut-offs below each loss: for few levels a partial sort and comparisons are fastest."""
+    index = needed.astype(np.int64) - 1
+    level = np.zeros(losses.shape, dtype=np.uint8)
+    for cutoff in np.partition(losses, np.unique(index))[index]:
+        level += losses > cutoff
+    return level
 
 
-def _plain_cutoffs(losses: np.ndarray, index: np.ndarray) -> np.ndarray:
-    if len(index) <= _FEW_LEVELS:
-        return np.partition(losses, np.unique(index))[index]
-    return np.sort(losses)[index]
+def _by_sorting(losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray) -> np.ndarray:
+    """The same from one sort: each set ends after the last row tied with the row that reaches its weight."""
+    order = np.argsort(losses)  # NaN last
+    ranked = losses[order]
+    if weight is None:
+        reached = needed.astype(np.int64) - 1
+    else:
+        used = weight[order] > 0
+        order, ranked = order[used], ranked[used]
+        reached = np.minimum(np.searchsorted(np.cumsum(weight[order]), needed), len(order) - 1)
+    ends = np.searchsorted(ranked, ranked[reached], side="right")
+    sizes = np.diff(ends, prepend=0, append=len(order))
+    level = np.full(losses.shape, len(needed), dtype=np.int64)
+    level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
+    return level
 
 
-def _weighted_cutoffs(losses: np.ndarray, weight: np.ndarray, needed: np.ndarray) -> np.ndarray:
-    usable = np.flatnonzero(weight)
-    usable = usable[np.argsort(losses[usable], kind="stable")]
-    running = np.cumsum(weight[usable])
-    index = np.searchsorted(running, needed)
-    return losses[usable][np.minimum(index, len(usable) - 1)]
+def _all_equal(losses: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    if weight is None:
+        return (losses == losses[:, :1]).all(axis=-1)
+    used = np.where(weight > 0, losses, np.nan)
+    lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
+    return ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from parzax._checks import one_of, real_number
+from parzax._checks import one_of, real_number, vectors
+from parzax._numerics import total
 from parzax.kernels import AitchisonAitkenGrid, TruncatedNormalGrid, prior_on_grid, scott_on_grid
 from parzax.kernels.bandwidth import MINIMUM
 from parzax.observations import GridSpec
@@ -52,7 +53,9 @@ class GridEstimator:
             if real_number(f"GridEstimator: {name}", getattr(self, name)) < 0:
                 raise ValueError(f"GridEstimator: {name} must not be negative, got {getattr(self, name)!r}.")
         if self.prior_weight == 0 and self.floor == 0:
-            raise ValueError("GridEstimator: prior_weight and floor are both 0, so empty cells have density 0.")
+            raise ValueError(
+                "GridEstimator: prior_weight and floor are both 0, so empty cells have density 0."
+            )
         if self.min_bandwidth == 0:
             raise ValueError("GridEstimator: min_bandwidth must be positive.")
         if self.debias and not self.shared_kernel:
@@ -88,7 +91,7 @@ def prior_density(n_cells: int, kind: str, dtype: jnp.dtype) -> Float[Array, " {
     """The prior kernel's mass per cell: uniform over categories, a wide normal over numeric cells."""
     if kind == "categorical":
         return jnp.full((n_cells,), 1 / n_cells, dtype)
-    return prior_on_grid(n_cells, dtype)
+    return jnp.asarray(prior_on_grid(n_cells), dtype)
 
 
 def grid_density(
@@ -101,7 +104,7 @@ def grid_density(
     PED-ANOVA, arXiv 2304.10255).
 
     Args:
-        counts: (g,) counts or weights per cell; integers give Optuna's quartiles exactly.
+        counts: (g,) counts or weights per cell, at least 0; integers give Optuna's quartiles exactly.
         kind: "numeric" (truncated normal kernels, Scott's bandwidth) or "categorical" (Aitchison-Aitken).
         estimator: its ``prior_weight``, ``floor``, ``min_bandwidth`` and quartile rule are used.
 
@@ -118,10 +121,13 @@ def grid_density(
     one_of("kind", kind, KINDS)
     estimator = GridEstimator() if estimator is None else estimator
     counts = jnp.asarray(counts)
+    vectors(counts=counts)
+    if counts.shape[0] == 0:
+        raise ValueError("counts must have at least one cell, got shape (0,).")
     dtype = counts.dtype if jnp.issubdtype(counts.dtype, jnp.floating) else jnp.result_type(float)
     kernel = fit_kernel(counts, kind, estimator, dtype)
     prior = prior_density(counts.shape[0], kind, dtype)
     weight = jnp.asarray(estimator.prior_weight, dtype)
-    total = counts.sum().astype(dtype) + weight
-    density = (kernel.smooth(counts.astype(dtype)) + weight * prior) / jnp.where(total > 0, total, 1)
+    size = total(counts).astype(dtype) + weight
+    density = (kernel.smooth(counts.astype(dtype)) + weight * prior) / jnp.where(size > 0, size, 1)
     return density + jnp.asarray(estimator.floor, dtype)

@@ -19,7 +19,9 @@ class In:
 
     def __post_init__(self) -> None:
         _check_parent(self)
-        if isinstance(self.values, str) or not isinstance(self.values, (Sequence, set, frozenset, np.ndarray)):
+        if isinstance(self.values, str) or not isinstance(
+            self.values, (Sequence, set, frozenset, np.ndarray)
+        ):
             raise TypeError(f"In: values must be a sequence of values, got {self.values!r}.")
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
         if not values:
@@ -42,7 +44,9 @@ class Between:
             if not (isinstance(value, (int, float)) and abs(value) == math.inf):
                 object.__setattr__(self, name, _checks.real_number(f"Between: {name}", value))
         if not self.low < self.high:
-            raise ValueError(f"Between({self.parent!r}): low must be below high, got {self.low}, {self.high}.")
+            raise ValueError(
+                f"Between({self.parent!r}): low must be below high, got {self.low}, {self.high}."
+            )
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
         try:
-            parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **body}) for body in bodies)
+            parameters[name] = tuple(
+                _domain_from_dict({"kind": entry.get("kind"), **body}) for body in bodies
+            )
         except (KeyError, TypeError, ValueError) as error:
             missing = f"key {error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"space JSON: parameter {name!r}: {missing}") from error

@@ -215,7 +215,9 @@ def _topological_order(domains: dict[str, tuple[Domain, ...]]) -> tuple[str, ...
             if isinstance(condition, Recorded):
                 continue
             if condition.parent not in domains:
-                raise ValueError(f"parameter {name!r} depends on {condition.parent!r}, which is not in the space.")
+                raise ValueError(
+                    f"parameter {name!r} depends on {condition.parent!r}, which is not in the space."
+                )
             _check_condition(name, condition, domains[condition.parent])
     order: list[str] = []
     pending = dict(domains)

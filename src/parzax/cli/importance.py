@@ -1,0 +1,66 @@
+"""``parzax importance FILE``: read, compute in float64, print, write."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import jax
+
+from parzax.cli.levels import parse_levels
+from parzax.cli.progress import progress
+from parzax.cli.reading import Source, read_log
+from parzax.cli.writing import Writer, check_outputs, csv_writer, figure_writer, json_writer, write_all
+from parzax.importance import cond_ped_anova
+from parzax.parzen import GridEstimator
+
+
+def run_importance(args: Namespace) -> None:
+    """Print the import report, the table and the advice; write the files that were asked for."""
+    levels = parse_levels("--target-quantile", args.target_quantile)
+    region = parse_levels("--region-quantile", args.region_quantile)
+    if len(region) != 1:
+        raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
+    source = Source(
+        path=Path(args.file),
+        study=args.study,
+        target=args.target,
+        direction=args.direction,
+        space=args.space,
+        filter=args.filter,
+        failed=args.failed,
+    )
+    check_outputs(
+        {"--plot": args.plot, "--json": args.json, "--csv": args.csv, "--npz": args.npz}, source.path
+    )
+    if args.npz is not None and args.npz.suffix != ".npz":
+        raise ValueError(f"--npz: {str(args.npz)!r} must end in .npz.")
+    if args.plot is not None:
+        # Before the work: the figure may need something that is not installed.
+        from parzax import plotting as plotting
+    with progress(f"reading {source.path}"):
+        obs = read_log(source)
+    with progress("compiling and computing"), jax.enable_x64(True):
+        result = cond_ped_anova(
+            obs,
+            target_quantile=levels,
+            region_quantile=region[0],
+            objective=args.objective,
+            estimator=GridEstimator.optuna() if args.estimator == "optuna" else GridEstimator(),
+            reference=args.reference,
+        )
+    text = str(result)
+    outputs: list[tuple[Path, Writer]] = []
+    if args.plot is not None:
+        outputs.append((args.plot, figure_writer(result)))
+    if args.json is not None:
+        outputs.append((args.json, json_writer(result)))
+    if args.csv is not None:
+        outputs.append((args.csv, csv_writer(result)))
+    if args.npz is not None:
+        outputs.append((args.npz, result.save))
+    write_all(outputs)
+    for sentence in obs.report.inferred:
+        print(f"parzax: note: {sentence}", file=sys.stderr)
+    print(text)
+    for path, _ in outputs:
+        print(f"written: {path}")

@@ -1,0 +1,216 @@
+"""Results as tables: a long-form DataFrame, and plain text for ``print``."""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parzax.status import Status
+
+if TYPE_CHECKING:
+    from parzax.importance.result import ImportanceResult
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+# What fits a screen.
+_MAX_LEVELS = 12
+_LEVELS_SHOWN = 11
+_COLUMNS_SHOWN = 8
+_ROWS_SHOWN = 30
+_INFERRED_SHOWN = 8
+
+
+def long_columns(result: "ImportanceResult") -> dict[str, np.ndarray]:
+    """Columns of the long form, one entry per (seed, level, parameter), each of length s * q * d.
+
+    ``seed`` is there only if the result has a seed axis; ``status_names`` is text such as
+    "TIED_CUTOFF|LOW_DATA", "" where nothing is unusual.
+    """
+    shape = (result.n_seeds, *result.importance.shape[-2:])
+    s, q, _ = shape
+
+    def flat(x: Any) -> np.ndarray:
+        return np.broadcast_to(x, shape).reshape(-1)
+
+    columns: dict[str, np.ndarray] = {}
+    if result.importance.ndim > 2:
+        columns["seed"] = flat(np.arange(s)[:, None, None])
+    columns["target_quantile"] = flat(result.target_quantile[:, None])
+    columns["parameter"] = flat(np.array(result.names, dtype=object))
+    for name in ("importance", "variance", "standard", "inter", "unweighted"):
+        columns[name] = getattr(result, name).reshape(-1)
+    columns["n_target"] = flat(result.n_target.reshape(s, q, 1))
+    columns["n_region"] = flat(result.n_region.reshape(s, 1, 1))
+    status = result.status.reshape(-1)
+    columns["status"] = status
+    seen, inverse = np.unique(status, return_inverse=True)
+    columns["status_names"] = np.array([status_names(int(x)) for x in seen], dtype=object)[inverse]
+    return columns
+
+
+def status_names(status: int) -> str:
+    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none.
+
+    >>> status_names(int(Status.LOW_DATA | Status.TIED_CUTOFF))
+    'TIED_CUTOFF|LOW_DATA'
+    """
+    return "|".join(str(bit.name) for bit in Status if bit and status & bit)
+
+
+def to_dataframe(result: "ImportanceResult", backend: str | None = None) -> Any:
+    """One row per (seed, level, parameter): seed (if there is a seed axis), target_quantile, parameter,
+    importance, variance, standard, inter, unweighted, n_target, n_region, status, status_names.
+
+    Args:
+        result: of `cond_ped_anova` or `ped_anova`.
+        backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
+
+    Raises:
+        ValueError: for another backend.
+        ImportError: without narwhals, or without the backend.
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}.")
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        raise ImportError(
+            "to_dataframe needs narwhals; install it with pip install 'parzax[dataframe]'."
+        ) from error
+    columns = {
+        name: x.tolist() if x.dtype == object else np.ascontiguousarray(x)
+        for name, x in long_columns(result).items()
+    }
+    installed: list[Any] = [
+        name for name in BACKENDS if backend in (None, name) and find_spec(name) is not None
+    ]
+    if not installed:
+        raise ImportError(
+            f"to_dataframe needs {backend or 'pandas, polars or pyarrow'}; "
+            f"install it with pip install {backend or 'pyarrow'}."
+        )
+    return nw.from_dict(columns, backend=installed[0]).to_native()
+
+
+def to_text(result: "ImportanceResult") -> str:
+    """A table for reading: levels down and parameters across, or parameters down for a single level.
+
+    With several seeds the entries are mean ± standard error. Below stand the sizes of the sets, how the
+    log was read and, for each status that is set, one sentence of advice.
+    """
+    several = len(result.target_quantile) > 1
+    lines = _by_level(result) if several else _by_parameter(result)
+    lines += ["", *_report(result)]
+    lines += result.advice()
+    return "\n".join(lines)
+
+
+def _by_level(result: "ImportanceResult") -> list[str]:
+    mean, _ = result.over_seeds()
+    order = np.argsort(-mean.mean(axis=0), kind="stable")
+    shown = order if len(order) <= _COLUMNS_SHOWN + 1 else order[:_COLUMNS_SHOWN]
+    q = len(result.target_quantile)
+    by_level = np.argsort(result.target_quantile, kind="stable")
+    if q > _MAX_LEVELS:
+        by_level = by_level[_shown_levels(result.target_quantile[by_level])]
+    header = ["level", *(_clipped(result.names[j]) for j in shown)]
+    if len(shown) < len(order):
+        header.append(f"{len(order) - len(shown)} others")
+    header.append("n_target")
+    rows = []
+    for level in by_level:
+        row = [f"{result.target_quantile[level]:g}", *(_share(result, level, [j]) for j in shown)]
+        if len(shown) < len(order):
+            row.append(_share(result, level, order[len(shown) :]))
+        rows.append([*row, _size(result.n_target[..., level])])
+    title = f"importance{_over_seeds(result)}"
+    if q > _MAX_LEVELS:
+        title += f"; {len(by_level)} of {q} levels shown"
+    return [title, *_aligned(header, rows)]
+
+
+def _shown_levels(levels: np.ndarray) -> np.ndarray:
+    """Indices of about eleven of many ascending levels: the tenths where they span most of (0, 1)."""
+    tenths = np.arange(1, 10) / 10
+    wanted = np.array([levels[0], *tenths[(tenths > levels[0]) & (tenths < levels[-1])], levels[-1]])
+    if len(wanted) < _LEVELS_SHOWN - 2:
+        return np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)
+    return np.unique(np.abs(levels[:, None] - wanted).argmin(axis=0))
+
+
+def _by_parameter(result: "ImportanceResult") -> list[str]:
+    mean, _ = result.over_seeds()
+    order = np.argsort(-mean[0], kind="stable")
+    shown = order if len(order) <= _ROWS_SHOWN + 1 else order[:_ROWS_SHOWN]
+    d = len(order)
+    variance = result.variance.reshape(-1, d).mean(axis=0)
+    active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
+    bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
+    common = int(np.bitwise_and.reduce(bits))
+    rows = [
+        [
+            _clipped(result.names[j], 40),
+            _share(result, 0, [j]),
+            f"{variance[j]:.3g}",
+            _size(active[:, j]),
+            # What holds for all of them is said once, in the advice.
+            status_names(int(bits[j]) & ~common),
+        ]
+        for j in shown
+    ]
+    if len(shown) < d:
+        rest = order[len(shown) :]
+        rows.append([f"{len(rest)} others", _share(result, 0, rest), f"{variance[rest].sum():.3g}", "", ""])
+    header = ["parameter", "importance", "variance", "n", "status"]
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    title = f"importance{_over_seeds(result)} at level {result.target_quantile[0]:g}"
+    return [title, *_aligned(header, rows)]
+
+
+def _share(result: "ImportanceResult", level: int, parameters: Any) -> str:
+    per_seed = result.importance.reshape(-1, *result.importance.shape[-2:])[:, level, parameters].sum(axis=-1)
+    if len(per_seed) < 2:
+        return f"{per_seed.mean():.3f}"
+    return f"{per_seed.mean():.3f} ± {per_seed.std(ddof=1) / np.sqrt(len(per_seed)):.3f}"
+
+
+def _over_seeds(result: "ImportanceResult") -> str:
+    return f", mean ± standard error of {result.n_seeds} seeds" if result.n_seeds > 1 else ""
+
+
+def _size(n: np.ndarray) -> str:
+    low, high = np.min(n), np.max(n)
+    return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
+
+
+def _report(result: "ImportanceResult") -> list[str]:
+    one = len(result.target_quantile) == 1
+    lines = [
+        (f"target: {_size(result.n_target)} rows, " if one else "")
+        + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
+        *result.report.lines(),
+    ]
+    inferred = [line for line in lines if line.startswith("inferred: ")]
+    if len(inferred) > _INFERRED_SHOWN:
+        lines = [line for line in lines if line not in inferred[_INFERRED_SHOWN:]]
+        lines.append(f"inferred: {len(inferred) - _INFERRED_SHOWN} more, in report.inferred")
+    return lines
+
+
+def _clipped(name: str, width: int = 18) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table: the first column flush left if it is text, numbers flush right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    left = {0, len(header) - 1} if header[0] == "parameter" else set()
+    if header[-1] != "status":
+        left -= {len(header) - 1}
+
+    def line(row: list[str]) -> str:
+        padded = zip(row, widths, range(len(row)), strict=True)
+        cells = [x.ljust(w) if i in left else x.rjust(w) for x, w, i in padded]
+        return "  ".join(cells).rstrip()
+
+    return [line(row) for row in [header, *rows]]

@@ -1,0 +1,115 @@
+"""Fixtures shared by all tests, and the oracles on the import path."""
+
+import functools
+import os
+import sys
+from pathlib import Path
+
+# The suite compiles dozens of small functions and runs each for microseconds; LLVM's expensive passes
+# would be most of its time. Set XLA_FLAGS yourself to test other code generation.
+os.environ.setdefault("XLA_FLAGS", "--xla_llvm_disable_expensive_passes=true")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import jax
+import numpy as np
+import pytest
+from reference import logs
+
+import parzax as px
+
+
+@functools.cache
+def observations(name: str) -> px.Observations:
+    log = logs.load(name)
+    return px.Observations.from_arrays(px.Space.from_json(log.space), log.values, log.objective, log.direction)
+
+
+@functools.cache
+def synthetic_observations(problem: str) -> px.Observations:
+    space, values, objective = logs.synthetic(problem)
+    return px.Observations.from_arrays(px.Space.from_json({"parameters": space["parameters"]}), values, objective)
+
+
+# The 19 levels of the stored references; every sweep over synthetic data uses them, so that one
+# compiled function serves all tests.
+TWENTIETHS = np.round(np.arange(1, 20) * 0.05, 10)
+
+
+@functools.cache
+def synthetic_sweep(problem: str, parity: bool) -> px.ImportanceResult:
+    """19 levels of 10 seeds of a synthetic problem, parity in float64 and the default in float32."""
+    estimator = px.GridEstimator.optuna() if parity else px.GridEstimator()
+    with jax.enable_x64(parity):
+        return px.cond_ped_anova(synthetic_observations(problem), TWENTIETHS, estimator=estimator)
+
+
+@pytest.fixture(params=[False, True], ids=["float32", "float64"])
+def x64(request):
+    with jax.enable_x64(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def double():
+    """Run the test in float64, where an oracle is compared tightly."""
+    with jax.enable_x64(True):
+        yield
+
+
+# --- a small log with every kind of parameter, for laws ---------------------------------------
+
+# A coarse grid compiles in a fraction of the time of one with 50 cells.
+COARSE = px.GridSpec(max_cells=12)
+COARSE_PARITY_GRID = px.GridSpec(max_cells=12, mirror=False)
+ZOO = {
+    "parameters": [
+        {"name": "c", "kind": "float", "low": 0.0, "high": 1.0},
+        {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c", "d"]},
+        {"name": "k", "kind": "int", "low": 0, "high": 11},
+        {"name": "eta", "kind": "float", "low": 1e-4, "high": 1.0, "log": True},
+        {
+            "name": "x",
+            "kind": "float",
+            "regimes": [
+                {"low": -7.0, "high": -2.0, "conditions": [{"parent": "c", "lt": 0.4}]},
+                {"low": 2.0, "high": 7.0, "conditions": [{"parent": "c", "ge": 0.6}]},
+            ],
+        },
+    ]
+}
+ZOO_LEVELS = [0.1, 0.25, 0.5]
+
+
+def coarse_estimator(parity: bool) -> px.GridEstimator:
+    from dataclasses import replace
+
+    if parity:
+        return replace(px.GridEstimator.optuna(), grid=COARSE_PARITY_GRID)
+    return px.GridEstimator(grid=COARSE)
+
+
+def zoo(n: int = 60, seed: int = 0, n_seeds: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Values (n, 5) and losses (n,) of the zoo space, with a seed axis if ``n_seeds`` is given.
+
+    Values keep away from the edges of the coarse grid's cells, so that rounding cannot move one.
+    """
+    rng = np.random.default_rng(seed)
+    shape = (n,) if n_seeds is None else (n_seeds, n)
+    # (cell + offset) / 11 with |offset| <= 0.3 for 12 cells on [0, 1].
+    unit = (rng.integers(1, 11, (*shape, 3)) + rng.uniform(-0.3, 0.3, (*shape, 3))) / 11
+    c, eta, x = unit[..., 0], 10 ** (-4 + 4 * unit[..., 1]), unit[..., 2]
+    kind, k = rng.integers(0, 4, shape), rng.integers(0, 12, shape)
+    domain = np.where(c < 0.4, -7 + 5 * x, np.where(c >= 0.6, 2 + 5 * x, np.nan))
+    values = np.stack([c, kind, k, eta, domain], axis=-1)
+    losses = np.nan_to_num(domain, nan=0.0) + 0.3 * kind + 0.1 * k + (np.log10(eta) + 2) ** 2 + rng.normal(size=shape)
+    return values, losses
+
+
+def zoo_observations(values, losses, **options) -> px.Observations:
+    return px.Observations.from_arrays(px.Space.from_json(ZOO), values, losses, **options)
+
+
+def zoo_sweep(values, losses, *, parity: bool = False, **options) -> px.ImportanceResult:
+    return px.cond_ped_anova(
+        zoo_observations(values, losses, **options), ZOO_LEVELS, estimator=coarse_estimator(parity)
+    )

@@ -1,0 +1,89 @@
+"""Counts per level and cell against a loop over rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.importance.counts import sweep_counts
+from parzax.observations.encoding import Layout, Slot
+
+
+def _loop(codes, level, weight, n_levels, n_cells):
+    out = np.zeros((n_levels + 1, n_cells))
+    for code, first, w in zip(codes, level, weight, strict=True):
+        for row in range(n_levels + 1):
+            out[row, code] += w * (first <= row)
+    return out
+
+
+def _rows(seed, n=200, n_levels=3, n_cells=7):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, n_cells, n), rng.integers(0, n_levels + 3, n)
+
+
+def test_level_counts_against_a_loop():
+    """Nested sets, region last, rows at q + 1 and beyond nowhere: catches an off-by-one of the running sum."""
+    codes, level = _rows(0)
+    mine = px.level_counts(codes, level, n_levels=3, n_cells=7)
+    assert mine.dtype == jnp.int32
+    np.testing.assert_array_equal(mine, _loop(codes, level, np.ones(200), 3, 7))
+    assert (np.diff(mine, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
+def test_narrow_codes(dtype):
+    """level * n_cells + code exceeds 255: catches arithmetic in the narrow type of the codes."""
+    rng = np.random.default_rng(1)
+    codes, level = rng.integers(0, 200, 300).astype(dtype), rng.integers(0, 101, 300).astype(np.uint8)
+    mine = px.level_counts(jnp.asarray(codes), jnp.asarray(level), n_levels=99, n_cells=200)
+    np.testing.assert_array_equal(mine, _loop(codes, level, np.ones(300), 99, 200))
+
+
+def test_weights_keep_their_type():
+    """Integer weights give exact integers past 2^24, floats give floats: catches counting in float32."""
+    codes, level = _rows(2)
+    weight = np.random.default_rng(2).integers(0, 2**22, 200)
+    mine = px.level_counts(codes, level, jnp.asarray(weight), n_levels=3, n_cells=7)
+    assert jnp.issubdtype(mine.dtype, jnp.integer)
+    assert mine.max() > 2**24
+    np.testing.assert_array_equal(mine, _loop(codes, level, weight, 3, 7))
+    real = weight / 7
+    with jax.enable_x64(True):
+        mine = px.level_counts(codes, level, jnp.asarray(real), n_levels=3, n_cells=7)
+        np.testing.assert_allclose(mine, _loop(codes, level, real, 3, 7), rtol=1e-13)
+
+
+def test_no_rows_and_no_levels():
+    """n = 0 counts nothing; the smallest q and g work."""
+    empty = jnp.zeros(0, jnp.int32)
+    assert px.level_counts(empty, empty, n_levels=2, n_cells=3).tolist() == [[0] * 3] * 3
+    assert px.level_counts(jnp.array([0]), jnp.array([0]), n_levels=1, n_cells=1).tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("many", [False, True], ids=["one scatter", "by column"])
+def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
+    """Both ways of counting, chosen by size, agree with the loop: catches an offset of one of them."""
+    widths, n = (4, 1, 9), 50000 if many else 100
+    slots, offsets, column = [], [], 0
+    for parameter, width in enumerate(widths):
+        offsets.append(column)
+        slots.append(Slot(parameter, 0, "numeric", width, column))
+        column += width + 1
+    where = Layout(tuple(slots), tuple(offsets), column)
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, width + 1, (2, n)) for width in widths], axis=1).astype(np.uint8)
+    level = rng.integers(0, 4, (2, n)).astype(np.uint8)
+    weight = rng.integers(0, 3, (2, n)) if weighted else None
+    mine = jax.jit(lambda c, f, w: sweep_counts(c, f, w, n_levels=2, layout=where))(codes, level, weight)
+    own = np.ones((2, n), int) if weight is None else weight
+    for seed in range(2):
+        for j, (start, width) in enumerate(zip(offsets, widths, strict=True)):
+            expected = np.zeros((3, width + 1))
+            for row in range(3):
+                inside = level[seed] <= row
+                expected[row] = np.bincount(codes[seed, j], weights=own[seed] * inside, minlength=width + 1)
+            np.testing.assert_array_equal(mine[seed, :, start : start + width + 1], expected)
+    assert jnp.issubdtype(mine.dtype, jnp.integer)

@@ -1,0 +1,295 @@
+"""The default estimator against its definition written as loops, and what it promises.
+
+The tables of numbers it is held to come from the papers' statements and from the definition, never from
+the library's own output.
+"""
+
+import itertools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_estimator, synthetic_sweep, zoo, zoo_sweep
+from reference import grid, logs, problems
+
+import parzax as px
+from parzax.importance.regime import regime_divergence
+
+# Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
+# four digits.
+RTOL = 1e-10
+
+
+def _divergence(target, region, kind, estimator=None):
+    estimator = px.GridEstimator() if estimator is None else estimator
+    return regime_divergence(
+        jnp.asarray(target), jnp.asarray(region), kind=kind, estimator=estimator, dtype=jnp.result_type(float)
+    )
+
+
+def _counts(rng, size, n_r, n_t):
+    cells = rng.integers(0, size, n_r)
+    chosen = np.argsort(rng.normal(size=n_r) + 3 * cells / size)[:n_t]
+    return np.bincount(cells[chosen], minlength=size), np.bincount(cells, minlength=size)
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize("debias", [True, False])
+def test_divergence_equals_its_loops(double, kind, debias):
+    """One regime, counts of many sizes: catches a wrong kernel, prior share, subtracted term or factor."""
+    rng = np.random.default_rng(0)
+    estimator = px.GridEstimator(debias=debias)
+    function = jax.jit(lambda t, r: _divergence(t, r, kind, estimator))
+    for n_t, n_r in ((1, 2), (1, 30), (2, 3), (7, 50), (29, 30), (100, 1000), (900, 1000)):
+        target, region = _counts(rng, 12, n_r, n_t)
+        expected = grid.default_divergence(target, region, kind, debias)
+        # D and the subtracted term may nearly cancel, so the scale is that of D.
+        scale = abs(grid.default_divergence(target, region, kind, False))
+        np.testing.assert_allclose(function(target, region), expected, rtol=RTOL, atol=RTOL * scale)
+
+
+def test_whole_result_equals_its_loops(double):
+    """Every field on a log with all kinds of parameters, 50 cells: catches errors of assembly."""
+    log = logs.load("generated/mixed")
+    obs = px.Observations.from_arrays(px.Space.from_json(log.space), log.values[0], log.objective[0], "maximize")
+    levels, region = [0.2, 0.05], 0.8
+    result = px.cond_ped_anova(obs, levels, region)
+    loop = grid.analyse(log.space, log.values[0], -log.objective[0], levels, region)
+    np.testing.assert_array_equal(result.n_target, loop["n_target"])
+    np.testing.assert_array_equal(result.n_region, loop["n_region"])
+    for field in ("variance", "inter", "unweighted", "standard", "divergence", "importance"):
+        scale = np.abs(loop[field]).max()
+        np.testing.assert_allclose(getattr(result, field), loop[field], rtol=RTOL, atol=RTOL * scale, err_msg=field)
+
+
+@pytest.mark.parametrize("n", [60, 63])
+def test_coarse_grid_equals_its_loops(double, n):
+    """The log that the laws use, padded and with inactive rows: keeps the laws from resting on a wrong base."""
+    values, losses = zoo(n)
+    result = zoo_sweep(values, losses)
+    loop = grid.analyse(ZOO, values, losses, ZOO_LEVELS, max_cells=12)
+    for field in ("variance", "inter", "unweighted", "importance"):
+        np.testing.assert_allclose(getattr(result, field), loop[field], rtol=RTOL, atol=1e-14, err_msg=field)
+
+
+def test_subtracted_term_is_the_expectation_over_all_targets(double):
+    """Every subset of a small region, exactly: E[D] = A (n_r - n_t)/((n_r - 1) n_t) for a given kernel.
+
+    The bandwidth follows the target, so a minimum above every Scott bandwidth on seven cells holds it fixed.
+    """
+    cells = np.array([0, 0, 1, 3, 3, 3, 4, 6])
+    size, n_r = 7, 8
+    region = np.bincount(cells, minlength=size)
+    fixed = replace(px.GridEstimator(), min_bandwidth=6.0)
+    plain = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", replace(fixed, debias=False))))
+    signed = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", fixed)))
+    for n_t in (1, 3, 7):
+        subsets = np.array(
+            [np.bincount(cells[list(rows)], minlength=size) for rows in itertools.combinations(range(n_r), n_t)]
+        )
+        mean = float(np.mean(plain(subsets)))
+        assert mean > 0
+        # An exact identity: what remains is rounding, 1e-16 of densities whose differences are 1e-2.
+        assert abs(float(np.mean(signed(subsets)))) <= 1e-11 * mean
+
+
+@pytest.mark.slow
+def test_mean_is_zero_under_a_random_target(double):
+    """Monte Carlo with the bandwidth following the target: the remaining bias is small against D itself."""
+    rng = np.random.default_rng(1)
+    region_cells = rng.integers(0, 50, 300)
+    region = np.bincount(region_cells, minlength=50)
+    draws = np.stack(
+        [np.bincount(rng.choice(region_cells, 60, replace=False), minlength=50) for _ in range(4000)]
+    )
+    estimator = px.GridEstimator()
+    signed = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", estimator)))(draws))
+    raw = replace(estimator, debias=False)
+    plain = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", raw)))(draws))
+    error = signed.std() / np.sqrt(len(signed))
+    assert abs(signed.mean()) <= 0.1 * plain.mean() + 4 * error
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_constant_is_exactly_zero(x64, kind):
+    """All rows in one cell: catches the rounding residue (1e-13 in float32) that a share would inherit."""
+    for size in (2, 12):
+        for n_t, n_r in ((1, 2), (3, 7), (100, 997), (10**5, 10**6 + 3)):
+            target, region = np.zeros((2, size), np.int32)
+            target[size // 2], region[size // 2] = n_t, n_r
+            assert float(_divergence(target, region, kind)) == 0.0
+
+
+def test_constant_inside_one_regime_is_exactly_zero(x64):
+    """x is constant where it is active: catches a zero that holds only for unconditional parameters."""
+    values, losses = zoo()
+    here = ~np.isnan(values[:, 4])
+    values[:, 4] = np.where(here, np.where(values[:, 0] < 0.4, -3.3, 4.4), np.nan)
+    result = zoo_sweep(values, losses)
+    assert (result.variance[:, 4] == 0).all()
+    assert (result.importance[:, 4] == 0).all()
+    assert (result.status[:, 4] & px.Status.CONSTANT).all()
+    assert (result.divergence[:, 4] == 0).all()
+    # ... and one of its regimes alone: the other one still counts.
+    values[:, 4] = np.where(here & (values[:, 0] < 0.4), np.linspace(-6.9, -2.1, len(values)), values[:, 4])
+    result = zoo_sweep(values, losses)
+    assert (result.divergence[:, 4, 1] == 0).all()
+    assert (result.divergence[:, 4, 0] != 0).any()
+
+
+def test_parity_gives_a_constant_a_share():
+    """The documented difference: with the references' estimator a constant is not 0. If this fails, say so."""
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.uniform(size=60), np.full(60, 0.5)], axis=-1)
+    obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}), values, values[:, 0])
+    grid_spec = px.GridSpec(max_cells=4)
+    default = px.cond_ped_anova(obs, 0.1, estimator=px.GridEstimator(grid=grid_spec))
+    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(px.GridEstimator.optuna(), grid=grid_spec))
+    assert default.importance[0, 1] == 0
+    assert parity.importance[0, 1] > 0
+
+
+# --- integer mirror ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_values", [2, 3, 12, 49, 50, 51, 52, 53, 98, 99, 100, 101, 150, 1000, 1001])
+def test_integer_mirror_mirrors_the_cells(n_values):
+    """x -> high - x: every cell maps to its mirror image, odd and even ranges, below and above 50 values."""
+    from parzax.observations.encoding import cell_kind, cells
+
+    for step, low in ((1, 0), (3, -7)):
+        domain = px.Int(low, low + step * (n_values - 1), step=step)
+        spec = px.GridSpec()
+        x = domain.low + step * np.arange(n_values, dtype=np.float64)
+        mine = cells(domain, x, spec)
+        size = cell_kind(domain, spec)[1]
+        assert size <= 50
+        assert 0 <= mine.min()
+        assert mine.max() <= size - 1
+        np.testing.assert_array_equal(cells(domain, domain.low + domain.high - x, spec), size - 1 - mine)
+        # Every value is in a nearest cell: the rule may only decide ties.
+        distance = np.abs(mine - np.arange(n_values) * (size - 1) / (n_values - 1))
+        assert distance.max() <= 0.5 + 1e-12
+
+
+def test_integer_mirror_leaves_the_result_alone(double):
+    """Values midway between cells decide: the default is invariant, parity is documented not to be."""
+    rng = np.random.default_rng(0)
+    # 23 values on the references' 12 cells: every other value is midway between two. 24: none is.
+    high = np.array([22, 23, 11])
+    x = rng.integers(0, high + 1, (200, 3)).astype(float)
+    loss = (x[:, 0] - 3) ** 2 + 10 * x[:, 1] + 20 * rng.normal(size=200)
+    space = px.Space({name: px.Int(0, int(h)) for name, h in zip("abc", high, strict=True)})
+
+    def variance(values, parity):
+        obs = px.Observations.from_arrays(space, values, loss)
+        return px.cond_ped_anova(obs, [0.1, 0.3], estimator=coarse_estimator(parity)).variance
+
+    # A mirrored sum adds the same numbers in another order.
+    np.testing.assert_allclose(variance(high - x, False), variance(x, False), rtol=1e-10)
+    original, mirrored = variance(x, True), variance(high - x, True)
+    assert not np.allclose(mirrored[:, 0], original[:, 0], rtol=1e-6)
+
+
+# --- what the papers and the data's README say ------------------------------------------------
+
+
+def _mean(problem, parity):
+    result = synthetic_sweep(problem, parity)
+    return result, {name: result.over_seeds()[0][:, j] for j, name in enumerate(result.names)}
+
+
+def _at(level):
+    return int(np.flatnonzero(np.isclose(TWENTIETHS, level))[0])
+
+
+@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+def test_activation_disjoint(parity):
+    """The gate dominates where the cut-off separates the branches; the other branch is exactly 0."""
+    result, mean = _mean("activation-disjoint", parity)
+    assert mean["c"][_at(0.5)] > 0.9
+    assert mean["c"][_at(0.1)] < 0.2
+    assert mean["c"][_at(0.9)] < 0.2
+    by_name = {name: result.importance[..., j] for j, name in enumerate(result.names)}
+    assert (by_name["y"][:, : _at(0.45) + 1] == 0).all()
+    assert (by_name["x"][:, _at(0.55) :] == 0).all()
+    # The standard variance does not single c out at 0.5; the unweighted sum jumps.
+    standard = result.standard.mean(axis=0)[_at(0.5)]
+    names = list(result.names)
+    assert standard[names.index("c")] < max(standard[names.index("x")], standard[names.index("y")])
+    unweighted = result.unweighted
+    share = (unweighted / unweighted.sum(axis=-1, keepdims=True)).mean(axis=0)[:, names.index("y")]
+    assert share[_at(0.4)] < 0.01
+    assert share[_at(0.5)] > 0.4
+    assert share[_at(0.6)] > 0.8
+
+
+@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+def test_activation_overlap(parity):
+    """y matters only once its range is reached; the unweighted ablation jumps at once."""
+    result, mean = _mean("activation-overlap", parity)
+    assert (mean["y"][: _at(0.2) + 1] < 0.002).all()
+    assert 0.15 < mean["y"][_at(0.3)] < 0.27
+    j = result.names.index("y")
+    share = (result.unweighted / result.unweighted.sum(axis=-1, keepdims=True)).mean(axis=0)[:, j]
+    assert share[_at(0.3)] > 0.7
+
+
+@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+def test_regime_dependent_domain(parity):
+    """c decides at 0.5; x, of the wider domain, is above y at every tenth."""
+    _, mean = _mean("regime-dependent-domain", parity)
+    assert mean["c"][_at(0.5)] > 0.95
+    tenths = [_at(k / 10) for k in range(1, 10)]
+    assert (mean["x"][tenths] > mean["y"][tenths]).all()
+
+
+@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+def test_nested_and_three_way(parity):
+    """Each gate peaks where the share of rows that it separates ends."""
+    _, mean = _mean("nested-conditions", parity)
+    assert TWENTIETHS[mean["c0"].argmax()] == pytest.approx(0.75)
+    # The inner gate separates 0.375 of the rows, halfway between two levels.
+    assert TWENTIETHS[mean["c1"].argmax()] in (pytest.approx(0.35), pytest.approx(0.4))
+    _, mean = _mean("three-way-branching", parity)
+    c = mean["c"]
+    assert c[_at(0.5)] < min(c[_at(0.35)], c[_at(0.65)])
+    assert c[_at(0.35)] > 0.85
+    assert c[_at(0.65)] > 0.85
+
+
+def test_curves_stay_near_parity():
+    """Default and parity differ by at most 0.03 of normalised importance on activation-disjoint."""
+    _, parity = _mean("activation-disjoint", True)
+    _, default = _mean("activation-disjoint", False)
+    worst = max(np.abs(parity[name] - default[name]).max() for name in parity)
+    print("largest difference from parity:", worst)
+    assert worst <= 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 1000])
+def test_useless_parameters(n):
+    """activation-disjoint with a constant, uniform and skewed noise: the means promised in the documentation.
+
+    Uniform noise at most 0.5 % of the total at N >= 100, and a constant exactly 0.
+    """
+    n_seeds = 400 if n == 100 else 100
+    space, values, losses = problems.draw("activation-disjoint", n_seeds, n)
+    rng = np.random.default_rng(7)
+    extra = np.stack(
+        [rng.uniform(size=losses.shape), np.full(losses.shape, 0.5), rng.beta(0.5, 4.0, size=losses.shape)], axis=-1
+    )
+    noise = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("uniform", "constant", "skewed")]
+    px_space = px.Space.from_json({"parameters": space["parameters"] + noise})
+    obs = px.Observations.from_arrays(px_space, np.concatenate([values, extra], axis=-1), losses)
+    result = px.cond_ped_anova(obs, 0.1)
+    variance = result.variance[:, 0]
+    assert (variance[:, 4] == 0).all()
+    share = variance.mean(axis=0) / variance[:, :3].sum(axis=-1).mean()
+    error = variance.std(axis=0) / np.sqrt(n_seeds) / variance[:, :3].sum(axis=-1).mean()
+    print(f"N = {n}: uniform {100 * share[3]:.2f} %, skewed {100 * share[5]:.2f} %")
+    assert abs(share[3]) <= 0.005 + 3 * error[3]
+    assert share[5] <= 0.005 + 3 * error[5]

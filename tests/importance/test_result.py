@@ -1,0 +1,170 @@
+"""The result object: shapes, order, densities, files."""
+
+import numpy as np
+import pytest
+from conftest import ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
+from reference import grid
+
+import parzax as px
+
+
+@pytest.fixture(scope="module")
+def result():
+    values, losses = zoo(n_seeds=3)
+    return zoo_sweep(values, losses)
+
+
+def test_shapes(result):
+    """Every field has the shape that is documented, with and without a seed axis."""
+    s, q, d, k = 3, 3, 5, 3
+    for field in ("importance", "variance", "inter", "unweighted", "standard", "status"):
+        assert getattr(result, field).shape == (s, q, d)
+    for field in ("divergence", "alpha", "beta"):
+        assert getattr(result, field).shape == (s, q, d, k)
+    assert result.n_target.shape == (s, q)
+    assert result.n_region.shape == (s,)
+    assert result.status.dtype == np.int32
+    assert result.n_seeds == 3
+    alone = zoo_sweep(*zoo())
+    assert alone.importance.shape == (q, d)
+    assert alone.n_target.shape == (q,)
+    assert alone.n_region.shape == ()
+    assert alone.n_seeds == 1
+
+
+def test_a_scalar_level_keeps_its_axis():
+    """q = 1 for a number and for a list of one."""
+    obs = zoo_observations(*zoo())
+    for level in (0.25, [0.25], np.float32(0.25)):
+        assert px.cond_ped_anova(obs, level, estimator=coarse_estimator(False)).importance.shape == (1, 5)
+
+
+def test_more_than_one_seed_axis():
+    """Leading axes (2, 3) are kept."""
+    values, losses = zoo(n_seeds=6)
+    flat = zoo_sweep(values, losses)
+    nested = zoo_sweep(values.reshape(2, 3, 60, 5), losses.reshape(2, 3, 60))
+    assert nested.importance.shape == (2, 3, 3, 5)
+    np.testing.assert_array_equal(nested.importance.reshape(6, 3, 5), flat.importance)
+    assert nested.n_region.shape == (2, 3)
+
+
+def test_over_seeds(result):
+    """Mean and standard error against NumPy; NaN error for one seed."""
+    mean, error = result.over_seeds()
+    np.testing.assert_allclose(mean, result.importance.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(error, result.importance.std(axis=0, ddof=1) / np.sqrt(3), rtol=1e-5)
+    mean, error = zoo_sweep(*zoo()).over_seeds()
+    assert np.isnan(error).all()
+    assert np.isfinite(mean).all()
+
+
+def test_ranking_is_stable():
+    """Equal importances keep the order of the space: catches an order that depends on hashing or sorting."""
+    values, losses = zoo()
+    equal = zoo_sweep(values, np.zeros_like(losses))
+    assert equal.ranking() == ["c", "kind", "k", "eta", "x"]
+    ranked = zoo_sweep(values, losses)
+    order = ranked.ranking(2)
+    shares = [ranked.importance[2, ranked.names.index(name)] for name in order]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_densities_are_those_of_the_definition():
+    """p_T and p_R per regime against the loops; regimes without a row give the prior."""
+    values, losses = zoo()
+    result = zoo_sweep(values, losses)
+    start = 0
+    for name, sizes, kind in (("c", [12], "numeric"), ("kind", [4], "categorical"), ("k", [12], "numeric")):
+        for regime, size in zip(result.density(name), sizes, strict=True):
+            assert regime.target.shape == (3, size)
+            assert len(regime.values) == size
+            region = result.counts[-1, start : start + size]
+            for level in range(3):
+                target = result.counts[level, start : start + size]
+                kernels = grid.kernel_matrix(target, kind, False)
+                e = 1 / (region.sum() + 1)
+                prior = grid.prior(size, kind)
+                # float32 densities of order 0.1.
+                np.testing.assert_allclose(
+                    regime.target[level], (1 - e) * kernels @ (target / target.sum()) + e * prior, atol=1e-6
+                )
+                region_density = regime.region if regime.region.ndim == 1 else regime.region[level]
+                np.testing.assert_allclose(
+                    region_density, (1 - e) * kernels @ (region / region.sum()) + e * prior, atol=1e-6
+                )
+            np.testing.assert_allclose(regime.ratio, regime.target / regime.region, rtol=1e-6)
+            start += size + 1
+    assert [r.domain.low for r in result.density("x")] == [-7.0, 2.0]
+    assert result.density("kind")[0].values == ["a", "b", "c", "d"]
+    with pytest.raises(KeyError, match="no parameter 'w'"):
+        result.density("w")
+
+
+@pytest.mark.parametrize("parity", [False, True], ids=["default", "parity"])
+def test_densities_reproduce_the_divergence(parity):
+    """sum p_R (p_T/p_R - 1)^2 of the densities shown is the divergence that entered (undebiased: parity)."""
+    values, losses = zoo()
+    result = zoo_sweep(values, losses, parity=parity)
+    regime = result.density("c")[0]
+    shown = ((regime.target - regime.region) ** 2 / regime.region).sum(axis=-1)
+    if parity:
+        # float32: eps / sqrt(D).
+        np.testing.assert_allclose(result.divergence[:, 0, 0], shown, rtol=1e-4)
+    else:
+        assert (result.divergence[:, 0, 0] < shown).all()
+
+
+def test_cell_values_are_native():
+    """The ends of the grid are the ends of the domain, log and integer ones too."""
+    result = zoo_sweep(*zoo())
+    eta = result.density("eta")[0].values
+    assert eta[0] == pytest.approx(1e-4)
+    assert eta[-1] == pytest.approx(1.0)
+    np.testing.assert_allclose(np.diff(np.log(eta)), np.diff(np.log(eta))[0], rtol=1e-9)
+    assert result.density("k")[0].values == pytest.approx(list(range(12)))
+
+
+def test_save_and_load(result, tmp_path):
+    """A round trip keeps every array bit for bit, and what was asked."""
+    path = tmp_path / "result.npz"
+    result.save(path)
+    loaded = px.ImportanceResult.load(path)
+    for field in ("importance", "variance", "divergence", "alpha", "beta", "inter", "unweighted", "status", "counts"):
+        np.testing.assert_array_equal(getattr(loaded, field), getattr(result, field))
+        assert getattr(loaded, field).dtype == getattr(result, field).dtype
+    assert loaded.space == result.space
+    assert loaded.estimator == result.estimator
+    assert (loaded.region_quantile, loaded.reference) == (result.region_quantile, result.reference)
+    assert loaded.report == result.report
+    assert loaded.target_quantile.tolist() == ZOO_LEVELS
+    assert loaded.ranking() == result.ranking()
+
+
+def test_broken_files_are_named(result, tmp_path):
+    """Missing, truncated, foreign and pickled files: one ValueError with the path, nothing executed."""
+    good = tmp_path / "good.npz"
+    result.save(good)
+    content = good.read_bytes()
+    cases = {
+        "missing.npz": None,
+        "empty.npz": b"",
+        "truncated.npz": content[: len(content) // 2],
+        "text.npz": b"not an archive",
+    }
+    for name, data in cases.items():
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        with pytest.raises(ValueError, match=name):
+            px.ImportanceResult.load(tmp_path / name)
+    np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
+    np.savez(tmp_path / "pickled.npz", meta=np.array([{"a": 1}], dtype=object))
+    for name in ("foreign.npz", "pickled.npz"):
+        with pytest.raises(ValueError, match=name):
+            px.ImportanceResult.load(tmp_path / name)
+
+
+def test_text(result):
+    """The representation names what is inside and fits on a line."""
+    assert "3 seeds, 3 levels, 5 parameters" in repr(result)
+    assert "\n" not in repr(result)

@@ -1,0 +1,227 @@
+"""Every status has a log that sets it, and one that does not."""
+
+import numpy as np
+import pytest
+from conftest import COARSE, coarse_estimator, zoo, zoo_observations, zoo_sweep
+
+import parzax as px
+from parzax.status import describe
+
+S = px.Status
+
+
+def _two(values, losses, levels=(0.1, 0.25, 0.5), space=None, **options):
+    space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}) if space is None else space
+    obs = px.Observations.from_arrays(space, values, losses, **options)
+    return px.cond_ped_anova(obs, list(levels), estimator=coarse_estimator(False))
+
+
+def _uniform(n=60, seed=0):
+    return np.random.default_rng(seed).uniform(size=(n, 2))
+
+
+def test_a_healthy_log_is_ok():
+    """Nothing set where nothing is unusual: catches a status that is always there."""
+    x = _uniform(200)
+    status = _two(x, (x[:, 0] - 0.3) ** 2 + (x[:, 1] - 0.6) ** 2).status
+    assert (status[1:] == 0).all()
+    assert not (status & ~S.LOW_DATA).any()
+    assert S(0).advice == "Nothing unusual."
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_data(n):
+    """Fewer than two usable rows: a status and zeros, for parity 1/d, and never NaN."""
+    x = _uniform(n)
+    result = _two(x, x[:, 0])
+    assert (result.status & S.NO_DATA).all()
+    assert (result.importance == 0).all()
+    assert np.isfinite(result.variance).all()
+
+
+@pytest.mark.parametrize("losses", [np.full(60, np.nan), np.full(60, np.inf)], ids=["NaN", "inf"])
+def test_all_failed(losses):
+    """No finite loss: as no rows, with the count in the report."""
+    result = _two(_uniform(), losses)
+    assert (result.status & S.NO_DATA).all()
+    assert (result.importance == 0).all()
+    assert result.report.n_failed == 60
+    assert result.n_region == 0
+
+
+def test_all_weights_zero():
+    """Rows of weight 0 are no rows."""
+    result = _two(_uniform(), np.arange(60.0), weight=np.zeros(60))
+    assert (result.status & S.NO_DATA).all()
+    assert (result.importance == 0).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 3.5, -np.inf])
+def test_all_equal(value):
+    """All losses equal, -inf included: said to be so, and all zero."""
+    result = _two(_uniform(), np.full(60, value))
+    assert (result.status & S.ALL_EQUAL).all()
+    assert (result.status & S.SAME_SETS).all()
+    assert (result.status & S.ALL_ZERO).all()
+    assert (result.importance == 0).all()
+
+
+def test_same_sets_of_one_level():
+    """Ties that reach to the end of the region at one level only."""
+    x = _uniform()
+    x = x[np.argsort(x[:, 0])]
+    result = _two(x, np.where(np.arange(60) < 20, np.arange(60.0), 50.0))
+    np.testing.assert_array_equal((result.status & S.SAME_SETS)[:, 0] > 0, [False, False, True])
+    assert (result.importance[2] == 0).all()
+    assert (result.importance[0].sum()) == pytest.approx(1, abs=1e-6)
+    assert not (result.status & S.ALL_EQUAL).any()
+
+
+def test_tied_cutoff():
+    """45 of 50 rows tied at the cut-off: the realised size is reported and flagged."""
+    x = _uniform(50)
+    result = _two(x, np.where(np.arange(50) < 45, 1.0, 2.0))
+    assert result.n_target.tolist() == [45, 45, 45]
+    assert (result.status & S.TIED_CUTOFF).all()
+    clean = _two(x, np.arange(50.0))
+    assert not (clean.status & S.TIED_CUTOFF).any()
+
+
+def test_ties_above_the_cutoff_are_no_ties_at_it():
+    """Ties elsewhere, or ties that end exactly at the cut-off, are not flagged."""
+    x = _uniform(50)
+    losses = np.arange(50.0)
+    losses[3:5] = 3.0  # the fifth smallest closes the tie exactly
+    losses[40:] = 40.0
+    assert not (_two(x, losses).status & S.TIED_CUTOFF).any()
+
+
+def test_low_data():
+    """Ten target rows or fewer."""
+    x = _uniform(100)
+    result = _two(x, np.arange(100.0), levels=(0.1, 0.11, 0.5))
+    np.testing.assert_array_equal((result.status & S.LOW_DATA)[:, 0] > 0, [True, False, False])
+    for n in (2, 3):
+        assert (_two(x[:n], np.arange(float(n))).status & S.LOW_DATA).all()
+    tiny = _two(x, np.arange(100.0), levels=(1e-9, 0.11, 0.5))
+    assert tiny.n_target[0] == 1
+    assert (tiny.status[0] & S.LOW_DATA).all()
+
+
+def test_constant():
+    """One value everywhere, and one value per regime; not where a regime has two."""
+    x = _uniform()
+    x[:, 1] = 0.25
+    result = _two(x, x[:, 0])
+    assert not (result.status[:, 0] & S.CONSTANT).any()
+    assert (result.status[:, 1] & S.CONSTANT).all()
+    values, losses = zoo()
+    assert not (zoo_sweep(values, losses).status & S.CONSTANT).any()
+
+
+def test_single_value_and_never_active():
+    """A domain of one value, and a parameter that no row has."""
+    space = px.Space(
+        {
+            "c": px.Float(0, 1),
+            "one": px.Categorical(["only"]),
+            "never": px.Float(0, 1, when=px.Between("c", high=0.0)),
+            "fixed": px.Int(3, 3),
+        }
+    )
+    c = _uniform()[:, :1]
+    values = np.concatenate([c, np.zeros((60, 1)), np.full((60, 1), np.nan), np.full((60, 1), 3.0)], axis=1)
+    result = _two(values, c[:, 0], space=space)
+    assert (result.status[:, 1] & S.SINGLE_VALUE).all()
+    assert (result.status[:, 3] & S.SINGLE_VALUE).all()
+    assert (result.status[:, 2] & S.NEVER_ACTIVE).all()
+    assert (result.variance[:, 1:] == 0).all()
+    np.testing.assert_allclose(result.importance[:, 0], 1, rtol=1e-6)
+    assert not (result.status[:, 0] & (S.SINGLE_VALUE | S.NEVER_ACTIVE)).any()
+
+
+def test_sparse_regime():
+    """A regime with one row in the region is left out, and this is said."""
+    values, losses = zoo()
+    keep = np.ones(60, bool)
+    low = np.flatnonzero(values[:, 0] < 0.4)
+    keep[low[1:]] = False
+    result = px.cond_ped_anova(
+        zoo_observations(values, losses).select(keep), [0.1, 0.25, 0.5], estimator=coarse_estimator(False)
+    )
+    assert (result.status[:, 4] & S.SPARSE_REGIME).all()
+    assert not (result.status[:, :4] & S.SPARSE_REGIME).any()
+    assert (result.divergence[:, 4, 0] == 0).all()
+
+
+def test_unidentifiable():
+    """Bounds that move from row to row share no grid: flagged, not 0 in silence."""
+    space = px.Space({"x": px.Float(0, 1), "moving": px.Varying(0, 1)})
+    x = _uniform()
+    result = _two(x, x[:, 0], space=space)
+    assert (result.status[:, 1] & S.UNIDENTIFIABLE).all()
+    assert not (result.status[:, 0] & S.UNIDENTIFIABLE).any()
+    assert (result.variance[:, 1] == 0).all()
+
+
+def test_not_above_chance():
+    """Exactly where the signed variance is negative; the importance is then 0."""
+    x = np.random.default_rng(3).uniform(size=(60, 4))
+    space = px.Space({name: px.Float(0, 1) for name in "abcd"})
+    result = _two(x, x[:, 0], space=space)
+    flagged = (result.status & S.NOT_ABOVE_CHANCE) > 0
+    np.testing.assert_array_equal(flagged, result.variance < 0)
+    assert flagged.any()
+    assert (result.importance[flagged] == 0).all()
+
+
+def test_all_zero_row():
+    """No parameter above 0: zeros and a status at that level (parity: 1/d, with the same status)."""
+    x = _uniform()
+    x[:] = 0.5
+    result = _two(x, np.arange(60.0))
+    assert (result.status & S.ALL_ZERO).all()
+    assert (result.importance == 0).all()
+    values, _ = zoo()
+    parity = zoo_sweep(values, np.zeros(60), parity=True)
+    assert (parity.status & S.ALL_ZERO).all()
+    np.testing.assert_allclose(parity.importance, 0.2, rtol=1e-6)
+
+
+def test_minus_infinity_is_the_best():
+    """-inf is a legal loss, in front of all others, in both estimators."""
+    values, losses = zoo()
+    base = zoo_sweep(values, losses)
+    best = losses.argmin()
+    losses[best] = -np.inf
+    for parity in (False, True):
+        result = zoo_sweep(values, losses, parity=parity)
+        assert result.n_region == 60
+        assert result.report.n_failed == 0
+    np.testing.assert_array_equal(zoo_sweep(values, losses).counts, base.counts)
+
+
+def test_failed_rows_are_dropped_or_worst():
+    """NaN and +inf: counted in the report; "drop" leaves them out, "worst" ranks them last."""
+    values, losses = zoo()
+    losses[:4] = [np.nan, np.inf, np.nan, np.inf]
+    dropped, worst = zoo_sweep(values, losses), zoo_sweep(values, losses, failed="worst")
+    assert dropped.report.n_failed == worst.report.n_failed == 4
+    assert dropped.n_region == 56
+    assert worst.n_region == 60
+    assert worst.n_target.tolist() == [6, 15, 30]
+
+
+def test_advice():
+    """Each bit has its sentence, and a result collects those of its bits."""
+    for bit in S:
+        assert bit.advice.endswith(".")
+        assert len(bit.advice) > 30
+    assert describe(np.array([], dtype=np.int32)) == []
+    x = _uniform()
+    x[:, 1] = 0.5
+    advice = _two(x, x[:, 0]).advice()
+    assert any(line.startswith("CONSTANT: ") for line in advice)
+    both = S.CONSTANT | S.LOW_DATA
+    assert both.advice.count(".") >= 2
+    assert COARSE.max_cells == 12

@@ -1,0 +1,133 @@
+"""The compiled sweep itself: padding, float32 against float64, thousands of rows, many categories."""
+
+import jax
+import numpy as np
+import pytest
+from conftest import COARSE, ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
+from reference import grid
+
+import parzax as px
+from parzax.importance.sweep import sweep
+from parzax.observations import grid_codes, layout, level_sets
+
+
+def _call(obs, padded_to, code):
+    sets = level_sets(obs.losses[None, :, 0], None, np.array(ZOO_LEVELS), 1.0)
+    extra = padded_to - obs.n
+    codes = np.pad(grid_codes(obs, COARSE)[None], ((0, 0), (0, 0), (0, extra)), constant_values=code)
+    level = np.pad(sets.level, ((0, 0), (0, extra)), constant_values=len(ZOO_LEVELS) + 1)
+    return sweep(
+        codes, level, None, n_levels=3, layout=layout(obs.space, COARSE), estimator=coarse_estimator(False)
+    )
+
+
+def test_padding_changes_nothing(double):
+    """Unpadded, padded to 64 and to 256, whatever the padding's codes: bit for bit, as counts are integers."""
+    obs = zoo_observations(*zoo())
+    base = _call(obs, 60, 0)
+    for size, code in ((64, 0), (64, 1), (256, 0)):
+        for x, y in zip(base, _call(obs, size, code), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_float32_is_near_float64():
+    """Counts are exact in both; variances within 2e-5 of the largest (eps/sqrt(D), D about 0.01)."""
+    values, losses = zoo()
+    single = zoo_sweep(values, losses)
+    with jax.enable_x64(True):
+        double_ = zoo_sweep(values, losses)
+    assert single.variance.dtype == np.float32
+    assert double_.variance.dtype == np.float64
+    np.testing.assert_array_equal(single.counts, double_.counts)
+    np.testing.assert_array_equal(single.status, double_.status)
+    np.testing.assert_allclose(single.variance, double_.variance, atol=2e-5 * np.abs(double_.variance).max())
+    np.testing.assert_allclose(single.importance, double_.importance, atol=1e-4)
+
+
+def test_losses_are_ranked_in_float64():
+    """Losses that float32 cannot tell apart, in a float32 computation: catches ties made by a cast."""
+    values, _ = zoo()
+    rank = np.random.default_rng(0).permutation(60)
+    a = zoo_sweep(values, 1 + 1e-12 * rank)
+    assert a.n_target.tolist() == [6, 15, 30]
+
+
+def test_values_are_binned_in_float64():
+    """Values on both sides of a cell's edge, closer than float32 resolves: catches cells flipped by a cast."""
+    n = 60
+    edge = 0.5 / 11 + 3 / 11
+    values, losses = zoo(n)
+    values[:, 0] = np.where(np.arange(n) % 2, edge + 1e-12, edge - 1e-12)
+    values[:, 4] = np.where(np.isnan(values[:, 4]) | (values[:, 4] > 0), -3.3, values[:, 4])
+    result = zoo_sweep(values, losses)
+    region = result.counts[-1]
+    assert region[:12].tolist() == [0, 0, 0, 30, 30] + [0] * 7
+
+
+def test_counts_past_2_to_the_24():
+    """Weights whose sums float32 cannot count, in a float32 computation: catches counting with floats."""
+    values, losses = zoo()
+    weight = np.full(60, 2**20 + 1)
+    result = zoo_sweep(values, losses, weight=weight)
+    assert result.n_region == 60 * (2**20 + 1)
+    with jax.enable_x64(True):
+        assert zoo_sweep(values, losses, weight=weight).n_region == 60 * (2**20 + 1)
+
+
+def test_counts_past_2_to_the_31(double):
+    """Weights that sum past an int32 are counted exactly or not at all: catches a wrap to negative counts."""
+    values, losses = zoo()
+    weight = np.full(60, 2**30)
+    result = zoo_sweep(values, losses, weight=weight)
+    assert result.n_region == 60 * 2**30
+    assert result.n_target.tolist() == [6 * 2**30, 15 * 2**30, 30 * 2**30]
+    loop = grid.analyse(
+        {"parameters": [{"name": "c", "kind": "float", "low": 0, "high": 1}]},
+        values[:, :1],
+        losses,
+        ZOO_LEVELS,
+        weight=weight,
+        max_cells=12,
+    )
+    np.testing.assert_allclose(result.variance[:, :1], loop["variance"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_choices", [300, 1000])
+def test_many_choices(double, n_choices):
+    """A categorical with 1000 choices beside numeric ones: catches codes that wrap at 256."""
+    rng = np.random.default_rng(0)
+    space = {
+        "parameters": [
+            {"name": "a", "kind": "categorical", "choices": [f"choice {i}" for i in range(n_choices)]},
+            {"name": "x", "kind": "float", "low": 0, "high": 1},
+        ]
+    }
+    values = np.stack([rng.integers(0, n_choices, 200), rng.uniform(size=200)], axis=-1)
+    values[0, 0], values[1, 0] = n_choices - 1, 255
+    losses = (values[:, 0] % 7) + values[:, 1]
+    obs = px.Observations.from_arrays(px.Space.from_json(space), values, losses)
+    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], estimator=coarse_estimator(False))
+    loop = grid.analyse(space, values, losses, [0.1, 0.25, 0.5], max_cells=12)
+    np.testing.assert_allclose(result.variance, loop["variance"], rtol=1e-10)
+    np.testing.assert_array_equal(
+        result.counts[-1, :n_choices], np.bincount(values[:, 0].astype(int), minlength=n_choices)
+    )
+
+
+def test_hundred_thousand_rows(double):
+    """Past the size at which the counting changes its method: the counts are still those of NumPy."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    values = rng.uniform(size=(n, 2))
+    losses = values[:, 0] + 0.1 * rng.normal(size=n)
+    space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, values, losses)
+    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], 0.75, estimator=coarse_estimator(False))
+    order = np.argsort(losses)
+    for index, size in enumerate((10_000, 25_000, 50_000, 75_000)):
+        for j in range(2):
+            cells = np.clip(np.ceil(values[order[:size], j] * 11 - 0.5), 0, 11).astype(int)
+            np.testing.assert_array_equal(
+                result.counts[index, 13 * j : 13 * j + 12], np.bincount(cells, minlength=12)
+            )
+    assert result.importance[0, 0] > 0.999

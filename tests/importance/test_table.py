@@ -1,0 +1,106 @@
+"""Results as tables and text."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.importance.table import long_columns, status_names, to_text
+
+
+def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5)):
+    rng = np.random.default_rng(0)
+    shape = (60,) if n_seeds is None else (n_seeds, 60)
+    x = rng.uniform(size=(*shape, n_parameters))
+    space = px.Space({f"p{i}": px.Int(0, 1) for i in range(n_parameters)})
+    values = np.round(x)
+    losses = values @ (0.5 ** np.arange(n_parameters)) + 0.1 * rng.uniform(size=shape)
+    return px.cond_ped_anova(px.Observations.from_arrays(space, values, losses), target_quantile=levels)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_long_form(backend):
+    """Catches rows in another order than the arrays, and columns lost in one backend."""
+    result = make_result(n_seeds=2)
+    table = result.to_dataframe(backend)
+    assert type(table).__module__.startswith(backend)
+    names = table.column_names if backend == "pyarrow" else list(table.columns)
+    assert names == [
+        "seed", "target_quantile", "parameter", "importance", "variance", "standard", "inter", "unweighted",
+        "n_target", "n_region", "status", "status_names",
+    ]  # fmt: skip
+    assert len(table) == 2 * 2 * 3
+    for s, q, d in ((0, 0, 0), (1, 0, 2), (1, 1, 1)):
+        at = (s * 2 + q) * 3 + d
+        row = {name: np.asarray(table[name])[at] for name in names}
+        assert row["seed"] == s
+        assert row["target_quantile"] == result.target_quantile[q]
+        assert row["parameter"] == result.names[d]
+        assert row["importance"] == result.importance[s, q, d]
+        assert row["standard"] == result.standard[s, q, d]
+        assert row["n_target"] == result.n_target[s, q]
+        assert row["n_region"] == result.n_region[s]
+        assert row["status"] == result.status[s, q, d]
+        assert row["status_names"] == status_names(int(result.status[s, q, d]))
+
+
+def test_no_seed_column_without_a_seed_axis():
+    """Catches a seed invented for a single log."""
+    assert "seed" not in long_columns(make_result())
+    assert len(make_result().to_dataframe()) == 6
+
+
+def test_backend_errors(monkeypatch):
+    """Catches an unknown or missing backend that fails without saying so."""
+    result = make_result()
+    with pytest.raises(ValueError, match="backend must be one of"):
+        result.to_dataframe("excel")
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match=r"parzax\[dataframe\]"):
+        result.to_dataframe()
+
+
+def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
+    """Catches parameters out of order, and statuses or the report left out."""
+    result = make_result(levels=(0.1,))
+    lines = to_text(result).splitlines()
+    assert lines[0] == "importance at level 0.1"
+    assert lines[1].split() == ["parameter", "importance", "variance", "n"]
+    names = [line.split()[0] for line in lines[2:5]]
+    assert names == result.ranking()
+    assert "60 rows, minimize" in lines
+    assert any(line.startswith("LOW_DATA: ") for line in lines)
+    assert str(result) == to_text(result)
+
+
+def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
+    """Catches a table of 99 lines, one that hides this, and errors that are not those of the mean."""
+    result = make_result(n_seeds=3, levels=np.arange(1, 100) / 100)
+    lines = to_text(result).splitlines()
+    assert lines[0] == "importance, mean ± standard error of 3 seeds; 11 of 99 levels shown"
+    rows = lines[2:13]
+    assert [row.split()[0] for row in rows] == ["0.01", *(f"{i / 10:g}" for i in range(1, 10)), "0.99"]
+    mean, error = result.over_seeds()
+    best = lines[1].split()[1]
+    j = result.names.index(best)
+    assert f"{mean[9, j]:.3f} ± {error[9, j]:.3f}" in rows[1]
+
+
+def test_text_of_many_parameters_sums_up_the_rest():
+    """Catches lines too wide to read, and shares that vanish from the sum."""
+    result = make_result(n_parameters=12, levels=(0.25, 0.5))
+    lines = to_text(result).splitlines()
+    assert lines[1].endswith("4 others  n_target")
+    assert len(lines[1].split()) == 1 + 8 + 2 + 1
+    shares = [float(x) for x in lines[2].split()[1:-1]]
+    assert sum(shares) == pytest.approx(result.importance[0].sum(), abs=0.006)
+
+
+def test_long_inferred_lists_are_cut():
+    """Catches a screen full of inferred domains above the advice."""
+    from dataclasses import replace
+
+    result = make_result()
+    many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
+    assert "inferred: 42 more, in report.inferred" in to_text(many)

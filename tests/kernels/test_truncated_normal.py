@@ -1,0 +1,69 @@
+"""The truncated normal kernel on a grid against SciPy and mpmath."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from parzax.kernels import TruncatedNormalGrid, prior_on_grid
+
+
+def _matrix(kernel, size):
+    return np.stack([kernel.smooth(jnp.eye(size)[m]) for m in range(size)], axis=1)
+
+
+def _scipy(bandwidth, size):
+    edges = np.arange(size + 1) - 0.5
+    columns = []
+    for m in range(size):
+        cdf = stats.truncnorm.cdf(edges, (-0.5 - m) / bandwidth, (size - 0.5 - m) / bandwidth, m, bandwidth)
+        columns.append(np.diff(cdf))
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("size", [2, 7, 50])
+@pytest.mark.parametrize("bandwidth", [0.5 / 1.64, 1.0, 4.0, 60.0])
+def test_columns_are_truncated_normals(size, bandwidth, double):
+    """Every column against scipy.stats.truncnorm: catches a wrong edge, centre or normaliser."""
+    kernel = jax.jit(TruncatedNormalGrid.fit, static_argnums=1)(jnp.asarray(bandwidth), size)
+    matrix = jax.jit(lambda k: jax.vmap(k.smooth, out_axes=1)(jnp.eye(size)))(kernel)
+    # Absolute: far cells are differences of cumulative probabilities near 1 in the oracle.
+    np.testing.assert_allclose(matrix, _scipy(bandwidth, size), atol=1e-14)
+    np.testing.assert_allclose(matrix.sum(axis=0), 1, rtol=1e-13)
+    np.testing.assert_allclose(matrix, np.asarray(matrix)[::-1, ::-1], atol=1e-15)
+
+
+def test_far_masses_against_mpmath(double):
+    """Masses of distant cells keep their relative accuracy: catches a difference of values near 1."""
+    kernel = TruncatedNormalGrid.fit(jnp.asarray(0.5 / 1.64), 12)
+    mpmath.mp.dps = 60
+    sigma = mpmath.mpf(0.5 / 1.64)
+    for distance in (0, 1, 3, 6, 10):
+        exact = mpmath.ncdf((distance + mpmath.mpf(0.5)) / sigma) - mpmath.ncdf((distance - mpmath.mpf(0.5)) / sigma)
+        if exact > 1e-300:
+            # The exponent z^2/2 of up to 600 multiplies the rounding of z by as much.
+            assert float(kernel.mass[distance]) == pytest.approx(float(exact), rel=3e-13)
+
+
+def test_squared_matrix(x64):
+    """smooth_squared uses K entry by entry, not K applied twice."""
+    bandwidth = jnp.asarray(1.3)
+    kernel = TruncatedNormalGrid.fit(bandwidth, 6)
+    x = jnp.asarray(np.random.default_rng(0).uniform(size=6), bandwidth.dtype)
+    expected = np.square(_scipy(1.3, 6)) @ np.asarray(x)
+    np.testing.assert_allclose(kernel.smooth_squared(x), expected, rtol=1e-12 if x64 else 1e-5)
+    np.testing.assert_allclose(kernel.smooth(x), _scipy(1.3, 6) @ np.asarray(x), rtol=1e-12 if x64 else 1e-5)
+
+
+@pytest.mark.parametrize("size", [2, 5, 50])
+def test_prior(size):
+    """A normal in the middle with sigma = g, truncated: symmetric, sums to 1."""
+    edges = np.arange(size + 1) - 0.5
+    centre = (size - 1) / 2
+    cdf = stats.norm.cdf(edges, centre, size)
+    prior = prior_on_grid(size) if prior_on_grid.__code__.co_argcount == 1 else prior_on_grid(size, jnp.float32)
+    # float32 at least: the library may keep the table in either precision.
+    np.testing.assert_allclose(prior, np.diff(cdf) / (cdf[-1] - cdf[0]), rtol=2e-6)
+    np.testing.assert_allclose(np.sum(prior), 1, rtol=1e-6)

@@ -1,0 +1,368 @@
+"""Tables as observations: columns, states, labels, inference, errors."""
+
+import json
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import parzax as px
+
+FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
+frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])
+SPACE = px.Space(
+    {
+        "x": px.Float(0, 1),
+        "b": px.Categorical(["u", "v"]),
+        "k": px.Int(1, 9, when=px.In("b", ["u"])),
+    }
+)
+TRIALS = {
+    "number": [0, 1, 2, 3],
+    "value": [3.0, 1.0, 2.0, None],
+    "params_x": [0.1, 0.5, 0.9, 0.2],
+    "params_b": ["u", "v", "u", "u"],
+    "params_k": [1, None, 9, 4],
+    "state": ["COMPLETE", "COMPLETE", "COMPLETE", "FAIL"],
+    "user_attrs_note": ["a", "b", "c", "d"],
+}
+
+
+def read(df, **options):
+    return px.Observations.from_dataframe(df, warn=False, **options)
+
+
+@frames
+def test_every_library_gives_the_same_observations(frame):
+    """Catches nulls, promoted integers or text read differently by one of the libraries."""
+    obs = read(frame(TRIALS), space=SPACE, direction="minimize")
+    np.testing.assert_array_equal(obs.values, [[0.1, 0, 1], [0.5, 1, np.nan], [0.9, 0, 9]])
+    np.testing.assert_array_equal(obs.losses[:, 0], [3, 1, 2])
+    assert obs.report.n_rows == 4
+    assert obs.report.dropped == {"state FAIL": 1}
+    assert obs.report.inferred == ()
+
+
+@frames
+def test_inferred_space(frame):
+    """Catches a wrong kind, bound or gap, and integers with gaps that stay floats."""
+    with pytest.warns(UserWarning, match="inferred from the table") as caught:
+        obs = px.Observations.from_dataframe(frame(TRIALS), failed="drop")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert obs.space == px.Space(
+        {
+            "x": px.Float(0.1, 0.9),
+            "b": px.Categorical(("u", "v")),
+            "k": px.Int(1, 9, when=px.Recorded()),
+        }
+    )
+    text = str(caught[0].message)
+    for part in (
+        "'value' is minimised",
+        "seen in the data",
+        "x: Float",
+        "k: Int from 1 to 9; inactive in 1 of 3",
+    ):
+        assert part in text
+    assert all(sentence in text for sentence in obs.report.inferred)
+
+
+def test_nothing_inferred_means_no_warning():
+    """Catches a warning about nothing (warnings are errors here)."""
+    px.Observations.from_dataframe(pd.DataFrame(TRIALS), space=SPACE, direction="minimize")
+
+
+def test_failed_worst_keeps_failed_rows_and_drops_pending_ones():
+    """Catches a failed trial's intermediate value that counts, and running trials ranked last."""
+    df = pd.DataFrame({"params_x": [0.1, 0.2, 0.3, 0.4], "value": [1.0, -9.0, 5.0, 6.0]})
+    df["state"] = ["COMPLETE", "PRUNED", "RUNNING", "TrialState.WAITING"]
+    obs = read(df, failed="worst")
+    assert obs.losses[:, 0].tolist() == [1.0, np.inf]
+    assert obs.report.dropped == {"state RUNNING": 1, "state WAITING": 1}
+    assert read(df).n == 1
+
+
+def test_targets():
+    """Catches values_10 sorted before values_2, and a maximised target that is not negated."""
+    df = pd.DataFrame({"params_x": [0.1, 0.2]} | {f"values_{i}": [i, i] for i in (10, 2, 0)})
+    assert read(df).losses[0].tolist() == [0, 2, 10]
+    assert read(df, target=["values_2", "values_0"], direction=["maximize", "minimize"]).losses[
+        0
+    ].tolist() == [-2, 0]
+    assert read(df, target="values_2", direction="maximize").losses[1].tolist() == [-2]
+
+
+def test_plain_tables_without_prefix():
+    """Catches targets, weights, constraints or bookkeeping taken for parameters."""
+    df = pd.DataFrame(
+        {
+            "number": [0, 1],
+            "lr": [0.1, 0.2],
+            "acc": [0.5, 0.6],
+            "w": [1, 2],
+            "c": [-1.0, 1.0],
+            "duration": [1.0, 2.0],
+        }
+    )
+    obs = read(df, target="acc", direction="maximize", weight="w", constraints="c")
+    assert obs.space.names == ("lr",)
+    assert obs.weight is not None
+    assert obs.constraints is not None
+    assert obs.weight.tolist() == [1, 2]
+    assert obs.constraints.tolist() == [[-1.0], [1.0]]
+    assert any("'number', 'duration'" in sentence for sentence in obs.report.inferred)
+
+
+def test_kinds_that_are_inferred():
+    """Catches a log axis where there is none (or none where there is), merged types, unsorted choices."""
+    rng = np.random.default_rng(0)
+    n = 200
+    df = pd.DataFrame(
+        {
+            "params_log": np.exp(rng.uniform(np.log(1e-5), 0, n)),
+            "params_wide_but_uniform": rng.uniform(1e-4, 1, n),
+            "params_two_decades": np.exp(rng.uniform(np.log(1e-2), 0, n)),
+            "params_whole_float": np.arange(n, dtype=float),
+            "params_flag": rng.integers(0, 2, n) == 1,
+            "params_mixed": pd.Series([True, 1, 1.0, "1"] * (n // 4), dtype=object),
+            "params_cat": pd.Categorical(rng.choice(["z", "a"], n)),
+            "params_constant": np.full(n, 3),
+            "params_objects": pd.Series([1, 2] * (n // 2), dtype=object),
+            "params_never": np.full(n, np.nan),
+            "value": rng.normal(size=n),
+        }
+    )
+    obs = read(df)
+    kinds = {name: obs.space[name][0] for name in obs.space.names}
+    log = {name for name, domain in kinds.items() if getattr(domain, "log", False)}
+    assert log == {"log"}
+    assert isinstance(kinds["whole_float"], px.Float)
+    assert kinds["flag"] == px.Categorical((False, True))
+    assert kinds["mixed"] == px.Categorical((True, 1.0, 1, "1"))
+    assert len(np.unique(obs.values[:, obs.space.index("mixed")])) == 4
+    assert kinds["cat"] == px.Categorical(("a", "z"))
+    assert kinds["constant"] == px.Int(3, 3)
+    assert kinds["objects"] == px.Int(1, 2)
+    assert "never" not in kinds
+    assert any(sentence.startswith("never: left out") for sentence in obs.report.inferred)
+
+
+def test_integers_with_gaps_stay_integers_when_the_gaps_are_left_out():
+    """Catches a kind that is inferred from the rows that are left instead of the column."""
+    df = pd.DataFrame(
+        {"params_k": [1, None, 3], "value": [1.0, 2, 3], "state": ["COMPLETE", "FAIL", "COMPLETE"]}
+    )
+    assert read(df).space["k"] == (px.Int(1, 3),)
+
+
+LABELS = [
+    ([True, False, True], [True, False], [0, 1, 0]),
+    (["True", "false", "TRUE"], [True, False], [0, 1, 0]),
+    ([1.0, 2.0, None], [1, 2], [0, 1, np.nan]),
+    (["1", "2.0", "1"], [1, 2], [0, 1, 0]),
+    ([1, 2, 1], ["1", "2"], [0, 1, 0]),
+    ([True, False, None], ["True", "False"], [0, 1, np.nan]),
+    (["None", "a", "a"], [None, "a"], [0, 1, 1]),
+    (["0.001", "1e-3", "0.1"], [0.001, 0.1], [0, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("column", "choices", "codes"), LABELS)
+def test_labels_of_a_given_space(column, choices, codes):
+    """Catches a label that a file or a library changed and that is then unknown, or the wrong choice."""
+    space = px.Space({"a": px.Categorical(choices, when=px.Recorded())})
+    obs = read(pd.DataFrame({"a": column, "value": [1.0, 2.0, 3.0]}), space=space)
+    np.testing.assert_array_equal(obs.values[:, 0], codes)
+
+
+def test_types_of_choices_stay_apart():
+    """Catches True and 1 merged, and a guess where a label could be two choices."""
+    space = px.Space({"a": px.Categorical([True, 1])})
+    df = pd.DataFrame({"a": pd.Series([True, 1], dtype=object), "value": [1.0, 2.0]})
+    assert read(df, space=space).values[:, 0].tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"column 'a', row 0: 1\.0 could be several of the choices True, 1"):
+        read(df.assign(a=[1.0, 1.0]), space=space)
+
+
+def test_missing_is_the_choice_none_where_the_parameter_is_active():
+    """Catches None (written as an empty cell) taken for inactive in an active row."""
+    space = px.Space(
+        {
+            "b": px.Categorical(["u", "v"]),
+            "a": px.Categorical([None, "x"], when=px.In("b", ["u"])),
+            "free": px.Categorical(["x", None]),
+        }
+    )
+    df = pd.DataFrame(
+        {"b": ["u", "u", "v"], "a": [None, "x", None], "free": [None, "x", "x"], "value": [1.0, 2, 3]}
+    )
+    np.testing.assert_array_equal(read(df, space=space).values, [[0, 0, 1], [0, 1, 0], [1, np.nan, 0]])
+
+
+def test_codes_of_a_parameter_with_several_domains_follow_its_regime():
+    """Catches codes of the wrong domain, and children whose parent's code was not settled yet."""
+    space = px.Space(
+        {
+            "leaf": px.Float(0, 1, when=px.In("a", ["z"])),
+            "a": (
+                px.Categorical(["x", "y"], when=px.In("b", ["u"])),
+                px.Categorical(["z", "y", "x"], when=px.In("b", ["v"])),
+            ),
+            "b": px.Categorical(["u", "v"]),
+        }
+    )
+    df = pd.DataFrame(
+        {"b": ["u", "v", "v"], "a": ["y", "x", "z"], "leaf": [np.nan, np.nan, 0.5], "value": [1.0, 2, 3]}
+    )
+    obs = read(df, space=space)
+    np.testing.assert_array_equal(obs.values, [[np.nan, 1, 0], [np.nan, 2, 1], [0.5, 0, 1]])
+    np.testing.assert_array_equal(obs.regime, [[-1, 0, 0], [-1, 1, 0], [0, 1, 0]])
+
+
+def test_recorded_regimes():
+    """Catches regimes_<name> ignored, and other parameters' regimes lost when it is there."""
+    space = px.Space(
+        {
+            "x": (px.Float(0, 1, when=px.Recorded()), px.Float(0, 2, when=px.Recorded())),
+            "b": px.Categorical(["u", "v"]),
+            "k": px.Int(1, 9, when=px.In("b", ["u"])),
+        }
+    )
+    df = pd.DataFrame(
+        {"x": [0.5, 0.5, None], "b": ["u", "v", "v"], "k": [3, None, None], "value": [1.0, 2, 3]}
+    )
+    obs = read(df.assign(regimes_x=[0, 1, -1]), space=space)
+    assert obs.regime.tolist() == [[0, 0, 0], [1, 0, -1], [-1, 0, -1]]
+    with pytest.raises(ValueError, match=r"column 'regimes_x', row 1: 2.0 is no regime of 'x'"):
+        read(df.assign(regimes_x=[0, 2, -1]), space=space)
+    with pytest.raises(ValueError, match="cannot be derived"):
+        read(df, space=space)
+
+
+GOOD = pd.DataFrame(TRIALS)
+ERRORS = [
+    ("missing target", GOOD, {"target": "acc"}, r"target: the table has no column 'acc'.*'params_x'"),
+    (
+        "missing parameter",
+        GOOD.drop(columns="params_k"),
+        {"space": SPACE},
+        r"no column for the parameters 'k'",
+    ),
+    (
+        "text target",
+        GOOD.assign(value=["1", "b", "3", "4"]),
+        {},
+        r"column 'value', row 1: 'b' is not a number",
+    ),
+    (
+        "text in a number",
+        GOOD.assign(params_x=[0.1, 0.2, "big", 0.3]),
+        {"space": SPACE},
+        r"column 'params_x', row 2: 'big' is not a number",
+    ),
+    (
+        "unknown label",
+        GOOD.assign(params_b=["u", "v", "w", "u"]),
+        {"space": SPACE},
+        r"column 'params_b', row 2: 'w' is not one of the choices 'u', 'v'",
+    ),
+    (
+        "outside",
+        GOOD.assign(params_x=[0.1, 0.2, 1.5, 0.1]),
+        {"space": SPACE},
+        r"row 2, column 0 \('x'\) = 1.5",
+    ),
+    (
+        "outside, after a dropped row",
+        GOOD.assign(state=["FAIL", "COMPLETE", "COMPLETE", "COMPLETE"], params_x=[0.1, 0.2, 1.5, 0.1]),
+        {"space": SPACE},
+        r"row 2, column 0 \('x'\) = 1.5",
+    ),
+    ("infinite", GOOD.assign(params_x=[0.1, np.inf, 0.2, 0.3]), {}, r"column 'params_x': row 1 is inf"),
+    ("no rows", GOOD.head(0), {}, "no rows"),
+    ("no columns", pd.DataFrame(), {}, "no columns"),
+    ("nothing complete", GOOD.assign(state="FAIL"), {}, r"no row of the table is left \(4 state FAIL\)"),
+    ("repeated column", pd.concat([GOOD, GOOD[["value"]]], axis=1), {}, "'value' appears more than once"),
+    ("numbered columns", pd.DataFrame(np.ones((2, 2))), {}, "plain strings"),
+    ("no parameters", GOOD[["value", "number"]], {}, "no column is a parameter"),
+    (
+        "only gaps",
+        pd.DataFrame({"x": [None, None], "value": [1.0, 2.0]}),
+        {},
+        "none of the columns 'x' has a value",
+    ),
+    ("dates", GOOD.assign(params_x=pd.Timestamp("2020-01-01")), {}, "'params_x' holds Datetime"),
+    ("lists", GOOD.assign(params_x=[[1], [2], [1], [2]]), {}, "column 'params_x'.*list|List"),
+    ("a document", GOOD.assign(params_b=["a" * 20_000, "b", "c", "d"]), {}, "row 0 holds a text of 20000"),
+    ("bad weight", GOOD.assign(w=[1.0, -1.0, 1.0, 1.0]), {"weight": "w", "space": SPACE}, "weight: row 1"),
+    ("wide numbers", GOOD.assign(params_x=[-1.7e308, 1.7e308, 0, 0]), {}, "column 'params_x': .*overflows"),
+    ("huge integers", GOOD.assign(params_x=[2**60, 1, 2, 3]), {}, r"column 'params_x': .*2\*\*53"),
+    ("bad direction", GOOD, {"direction": "up"}, "direction must be one of"),
+    ("bad failed", GOOD, {"failed": "keep"}, "failed must be one of"),
+]
+
+
+def test_errors_name_what_is_wrong():
+    """Catches silent wrong reading of tables that do not fit, and messages without row and column."""
+    for name, df, options, message in ERRORS:
+        try:
+            with pytest.raises(ValueError, match=message):
+                read(df, **options)
+        except BaseException as error:
+            error.add_note(f"case: {name}")
+            raise
+    print(f"\nbad tables tried: {len(ERRORS)}")
+
+
+def test_types_of_arguments():
+    """Catches something that is no table, or no space, failing far from its cause."""
+    for bad, options in (([1, 2], {}), ({"x": [1]}, {}), (GOOD, {"space": {"x": 1}}), (GOOD, {"target": 3})):
+        with pytest.raises(TypeError):
+            read(bad, **options)
+
+
+@frames
+def test_very_wide_tables_fail_fast(frame):
+    """Catches a loop over a million columns before anybody notices that they are no parameters."""
+    wide = {f"c{i}": [0.5, 0.6] for i in range(100_000)} | {"value": [1.0, 2.0]}
+    df = frame(wide)
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match="100000 columns would be parameters"):
+        read(df)
+    assert read(df, space=px.Space({"c7": px.Float(0, 1)})).n == 2
+    assert time.perf_counter() - start < 20
+
+
+def test_missing_narwhals_says_what_to_install(monkeypatch):
+    """Catches a bare ImportError of a package that the user never named."""
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match=r"parzax\[dataframe\]"):
+        read(GOOD)
+
+
+def test_speed():
+    """Catches Python loops over cells; far above the usual 0.4 s so that a busy machine passes."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    data = {f"params_f{i}": rng.uniform(size=n) for i in range(15)}
+    data |= {f"params_s{i}": rng.choice(["a", "b", "c"], n) for i in range(5)} | {"value": rng.normal(size=n)}
+    df = pd.DataFrame(data)
+    start = time.perf_counter()
+    read(df)
+    assert time.perf_counter() - start < 3
+
+
+def test_round_trip_through_a_csv_file(tmp_path):
+    """Catches values, gaps or labels that do not survive `to_csv`, as users store their trials."""
+    df = pd.DataFrame(TRIALS)
+    df.to_csv(tmp_path / "t.csv")
+    again = read(pd.read_csv(tmp_path / "t.csv"))
+    first = read(df)
+    assert again.space == first.space
+    np.testing.assert_array_equal(again.values, first.values)
+    assert json.loads(again.space.to_json()) == json.loads(first.space.to_json())

@@ -1,0 +1,81 @@
+"""grid_density against its definition, and the estimator's options."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from reference import grid
+
+import parzax as px
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize("size", [2, 12])
+def test_against_the_loops(kind, size, double):
+    """(K counts + prior) / (n + 1), in parity and default: catches shares, prior and quartile rule."""
+    rng = np.random.default_rng(0)
+    parity = px.GridEstimator.optuna()
+    functions = [
+        jax.jit(lambda c, e=e: px.grid_density(c, kind=kind, estimator=e)) for e in (parity, px.GridEstimator())
+    ]
+    for n in (0, 1, 2, 17, 400):
+        counts = np.bincount(rng.integers(0, size, n), minlength=size)
+        expected = grid.optuna_density(counts, kind) + 1e-12
+        np.testing.assert_allclose(functions[0](counts), expected, rtol=1e-12)
+        kernels = grid.kernel_matrix(counts, kind, False)
+        expected = (kernels @ counts + grid.prior(size, kind)) / (n + 1)
+        np.testing.assert_allclose(functions[1](counts), expected, rtol=1e-12)
+        np.testing.assert_allclose(functions[1](counts).sum(), 1, rtol=1e-13)
+
+
+def test_fifty_cells(x64):
+    """The size that is used: sums to 1 (plus the floor), positive, symmetric for symmetric counts."""
+    counts = np.zeros(50, int)
+    counts[[3, 46]] = 5
+    density = np.asarray(jax.jit(px.grid_density)(counts))
+    tolerance = 1e-13 if x64 else 1e-5
+    assert density.sum() == pytest.approx(1, rel=tolerance)
+    assert (density > 0).all()
+    np.testing.assert_allclose(density, density[::-1], rtol=10 * tolerance)
+
+
+def test_prior_weight():
+    """Twice the prior weight is twice the prior's share."""
+    counts = np.array([0, 0, 8, 0, 0])
+    light, heavy = (
+        np.asarray(px.grid_density(counts, kind="categorical", estimator=px.GridEstimator(prior_weight=w)))
+        for w in (1.0, 8.0)
+    )
+    spread = 1 / 2
+    kernel = (np.eye(5)[2] + spread) / (1 + 5 * spread)
+    np.testing.assert_allclose(light, (8 * kernel + 0.2) / 9, rtol=1e-6)
+    np.testing.assert_allclose(heavy, (8 * kernel + 8 * 0.2) / 16, rtol=1e-6)
+
+
+def test_options_are_checked():
+    """Options that cannot work are refused with their name."""
+    for options, name in (
+        ({"prior_weight": -1.0}, "prior_weight"),
+        ({"prior_weight": float("nan")}, "prior_weight"),
+        ({"prior_weight": 0.0}, "prior_weight"),
+        ({"min_bandwidth": 0.0}, "min_bandwidth"),
+        ({"floor": -1e-12}, "floor"),
+        ({"floor": True}, "floor"),
+        ({"shared_kernel": False}, "debias"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=name):
+            px.GridEstimator(**options)
+    with pytest.raises(ValueError, match="max_cells"):
+        px.GridSpec(max_cells=1)
+    with pytest.raises(ValueError, match="kind must be one of"):
+        px.grid_density(np.ones(3), kind="ordinal")
+
+
+def test_parity_is_data():
+    """Parity differs from the default in named fields only, and both are hashable (they are static arguments)."""
+    parity = px.GridEstimator.optuna()
+    assert parity == px.GridEstimator.optuna()
+    assert hash(parity) == hash(px.GridEstimator.optuna())
+    assert replace(parity) == parity
+    assert (parity.floor, parity.debias, parity.shared_kernel, parity.raw_levels) == (1e-12, False, False, True)

@@ -1,0 +1,130 @@
+"""The picture of one level."""
+
+import dataclasses
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.plotting import importance_bars
+from parzax.plotting.bars import value_text
+
+from .conftest import mixed_observations
+
+
+def rows(ax):
+    """Labels from the top of the picture down."""
+    ticks = sorted(zip(ax.get_yticks(), ax.get_yticklabels(), strict=True), key=lambda t: t[0])
+    assert ax.yaxis_inverted()
+    return [label.get_text() for _, label in ticks]
+
+
+def footnote(ax):
+    return " ".join(" ".join(t.get_text() for t in ax.texts).split())
+
+
+def test_value_text():
+    # Catches "0.00" for something small, and 0.01 itself called smaller.
+    assert [value_text(x) for x in (1.0, 0.126, 0.01, 0.0099, 1e-9, 0.0)] == [
+        "1.00", "0.13", "0.01", "<0.01", "<0.01", "<0.01",
+    ]  # fmt: skip
+
+
+def test_largest_on_top_with_its_value(seeds):
+    # Catches bars upside down, a mean over the wrong axis, labels beside the wrong bar.
+    ax = importance_bars(seeds, level=0.3)
+    mean = seeds.over_seeds()[0][1]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(sorted(mean, reverse=True))
+    assert rows(ax) == seeds.ranking(1)
+    by_height = {t.xy[1]: t.get_text() for t in ax.texts}
+    assert [by_height[y] for y in (0, 1)] == [f"{m:.2f}" for m in sorted(mean, reverse=True)]
+    assert ax.get_xlabel() == "importance at γ′ = 0.3 (mean ± standard error, 4 seeds)"
+
+
+def test_whiskers_only_with_several_seeds(seeds, single):
+    # Catches whiskers of NaN for one seed, and none for several.
+    assert importance_bars(seeds).containers[1].has_xerr
+    ax = importance_bars(single)
+    assert len(ax.containers) == 1
+    assert ax.get_xlabel() == "importance at γ′ = 0.7"
+
+
+def test_the_rest_is_summed(mixed):
+    # Catches parameters beyond the limit lost without a word.
+    ax = importance_bars(mixed, max_parameters=4)
+    assert rows(ax)[-1] == "7 others"
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1, rel=1e-5)
+    with pytest.raises(ValueError, match="max_parameters"):
+        importance_bars(mixed, max_parameters=0)
+
+
+def test_statuses_are_signed_and_explained(mixed):
+    # Catches a parameter whose 0 has a reason that the picture keeps to itself.
+    ax = importance_bars(mixed, level=0.6)
+    sign = {label.split(" ")[0]: label.split(" ")[-1] for label in rows(ax)}
+    assert sign["constant"] == sign["fixed"] == "*"
+    assert sign["never"] == "†"
+    assert "‡" in sign["moving"]
+    assert "§" in sign["rare"]
+    assert sign["strong"] == "strong"
+    for words in (
+        "* one value per regime",
+        "† never active",
+        "‡ domain moves from row to row",
+        "§ a regime with one row",
+    ):
+        assert words in footnote(ax)
+    assert "ten target rows" not in footnote(ax)
+    assert "ten target rows or fewer" in footnote(importance_bars(mixed, level=0.1))
+
+
+@pytest.mark.parametrize(
+    ("bit", "words"),
+    [
+        (px.Status.CONSTANT, "* one value per regime"),
+        (px.Status.SINGLE_VALUE, "* one value per regime"),
+        (px.Status.NEVER_ACTIVE, "† never active"),
+        (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not comparable"),
+        (px.Status.SPARSE_REGIME, "§ a regime with one row left out"),
+        (px.Status.NOT_ABOVE_CHANCE, "° not above chance, counts as 0"),
+        (px.Status.LOW_DATA, "ten target rows or fewer: rough"),
+        (px.Status.TIED_CUTOFF, "ties at the cut-off"),
+        (px.Status.SAME_SETS, "target and region are the same rows"),
+        (px.Status.ALL_EQUAL, "all losses are equal"),
+        (px.Status.NO_DATA, "fewer than two usable rows"),
+    ],
+)
+def test_every_status_has_its_words(single, bit, words):
+    # Catches a status that no picture mentions; none at all must give no footnote.
+    clean = dataclasses.replace(single, status=np.zeros_like(single.status))
+    assert words not in footnote(importance_bars(clean))
+    flagged = dataclasses.replace(clean, status=np.full_like(single.status, int(bit)))
+    assert words in footnote(importance_bars(flagged))
+
+
+def test_footnote_lies_in_the_figure(mixed):
+    # Catches a footnote that runs over the edge of the figure or over the label of the axis.
+    ax = importance_bars(mixed, level=0.1)
+    figure = ax.get_figure(root=True)
+    figure.canvas.draw()
+    box, label = ax.texts[-1].get_window_extent(), ax.xaxis.label.get_window_extent()
+    assert box.y1 <= label.y0 + 1
+    assert box.y0 >= -1
+    assert box.x1 <= figure.bbox.x1 + 1
+
+
+def test_equal_bars_keep_the_order_of_the_space(zero):
+    # Catches an order that changes from run to run; and all-zero bars without a word.
+    ax = importance_bars(zero)
+    assert [label.split(" ")[0] for label in rows(ax)] == [n.split(" ")[0] for n in zero.names]
+    assert "No parameter has a positive variance" in footnote(ax)
+    assert ax.get_xlim()[1] >= 1
+
+
+def test_parity_estimator_draws_equal_shares():
+    # Catches 1/d of the parity estimator drawn as nothing.
+    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, estimator=px.GridEstimator.optuna())
+    ax = importance_bars(result)
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
+    plt.close()

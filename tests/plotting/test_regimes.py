@@ -1,0 +1,104 @@
+"""The picture of the regimes."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+import parzax as px
+from parzax.importance import within_regime_variance
+from parzax.plotting import regimes
+from parzax.plotting.regime_shares import regime_importance
+
+from .conftest import activation, mixed_observations
+
+
+def all_texts(ax):
+    return [t.get_text() for t in ax.findobj(Text)]
+
+
+@pytest.mark.parametrize("which", ["seeds", "single", "one_level", "mixed"])
+def test_parts_sum_to_the_importance(which, request):
+    # Catches a term forgotten, a regime counted twice, negative divergences that take from others.
+    result = request.getfixturevalue(which)
+    for q in range(len(result.target_quantile)):
+        parts = regime_importance(result, q)
+        assert (parts >= 0).all()
+        assert (parts[..., -1] == 0).all(), "inactive has no part"
+        importance = result.importance.reshape(-1, *result.importance.shape[-2:])[:, q]
+        np.testing.assert_allclose(parts.sum(axis=-1), importance, rtol=1e-5, atol=1e-7)
+
+
+def test_parts_are_the_terms_of_the_variance():
+    # Catches alpha and beta exchanged or a square left out: where no divergence is negative the parts are the
+    # terms of Eq. 11, one regime at a time.
+    result = px.cond_ped_anova(activation(None), 0.6, estimator=px.GridEstimator.optuna())
+    parts, j = regime_importance(result)[0], 1
+    alpha, beta, divergence = (x[0, j] for x in (result.alpha, result.beta, result.divergence))
+    n_target, n_region = result.n_target[0], result.n_region
+    terms = [
+        float(within_regime_variance(divergence[[i]], alpha[[i]] * n_target, beta[[i]] * n_region, n_region))
+        for i in range(2)
+    ]
+    assert terms[1] > 0
+    np.testing.assert_allclose(parts[j, :2] / parts[j].sum(), np.array(terms) / sum(terms), rtol=1e-5)
+    np.testing.assert_allclose(sum(terms), result.variance[0, j], rtol=1e-5)
+
+
+def test_bars_are_stacked_to_the_importance(seeds):
+    # Catches segments that overlap or leave gaps.
+    ax = regimes(seeds, level=0.7)
+    mean = seeds.over_seeds()[0][3]
+    bars = sorted(ax.patches, key=lambda b: (b.get_y(), b.get_x()))
+    ends: dict[float, float] = {}
+    for bar in bars:
+        y = round(bar.get_y(), 6)
+        assert bar.get_x() == pytest.approx(ends.get(y, 0.0))
+        ends[y] = bar.get_x() + bar.get_width()
+    order = seeds.ranking(3)
+    assert list(ends.values()) == pytest.approx([mean[seeds.names.index(n)] for n in order], rel=1e-5)
+    assert [t.get_text() for t in ax.get_yticklabels()] == order
+    assert ax.yaxis_inverted()
+
+
+def test_regimes_are_named(seeds, mixed):
+    # Catches a bar whose parts nobody can tell apart.
+    found = all_texts(regimes(seeds, level=0.7))
+    assert any(t.startswith("[-5, -2] if c < 0.5: ") for t in found)
+    assert any(t.startswith("[2, 5] if c ≥ 0.5: ") for t in found)
+    assert "[0, 1]" in found
+    assert "[0.0001, 1] log if booster in {gbtree, dart}" in all_texts(regimes(mixed, parameters="eta"))
+
+
+def test_captions_do_not_lie_on_bars(seeds):
+    # Catches text over data.
+    ax = regimes(seeds, level=0.7)
+    ax.get_figure(root=True).canvas.draw()
+    captions = [t.get_window_extent() for t in ax.findobj(Text) if t.get_text().startswith("[")]
+    bars = [b.get_window_extent() for b in ax.patches]
+    assert len(captions) == 3
+    assert not any(a.y0 < b.y1 and b.y0 < a.y1 for a in captions for b in bars)
+
+
+def test_many_regimes_are_cut(seeds):
+    # Catches a caption of twenty entries over the next bar.
+    space = px.Space(
+        {
+            "c": px.Float(0, 10),
+            "x": tuple(px.Float(i, i + 1, when=px.Between("c", high=i + 1)) for i in range(10)),
+        }
+    )
+    c = np.random.default_rng(0).uniform(0, 10, 300)
+    obs = px.Observations.from_arrays(space, np.stack([c, c], axis=-1), c)
+    found = all_texts(regimes(px.cond_ped_anova(obs, 0.5)))
+    assert "4 smaller ones" in found
+
+
+def test_zero_and_parity_zero(zero):
+    # Catches an empty picture without a word, and 1/d given to a regime that has not earned it.
+    assert any("No parameter has a positive variance" in t for t in all_texts(regimes(zero)))
+    plt.close()
+    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, estimator=px.GridEstimator.optuna())
+    ax = regimes(result)
+    assert all(bar.get_hatch() for bar in ax.patches)
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)

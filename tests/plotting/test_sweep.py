@@ -1,0 +1,152 @@
+"""The picture of the sweep."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.text import Annotation, Text
+
+import parzax as px
+from parzax.plotting import importance_sweep
+
+from .conftest import mixed_observations
+
+
+def ribbons(ax):
+    return [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def hatches(ax):
+    return [p.get_hatch() for p in ax.patches if p.get_hatch()]
+
+
+def test_lines_are_the_means_and_ribbons_the_errors(seeds):
+    # Catches a mean over the wrong axis and a ribbon of deviations instead of standard errors.
+    ax = importance_sweep(seeds)
+    mean, error = seeds.over_seeds()
+    for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
+        j = seeds.names.index(line.get_label())
+        np.testing.assert_allclose(line.get_xdata(), seeds.target_quantile)
+        np.testing.assert_allclose(line.get_ydata(), mean[:, j], rtol=1e-6)
+        heights = ribbon.get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose(heights.max(), (mean + error)[:, j].max(), rtol=1e-6)
+        np.testing.assert_allclose(heights.min(), (mean - error)[:, j].min(), rtol=1e-5, atol=1e-9)
+
+
+def test_one_seed_has_no_ribbon_and_levels_are_put_in_order(single):
+    # Catches a ribbon of NaN, and a line that runs back and forth over levels in falling order.
+    ax = importance_sweep(single)
+    assert not ribbons(ax)
+    line = ax.lines[0]
+    assert (np.diff(line.get_xdata()) > 0).all()
+    j = single.names.index(line.get_label())
+    np.testing.assert_allclose(line.get_ydata(), single.importance[::-1, j], rtol=1e-6)
+
+
+def test_one_level_is_drawn_as_points(one_level):
+    # Catches lines of one point, which are invisible.
+    ax = importance_sweep(one_level)
+    assert [line.get_marker() for line in ax.lines] == ["o", "o"]
+    assert ax.get_xticks().tolist() == [0.3]
+
+
+def test_labels(seeds):
+    # Catches missing names, a missing axis label, a title that nobody asked for.
+    ax = importance_sweep(seeds)
+    assert set(texts(ax)) >= {"c", "x"}
+    assert ax.get_xlabel() == "target quantile γ′ (best share of the region γ = 1)"
+    assert ax.get_ylabel() == "importance"
+    assert ax.get_title() == ""
+
+
+def test_names_stand_apart_and_inside(mixed):
+    # Catches labels on top of each other or outside the Axes, where a figure would cut them off.
+    ax = importance_sweep(mixed)
+    ax.get_figure(root=True).canvas.draw()
+    boxes = sorted(
+        # Of the words alone: that of an annotation has its arrow in it.
+        (Text.get_window_extent(t) for t in ax.texts if isinstance(t, Annotation) and t.arrow_patch),
+        key=lambda b: b.y0,
+    )
+    assert len(boxes) == 11
+    assert all(a.y0 + 0.8 * a.height <= b.y0 for a, b in itertools.pairwise(boxes))
+    outer = ax.get_window_extent()
+    assert max(b.x1 for b in boxes) <= outer.x1 + 6
+
+
+def test_the_rest_is_summed(mixed):
+    # Catches parameters that vanish without a word, or a rest that is not their sum.
+    ax = importance_sweep(mixed, max_parameters=3)
+    assert len(ax.lines) == 4
+    assert "8 others" in texts(ax)
+    np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
+    ax = importance_sweep(mixed, max_parameters=10)
+    assert "1 others" not in texts(ax)
+
+
+def test_chosen_parameters_only(mixed):
+    # Catches an "others" line that would come in uncalled.
+    ax = importance_sweep(mixed, parameters=["units", "strong"])
+    assert [line.get_label() for line in ax.lines] == ["units", "strong"]
+    assert [line.get_label() for line in importance_sweep(mixed, parameters="units").lines] == ["units"]
+
+
+def test_quantities(seeds):
+    # Catches one ablation drawn as another.
+    for quantity in ("variance", "standard", "inter", "unweighted"):
+        ax = importance_sweep(seeds, quantity=quantity)
+        wanted = getattr(seeds, quantity).mean(axis=0)
+        for line in ax.lines:
+            np.testing.assert_allclose(
+                line.get_ydata(), wanted[:, seeds.names.index(line.get_label())], rtol=1e-5
+            )
+        plt.close()
+    ax = importance_sweep(seeds, quantity="standard", normalise=True)
+    np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
+    assert ax.get_ylabel() == "share of standard variance"
+    with pytest.raises(ValueError, match="quantity must be one of"):
+        importance_sweep(seeds, quantity="importances")
+
+
+def test_low_data_is_marked(mixed, seeds):
+    # Catches rough levels that look as sure as the others, and marks where there is nothing to mark.
+    ax = importance_sweep(mixed)
+    assert "few target rows: rough" in texts(ax)
+    assert hatches(ax) == ["////"]
+    band = next(p for p in ax.patches if p.get_hatch())
+    assert band.get_x() <= 0.1 <= band.get_x() + band.get_width() < 0.3
+    assert not hatches(importance_sweep(seeds))
+
+
+def test_levels_without_importance_are_marked():
+    # Catches a gap in the curves without an explanation: noise only, at some levels nothing above chance.
+    rng = np.random.default_rng(3)
+    noise = rng.uniform(size=(200, 1))
+    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), noise, rng.uniform(size=200))
+    result = px.cond_ped_anova(obs, np.arange(1, 20) / 20)
+    flagged = (result.status & px.Status.ALL_ZERO != 0).any(axis=1)
+    assert flagged.any(), "the example must have both kinds of level"
+    assert not flagged.all(), "the example must have both kinds of level"
+    ax = importance_sweep(result)
+    runs = (np.diff(flagged.astype(int), prepend=0) == 1).sum()
+    assert hatches(ax).count("....") == runs
+    assert texts(ax).count("nothing above chance") == 1
+
+
+def test_all_zero_says_so(zero):
+    # Catches an empty picture without a word, or limits that collapse.
+    ax = importance_sweep(zero)
+    assert any("No parameter has a positive variance" in t for t in texts(ax))
+    assert ax.get_ylim()[1] >= 1
+
+
+def test_smaller_region_is_named():
+    # Catches a label that calls the level a share of a region that is not the whole.
+    result = px.cond_ped_anova(mixed_observations(), 0.3, region_quantile=0.5)
+    assert "region γ = 0.5" in importance_sweep(result).get_xlabel()

@@ -1,0 +1,1 @@
+"""Oracles: plain NumPy float64 loops and re-implemented objectives, independent of the library."""

@@ -1,0 +1,300 @@
+"""Group F of the bad inputs: each is one line on stderr, exit status 2, nothing written, nothing executed."""
+
+import json
+import pickle
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from parzax.cli import main
+
+GOOD_SPACE = {"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
+TABLE = pd.DataFrame({"params_x": np.linspace(0, 1, 30), "value": np.linspace(1, 0, 30)})
+
+
+class Executes:
+    """Unpickling this creates a file."""
+
+    def __reduce__(self):
+        return (open, ("executed", "w"))
+
+
+def arrays(**changes):
+    return {"values": np.linspace(0, 1, 30)[:, None], "objective": np.arange(30.0), "names": ["x"]} | changes
+
+
+def npz(path, **changes):
+    np.savez(path, **{k: v for k, v in arrays(**changes).items() if v is not None})
+
+
+def truncated(path, write, share=0.6):
+    write(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+
+
+def other_sqlite(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table studies (study_id integer)")
+    connection.close()
+
+
+def space_file(path, parameters):
+    path.write_text(json.dumps({"parameters": parameters}))
+
+
+FLOAT = {"kind": "float", "low": 0, "high": 1}
+CYCLE = [
+    {"name": "x", **FLOAT, "conditions": [{"parent": "y", "lt": 0.5}]},
+    {"name": "y", **FLOAT, "conditions": [{"parent": "x", "lt": 0.5}]},
+]
+NPZ = ("--space", "good.json")
+CSV = b"params_x,value\n0.1,1\n0.2,2\n0.3,3\n"
+
+# name of the file, how it is made, further arguments, part of the message
+FILES = [
+    ("t.pkl", lambda p: p.write_bytes(pickle.dumps(Executes())), (), "never read"),
+    ("t.pickle", lambda p: p.write_bytes(pickle.dumps(TABLE)), (), "never read"),
+    ("t.joblib", lambda p: p.write_bytes(pickle.dumps(Executes())), (), "never read"),
+    ("t.npy", lambda p: np.save(p, np.array([Executes()], dtype=object)), (), "never read"),
+    (
+        "t.yaml",
+        lambda p: p.write_text("!!python/object/apply:os.system ['touch executed']"),
+        (),
+        "never read",
+    ),
+    ("t.csv", lambda p: p.write_bytes(pickle.dumps(Executes())), (), "not a text file"),
+    ("t", lambda p: p.write_bytes(pickle.dumps(Executes())), (), "no known kind"),
+    ("t.npz", lambda p: p.write_bytes(pickle.dumps(Executes())), NPZ, "cannot be read as npz"),
+    ("t.parquet", lambda p: p.write_bytes(pickle.dumps(Executes())), (), "cannot be read as parquet"),
+    ("t.npz", lambda p: npz(p, objective=np.array([Executes()] * 30, dtype=object)), NPZ, "allow_pickle"),
+    ("t.npz", lambda p: npz(p, values=np.array([[Executes()]] * 30, dtype=object)), NPZ, "allow_pickle"),
+    ("t.npz", lambda p: npz(p, names=np.array(["x", None], dtype=object)), NPZ, "allow_pickle"),
+    ("t.npz", lambda p: truncated(p, npz), NPZ, "cannot be read as npz"),
+    ("t.npz", lambda p: truncated(p, npz, 0.97), NPZ, "cannot be read as npz"),
+    ("t.npz", lambda p: npz(p, objective=None), NPZ, "no array 'objective'"),
+    ("t.npz", lambda p: npz(p, names=["z"]), NPZ, "no column 'x'"),
+    ("t.npz", lambda p: npz(p, names=["x", "z"]), NPZ, "for 2 names"),
+    ("t.npz", lambda p: npz(p, values=np.array([["a"]] * 30)), NPZ, "must hold numbers"),
+    ("t.npz", lambda p: npz(p, values=np.float64(1.0)), NPZ, "shape ()"),
+    ("t.npz", lambda p: npz(p, objective=np.arange(29.0)), NPZ, "objectives must have shape"),
+    ("t.npz", lambda p: npz(p, regime=np.zeros(3, int)), NPZ, "regime must be integers of shape"),
+    ("t.npz", npz, (), "needs --space"),
+    ("t.npz", lambda p: npz(p, values=np.full((30, 1), 2.0)), NPZ, "row 0, column 0 ('x') = 2.0"),
+    ("t.parquet", lambda p: truncated(p, TABLE.to_parquet), (), "cannot be read as parquet"),
+    ("t.feather", lambda p: truncated(p, TABLE.to_feather), (), "cannot be read as feather"),
+    ("t.csv", lambda p: p.write_bytes(CSV[:-3]), (), "Expected 2 columns, got 1"),
+    ("t.csv", lambda p: p.write_bytes(b"params_x,value\n"), (), "no rows"),
+    ("t.csv", lambda p: p.write_bytes(b""), (), "is empty"),
+    ("t.csv", lambda p: p.write_bytes(b"\xff\xfe\xfa,value\n\xff,1\n"), (), ""),
+    ("t.csv", lambda p: p.write_bytes(b"params_x,value\n\xff\xfe,1\n"), (), "column 'params_x' holds Binary"),
+    ("t.csv", lambda p: p.mkdir(), (), "is not a file"),
+    ("t.csv", lambda p: None, (), "there is no file"),
+    ("t.db", lambda p: p.write_bytes(b""), (), "is empty"),
+    ("t.db", lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 500), (), "t.db"),
+    ("t.db", other_sqlite, (), "not an Optuna storage"),
+    ("t.log", lambda p: p.write_text('{"op_code": 99}\nnot json\n{"a": 1}\n'), (), "t.log"),
+    ("t.json", lambda p: p.write_text("{}"), (), "no known kind"),
+    ("t.csv", lambda p: p.write_bytes(CSV), ("--target", "acc"), "no column 'acc'"),
+    ("t.csv", lambda p: p.write_bytes(CSV.replace(b"value", b"v")), (), "no column 'value'"),
+    ("t.csv", lambda p: p.write_bytes(CSV.replace(b"params_x", b"params_z")), NPZ, "parameters 'x'"),
+    ("t.csv", lambda p: p.write_bytes(CSV.replace(b"0.2", b"big")), NPZ, "column 'params_x', row 1: 'big'"),
+    ("t.csv", lambda p: p.write_bytes(CSV.replace(b",2", b",big")), (), "column 'value', row 1: 'big'"),
+    (
+        "t.csv",
+        lambda p: p.write_bytes(CSV.replace(b"value", b"params_x")),
+        (),
+        "'params_x' appears more than once",
+    ),
+    ("t.csv", lambda p: p.write_bytes(CSV), ("--study", "a"), "--study does not go with a table"),
+    ("t.csv", lambda p: p.write_bytes(CSV), ("--objective", "3"), "objective must be in 0..0"),
+    (
+        "t.csv",
+        lambda p: p.write_text(",".join(f"c{i}" for i in range(10**6)) + "\n" + "1," * (10**6 - 1) + "1\n"),
+        (),
+        "1000000 columns",
+    ),
+    (
+        "t.csv",
+        lambda p: p.write_text(",".join(f"c{i}" for i in range(50_000)) + ",value\n" + "1," * 50_000 + "1\n"),
+        (),
+        "50000 columns would be parameters",
+    ),
+    (
+        "t.csv",
+        lambda p: p.write_text('params_x,value\n"' + "a" * 10**7 + '",1\nb,2\n'),
+        (),
+        "10000000 characters",
+    ),
+]
+
+ARGUMENTS = [
+    ([], "required: COMMAND"),
+    (["nonsense"], "invalid choice"),
+    (["importance"], "required: FILE"),
+    (["importance", "good.csv", "--nonsense"], "unrecognized arguments"),
+    (["importance", "good.csv", "--direction", "up"], "invalid choice"),
+    (["importance", "good.csv", "--objective", "one"], "invalid int"),
+    *(
+        (["importance", "good.csv", "--target-quantile", text], "target")
+        for text in (
+            "",
+            "a",
+            "0",
+            "1.5",
+            "-0.1",
+            "nan",
+            "inf",
+            "0.1:0.9",
+            "0.9:0.1:0.1",
+            "0.1:0.9:0",
+            "0.1:0.9:-0.1",
+            "0.1:0.9:1e-9",
+            "0.1:0.9:1e-999999",
+            "0.1,",
+            "0.1,0.1",
+            "1.0",
+            "0.1:1.0:0.1",
+            "0.1;0.2",
+        )
+    ),
+    *(
+        (["importance", "good.csv", f"--region-quantile={text}"], "region")
+        for text in ("0", "2", "0.1", "0.5,0.6", "x")
+    ),
+    *(
+        (["importance", "good.csv", "--filter", text], "--filter")
+        for text in (
+            "",
+            "x",
+            "x = 1",
+            "x == ",
+            "== 1",
+            "x == 1 or x == 2",
+            "x == 1 and",
+            "x < 1 x > 2",
+            "nope == 1",
+            "__import__('os')",
+            "__import__('os').system('touch executed') == 1",
+            "x < high",
+            "x < '1'",
+            "(x == 1)",
+            "x == 1; open('executed', 'w')",
+        )
+    ),
+    (["importance", "good.csv", "--filter", "x > 5"], "no row of the table is left (30 filter)"),
+    (["importance", "good.npz", *NPZ, "--filter", "x > 5"], "no row is left"),
+    *(
+        (["importance", "good.csv", "--space", name], f"--space '{name}'")
+        for name in (
+            "none.json",
+            "good.csv",
+            ".",
+            "cycle.json",
+            "parent.json",
+            "kind.json",
+            "text.json",
+            "deep.json",
+            "list.json",
+            "bounds.json",
+            "direction.json",
+        )
+    ),
+    (["importance", "good.csv", "--json", "none/o.json"], "no folder 'none'"),
+    (["importance", "good.csv", "--json", "good.npz/o.json"], "no folder 'good.npz'"),
+    (["importance", "good.csv", "--json", "folder"], "is a folder"),
+    (["importance", "good.csv", "--csv", "good.csv"], "is the log itself"),
+    (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
+    (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
+    (["importance", "good.csv", "--npz", "o.json"], "must end in .npz"),
+    (["importance", "good.csv", "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
+    (["demo", "--seeds", "0"], "above 0"),
+    (["demo", "--n", "many"], "above 0"),
+    (["demo", "--out", "none/d.png"], "no folder"),
+    (["demo", "--out", "folder"], "is a folder"),
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+    monkeypatch.chdir(tmp_path)
+    Path("good.json").write_text(json.dumps(GOOD_SPACE))
+    return tmp_path
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*")}
+
+
+def refused(args, message, folder, capsys):
+    """Check one refusal; the name of the case is in the error if it fails."""
+    before = contents(folder)
+    status = main([str(a) for a in args])
+    out, err = capsys.readouterr()
+    case = f"{[str(a)[:80] for a in args]}: {err[:700]!r}"
+    assert status == 2, case
+    assert out == "", case
+    assert err.startswith("parzax: error: "), case
+    assert err.endswith("\n"), case
+    assert err.count("\n") == 1, case
+    assert len(err) < 700, case
+    assert message in err, case
+    assert contents(folder) == before, case
+
+
+def test_files(folder, capsys):
+    """Catches code run from a file, tracebacks, several lines, outputs written before an error."""
+    for name, make, args, message in FILES:
+        path = folder / name
+        make(path)
+        outputs = ["--json", "o.json", "--csv", "o.csv"]
+        refused(["importance", name, *args, *outputs], message, folder, capsys)
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+    with capsys.disabled():
+        print(f"\nbad files tried: {len(FILES)}")
+
+
+def test_arguments(folder, capsys):
+    """Catches usage texts of many lines, evaluated filters, and bad spaces that pass."""
+    TABLE.to_csv("good.csv", index=False)
+    npz("good.npz")
+    Path("folder").mkdir()
+    space_file(Path("cycle.json"), CYCLE)
+    space_file(Path("parent.json"), CYCLE[:1])
+    space_file(Path("kind.json"), [{"name": "x", "kind": "complex", "low": 0, "high": 1}])
+    space_file(Path("bounds.json"), [{"name": "x", "kind": "float", "low": "a", "high": 1}])
+    Path("text.json").write_text("{'x'")
+    Path("deep.json").write_text("[" * 100_000)
+    Path("list.json").write_text("[1, 2]")
+    Path("direction.json").write_text(json.dumps(GOOD_SPACE | {"direction": "up"}))
+    for args, message in ARGUMENTS:
+        refused(args, message, folder, capsys)
+    with capsys.disabled():
+        print(f"\nbad arguments tried: {len(ARGUMENTS)}")
+
+
+def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
+    """Catches the first of several outputs left behind when a later one fails."""
+    from parzax.cli import importance
+
+    def fails(result):
+        def write(path):
+            path.write_text("half")
+            raise OSError(28, "No space left on device")
+
+        return write
+
+    TABLE.to_csv("good.csv", index=False)
+    monkeypatch.setattr(importance, "csv_writer", fails)
+    args = ["importance", "good.csv", "--json", "o.json", "--csv", "o.csv"]
+    refused(args, "cannot write 'o.csv': No space left on device", folder, capsys)
+
+
+def test_control_characters_do_not_reach_the_terminal(folder, capsys):
+    """Catches a file whose column names carry escape sequences or line ends into the message."""
+    Path("t.csv").write_text('"a\x1b[2Jb\rc","d\ne"\n1,2\n')
+    refused(["importance", "t.csv"], "no column 'value'", folder, capsys)

@@ -1,0 +1,250 @@
+"""The command `parzax`: what it prints, writes and refuses."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+
+import parzax as px
+from parzax import problems
+from parzax.cli import main
+from parzax.cli.filters import parse_filter
+from parzax.cli.levels import parse_levels
+
+N = 200
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch, tmp_path):
+    """Each test in its own folder, without the compilation cache of the user."""
+    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """One log in every format: the activation problem, with states."""
+    import jax
+
+    folder = tmp_path_factory.mktemp("logs")
+    problem = problems.activation()
+    values, objective = (np.asarray(x, dtype=float) for x in problem.sample(jax.random.key(0), N))
+    df = pd.DataFrame({f"params_{name}": values[:, j] for j, name in enumerate("cxy")})
+    df.insert(0, "number", np.arange(N))
+    df["value"], df["state"] = objective, "COMPLETE"
+    df.to_csv(folder / "t.csv", index=False)
+    df.to_csv(folder / "t.tsv", index=False, sep="\t")
+    df.to_parquet(folder / "t.parquet")
+    df.to_feather(folder / "t.feather")
+    np.savez(folder / "t.npz", values=values, objective=objective, names=list("cxy"))
+    np.savez(folder / "seeds.npz", values=values.reshape(2, -1, 3), objective=objective.reshape(2, -1))
+    problem.space.to_json(folder / "space.json")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    for name in ("a", "b"):
+        study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", study_name=name)
+        if name == "a":
+            study.add_trials([_trial(row, f) for row, f in zip(values, objective, strict=True)])
+    return folder
+
+
+def _trial(row, f):
+    bounds = {"c": (0, 1), "x": (-5, -2), "y": (2, 5)}
+    distributions = {
+        name: optuna.distributions.FloatDistribution(*bounds[name])
+        for name, value in zip("cxy", row, strict=True)
+        if not np.isnan(value)
+    }
+    params = {name: float(row["cxy".index(name)]) for name in distributions}
+    return optuna.trial.create_trial(params=params, distributions=distributions, value=float(f))
+
+
+def run(capsys, *args):
+    """Exit status, stdout, stderr."""
+    status = main([str(a) for a in args])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather", "t.npz", "study.db"])
+def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
+    """Catches a format that loses rows, gaps or precision on the way, and float32 arithmetic."""
+    options = ["--study", "a"] if name == "study.db" else ["--space", logs / "space.json"]
+    status, out, err = run(capsys, "importance", logs / name, *options, "--json", "out.json")
+    assert status == 0, err
+    got = json.loads((tmp_path / "out.json").read_text())
+    import jax
+
+    space = problems.activation().space
+    with np.load(logs / "t.npz") as data, jax.enable_x64(True):
+        expected = px.cond_ped_anova(px.Observations.from_arrays(space, data["values"], data["objective"]))
+    # A study's parameters stand in the order in which trials first had them.
+    columns = [got["names"].index(name) for name in expected.names]
+    variance = np.array(got["variance"])[0][:, columns]
+    np.testing.assert_allclose(variance, expected.variance, rtol=1e-12, atol=1e-15)
+    assert f"{N} rows, minimize" in out
+    assert "parameter  importance  variance" in out
+    assert out.splitlines()[-1] == "written: out.json"
+
+
+def test_outputs(logs, capsys, tmp_path):
+    """Catches a missing, partial or unreadable output, and stray temporary files."""
+    args = ["--json", "o.json", "--csv", "o.csv", "--npz", "o.npz", "--plot", "o.png"]
+    status, out, err = run(
+        capsys, "importance", logs / "seeds.npz", "--space", logs / "space.json", "--direction", "minimize",
+        "--target-quantile", "0.1:0.9:0.1", "--filter", "c >= 0.25 and value != 3", *args,
+    )  # fmt: skip
+    assert status == 0, err
+    assert {p.name for p in tmp_path.iterdir()} == {"o.json", "o.csv", "o.npz", "o.png"}
+    result = px.ImportanceResult.load("o.npz")
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert data["levels"] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert data["names"] == ["c", "x", "y"]
+    np.testing.assert_array_equal(data["importance"]["per_seed"], result.importance)
+    np.testing.assert_allclose(data["importance"]["mean"], result.over_seeds()[0])
+    assert data["version"] == px.__version__
+    table = pd.read_csv("o.csv")
+    assert len(table) == 2 * 9 * 3
+    np.testing.assert_allclose(table["importance"], result.importance.ravel())
+    assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
+    assert "mean ± standard error of 2 seeds" in out
+    assert "(filter)" in out
+
+
+def test_single_level_plot_and_options(logs, capsys, tmp_path):
+    """Catches options that are parsed and then forgotten."""
+    base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--direction", "minimize"]
+    variances = []
+    for extra in ([], ["--estimator", "optuna"], ["--reference", "uniform"], ["--direction", "maximize"],
+                  ["--region-quantile", "0.5"], ["--filter", "number < 100"]):  # fmt: skip
+        status, _, err = run(capsys, *base, *extra, "--json", "o.json", "--plot", "bars.pdf")
+        assert status == 0, err
+        variances.append(tuple(np.ravel(json.loads((tmp_path / "o.json").read_text())["variance"])))
+    assert len(set(variances)) == len(variances)
+    assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_notes_say_what_was_inferred(logs, capsys):
+    """Catches a guessed space or direction that nobody is told of."""
+    status, out, err = run(capsys, "importance", logs / "t.csv")
+    assert status == 0
+    notes = err.splitlines()
+    assert all(line.startswith("parzax: note: ") for line in notes)
+    assert any("'value' is minimised" in line for line in notes)
+    assert any("params_" not in line and "x: Float from" in line for line in notes)
+    assert "inferred: " in out
+
+
+def test_direction_of_the_space_file(logs, capsys, tmp_path):
+    """Catches a log of accuracies that is minimised although its space says otherwise."""
+    text = json.loads((logs / "space.json").read_text()) | {"direction": "maximize"}
+    (tmp_path / "s.json").write_text(json.dumps(text))
+    for name in ("t.csv", "t.npz"):
+        status, out, err = run(capsys, "importance", logs / name, "--space", "s.json")
+        assert (status, err) == (0, "")
+        assert f"{N} rows, maximize" in out
+
+
+def test_optuna_filter_and_study(logs, capsys):
+    """Catches filters on trial numbers and parameters that do not reach the trials."""
+    status, out, _ = run(
+        capsys, "importance", logs / "study.db", "--study", "a", "--filter", "number >= 50 and params_c > 0.5"
+    )
+    assert status == 0
+    with np.load(logs / "t.npz") as data:
+        kept = int((data["values"][50:, 0] > 0.5).sum())
+    assert f"left out: {N - kept} (filter)" in out
+    status, _, err = run(capsys, "importance", logs / "study.db")
+    assert status == 2
+    assert "'a', 'b'" in err
+
+
+def test_demo(capsys, tmp_path):
+    """Catches a demo without table, times or figure."""
+    status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
+    assert (status, err) == (0, "")
+    assert "mean ± standard error of 3 seeds; 11 of 99 levels shown" in out
+    assert "600 configurations, 891 importances" in out
+    assert "first call (compiles)" in out
+    assert "again" in out
+    assert [p.name for p in tmp_path.iterdir()] == ["d.png"]
+
+
+def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
+    """Catches a demo that prints nothing because a figure cannot be drawn."""
+    for name in [n for n in sys.modules if n.startswith(("matplotlib", "parzax.plotting"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(px, "plotting", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    status, out, _ = run(capsys, "demo", "--seeds", "3", "--n", "200")
+    assert status == 0
+    assert "no figure: " in out
+    assert "parzax[plot]" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_as_a_process(logs, tmp_path):
+    """Catches an entry point that does not start, and a wrong exit status of the process."""
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PARZAX_NO_CACHE": "0"}
+    command = [sys.executable, "-m", "parzax"]
+    good = subprocess.run(
+        [*command, "importance", logs / "t.parquet"], capture_output=True, text=True, env=env, check=False
+    )
+    assert good.returncode == 0, good.stderr
+    assert "importance at level 0.1" in good.stdout
+    assert (tmp_path / "cache" / "parzax").is_dir()
+    bad = subprocess.run(
+        [*command, "importance", "nothing.csv"], capture_output=True, text=True, env=env, check=False
+    )
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert bad.stderr == "parzax: error: there is no file 'nothing.csv'.\n"
+
+
+def test_version_and_help(capsys):
+    """Catches a help text that does not render (a stray % is enough)."""
+    for args, expected in (
+        (["--version"], f"parzax {px.__version__}"),
+        (["importance", "--help"], "--space"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(args)
+        assert stop.value.code == 0
+        assert expected in capsys.readouterr().out
+
+
+LEVELS = [
+    ("0.1", [0.1]),
+    ("0.1,0.5", [0.1, 0.5]),
+    ("0.1:0.3:0.1", [0.1, 0.2, 0.3]),
+    ("0.1:0.35:0.1", [0.1, 0.2, 0.3]),
+    ("0.01:0.99:0.01", [i / 100 for i in range(1, 100)]),
+]
+
+
+@pytest.mark.parametrize(("text", "levels"), LEVELS)
+def test_levels(text, levels):
+    """Catches binary steps: 0.15000000000000002 selects one row more than 0.15."""
+    assert parse_levels("--target-quantile", text) == levels
+
+
+@pytest.mark.parametrize("text", ["a == b", "'a' == \"b\"", "a==b", " a  ==  b "])
+def test_filter_spellings(text):
+    """Catches spaces or quotes that change what is compared."""
+    (found,) = parse_filter(text)
+    assert (found.column, found.op, found.text, found.number) == ("a", "==", "b", None)
+
+
+def test_filter_parts():
+    """Catches an "and" inside a quoted value taken for the word between comparisons."""
+    found = parse_filter("a != 'x and y' and num.impute >= -1e-3 and band == android")
+    assert [(c.column, c.op, c.text) for c in found] == [
+        ("a", "!=", "x and y"), ("num.impute", ">=", "-1e-3"), ("band", "==", "android"),
+    ]  # fmt: skip
+    assert [c.number for c in found] == [None, -1e-3, None]

@@ -1,0 +1,104 @@
+"""How often the sweep is compiled and dispatched."""
+
+import importlib
+
+import jax
+import numpy as np
+from conftest import COARSE, synthetic_observations
+
+import parzax as px
+
+# `parzax.importance.sweep` the attribute is the function; the module is needed to replace it.
+_module = importlib.import_module("parzax.importance.ped_anova")
+
+
+def test_few_compilations_over_fifty_sizes():
+    """n over 50 sizes from 1 to 4096: at most 4 compilations, with the answer's size right each time."""
+    space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
+    rng = np.random.default_rng(0)
+    # A grid of its own, so that no other test has compiled these shapes.
+    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=5))
+    sizes = sorted({1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()})
+    while len(sizes) < 50:
+        sizes.append(int(rng.integers(1, 4097)))
+    before = _module.sweep._cache_size()
+    for n in sizes:
+        values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
+        result = px.cond_ped_anova(
+            px.Observations.from_arrays(space, values, rng.normal(size=n)), [0.1, 0.5], estimator=estimator
+        )
+        assert result.n_region == n
+        assert result.n_target[0] == -(-n // 10)
+    compiled = _module.sweep._cache_size() - before
+    print(f"\n{len(sizes)} sizes, {compiled} compilations")
+    assert len(sizes) == 50
+    assert 1 <= compiled <= 4
+
+
+def test_one_dispatch_of_the_whole_sweep(monkeypatch):
+    """99 levels x 10 seeds x all parameters: one call of one compiled function, and no other compilation.
+
+    Catches a loop over levels, seeds or parameters, and stray eager arithmetic around the call.
+    """
+    calls = []
+    original = _module.sweep
+
+    def counted(*args, **kwargs):
+        calls.append(args[0].shape)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(_module, "sweep", counted)
+    obs = synthetic_observations("activation-disjoint")
+    levels = np.arange(1, 100) / 100
+    estimator = px.GridEstimator(grid=COARSE)
+    before = original._cache_size()
+    result = px.cond_ped_anova(obs, levels, estimator=estimator)
+    assert original._cache_size() - before == 1
+    assert len(calls) == 1
+    assert calls[0][:2] == (10, 3)
+    assert result.importance.shape == (10, 99, 3)
+    np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-5)
+    # A second call compiles nothing at all, in the sweep or around it.
+    with jax.log_compiles(False), _no_compilation():
+        again = px.cond_ped_anova(obs, levels, estimator=estimator)
+    np.testing.assert_array_equal(again.variance, result.variance)
+
+
+class _no_compilation:
+    """Fails if JAX compiles anything inside the block."""
+
+    def __enter__(self):
+        self.seen = []
+        self.active = True
+
+        def listen(event, *_args, **_kwargs):
+            if self.active and "backend_compile" in event:
+                self.seen.append(event)
+
+        jax.monitoring.register_event_duration_secs_listener(listen)
+
+    def __exit__(self, *exception):
+        self.active = False
+        assert not self.seen
+
+
+def test_data_are_traced():
+    """New losses, weights and values of the same shape compile nothing: catches data used as static arguments."""
+    space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
+    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=6))
+    rng = np.random.default_rng(0)
+
+    def run(weight):
+        values = np.stack([rng.uniform(size=50), rng.integers(0, 5, 50)], axis=-1)
+        obs = px.Observations.from_arrays(space, values, rng.normal(size=50), weight=weight)
+        levels = np.sort(rng.uniform(0.05, 0.9, 2))
+        return px.cond_ped_anova(obs, levels, 0.95, estimator=estimator)
+
+    before = _module.sweep._cache_size()
+    for _ in range(3):
+        run(None)
+    assert _module.sweep._cache_size() == before + 1
+    for _ in range(3):
+        run(rng.integers(0, 3, 50))
+    # Weights are another argument type, once.
+    assert _module.sweep._cache_size() == before + 2
