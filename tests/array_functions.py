@@ -31,6 +31,11 @@ def arguments(name: str, seed: int) -> tuple:
         return jnp.asarray(p), jnp.asarray(q)
     if name == "within-regime variance":
         region = rng.integers(1, 9, 4)
-        return jnp.asarray(rng.uniform(size=4)), jnp.asarray(region // 2), jnp.asarray(region), jnp.asarray(40)
+        return (
+            jnp.asarray(rng.uniform(size=4)),
+            jnp.asarray(region // 2),
+            jnp.asarray(region),
+            jnp.asarray(40),
+        )
     rows = (jnp.asarray(rng.integers(0, 6, 50)), jnp.asarray(rng.integers(0, 5, 50)))
     return rows if name == "level counts" else (*rows, jnp.asarray(rng.integers(0, 4, 50)))

@@ -21,13 +21,17 @@ import parzax as px
 @functools.cache
 def observations(name: str) -> px.Observations:
     log = logs.load(name)
-    return px.Observations.from_arrays(px.Space.from_json(log.space), log.values, log.objective, log.direction)
+    return px.Observations.from_arrays(
+        px.Space.from_json(log.space), log.values, log.objective, log.direction
+    )
 
 
 @functools.cache
 def synthetic_observations(problem: str) -> px.Observations:
     space, values, objective = logs.synthetic(problem)
-    return px.Observations.from_arrays(px.Space.from_json({"parameters": space["parameters"]}), values, objective)
+    return px.Observations.from_arrays(
+        px.Space.from_json({"parameters": space["parameters"]}), values, objective
+    )
 
 
 # The 19 levels of the stored references; every sweep over synthetic data uses them, so that one
@@ -101,7 +105,13 @@ def zoo(n: int = 60, seed: int = 0, n_seeds: int | None = None) -> tuple[np.ndar
     kind, k = rng.integers(0, 4, shape), rng.integers(0, 12, shape)
     domain = np.where(c < 0.4, -7 + 5 * x, np.where(c >= 0.6, 2 + 5 * x, np.nan))
     values = np.stack([c, kind, k, eta, domain], axis=-1)
-    losses = np.nan_to_num(domain, nan=0.0) + 0.3 * kind + 0.1 * k + (np.log10(eta) + 2) ** 2 + rng.normal(size=shape)
+    losses = (
+        np.nan_to_num(domain, nan=0.0)
+        + 0.3 * kind
+        + 0.1 * k
+        + (np.log10(eta) + 2) ** 2
+        + rng.normal(size=shape)
+    )
     return values, losses
 
 

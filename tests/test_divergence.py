@@ -32,7 +32,9 @@ def test_empty_cells():
     assert float(px.pearson_divergence(jnp.array([0.0, 1.0]), jnp.array([0.5, 0.5]))) == 1
 
 
-@pytest.mark.parametrize(("p", "q"), [([np.nan, 1], [0, 1]), ([0, 1], [np.nan, 1]), ([np.nan, 1], [0.5, 0.5])])
+@pytest.mark.parametrize(
+    ("p", "q"), [([np.nan, 1], [0, 1]), ([0, 1], [np.nan, 1]), ([np.nan, 1], [0.5, 0.5])]
+)
 def test_nan_is_not_zero(p, q):
     """NaN masses give NaN: catches a comparison with NaN that drops the cell in silence."""
     assert np.isnan(px.pearson_divergence(jnp.array(p, float), jnp.array(q, float)))

@@ -4,10 +4,12 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from parzax import problems as problems
 from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import ImportanceResult as ImportanceResult
 from parzax.importance import cond_ped_anova as cond_ped_anova
 from parzax.importance import level_counts as level_counts
+from parzax.importance import naive as naive
 from parzax.importance import ped_anova as ped_anova
 from parzax.importance import within_regime_variance as within_regime_variance
 from parzax.observations import GridSpec as GridSpec

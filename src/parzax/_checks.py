@@ -43,7 +43,8 @@ def vectors(**arrays: Any) -> None:
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ValueError(
-            f"{' and '.join(arrays)} must be vectors of one length, got shapes {found}; use jax.vmap for a batch."
+            f"{' and '.join(arrays)} must be vectors of one length, got shapes {found}; "
+            "use jax.vmap for a batch."
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import parzax as px
 from parzax.importance.counts import sweep_counts
-from parzax.observations.encoding import Layout, Slot
+from parzax.observations import Layout, Slot
 
 
 def _loop(codes, level, weight, n_levels, n_cells):
@@ -24,7 +24,7 @@ def _rows(seed, n=200, n_levels=3, n_cells=7):
 
 
 def test_level_counts_against_a_loop():
-    """Nested sets, region last, rows at q + 1 and beyond nowhere: catches an off-by-one of the running sum."""
+    """Nested sets, region last, rows at q + 1 and beyond nowhere: catches an off-by-one."""
     codes, level = _rows(0)
     mine = px.level_counts(codes, level, n_levels=3, n_cells=7)
     assert mine.dtype == jnp.int32

@@ -130,7 +130,17 @@ def test_save_and_load(result, tmp_path):
     path = tmp_path / "result.npz"
     result.save(path)
     loaded = px.ImportanceResult.load(path)
-    for field in ("importance", "variance", "divergence", "alpha", "beta", "inter", "unweighted", "status", "counts"):
+    for field in (
+        "importance",
+        "variance",
+        "divergence",
+        "alpha",
+        "beta",
+        "inter",
+        "unweighted",
+        "status",
+        "counts",
+    ):
         np.testing.assert_array_equal(getattr(loaded, field), getattr(result, field))
         assert getattr(loaded, field).dtype == getattr(result, field).dtype
     assert loaded.space == result.space

@@ -9,7 +9,9 @@ from reference import grid
 from parzax.kernels import scott_on_grid
 
 _scott = {
-    floor: jax.jit(lambda c, floor=floor: scott_on_grid(c, floor_quartiles=floor, dtype=jnp.result_type(float)))
+    floor: jax.jit(
+        lambda c, floor=floor: scott_on_grid(c, floor_quartiles=floor, dtype=jnp.result_type(float))
+    )
     for floor in (False, True)
 }
 
@@ -45,7 +47,9 @@ def test_deviation_is_that_of_the_rows(double):
 def test_mirror(double):
     """Read from either end the default rule is the same; catches a right-sided third quartile."""
     for counts in _examples():
-        assert float(_scott[False](counts[::-1].copy())) == pytest.approx(float(_scott[False](counts)), rel=1e-12)
+        assert float(_scott[False](counts[::-1].copy())) == pytest.approx(
+            float(_scott[False](counts)), rel=1e-12
+        )
 
 
 def test_minimum(x64):

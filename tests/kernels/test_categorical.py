@@ -10,7 +10,7 @@ from parzax.kernels import AitchisonAitkenGrid
 
 @pytest.mark.parametrize("counts", [[3, 0, 1, 0], [5, 0, 0, 0], [0, 0, 0, 0], [1, 1], [2] * 9])
 def test_matrix(counts, double):
-    """K and K * K against the matrix written out: catches the number of choices used for the occupied ones."""
+    """K and K * K against the matrix written out: catches choices counted for occupied ones."""
     counts = np.array(counts)
     kernel = AitchisonAitkenGrid.fit(jnp.asarray(counts), jnp.float64)
     matrix = grid.kernel_matrix(counts, "categorical", False)

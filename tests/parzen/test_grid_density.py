@@ -17,7 +17,8 @@ def test_against_the_loops(kind, size, double):
     rng = np.random.default_rng(0)
     parity = px.GridEstimator.optuna()
     functions = [
-        jax.jit(lambda c, e=e: px.grid_density(c, kind=kind, estimator=e)) for e in (parity, px.GridEstimator())
+        jax.jit(lambda c, e=e: px.grid_density(c, kind=kind, estimator=e))
+        for e in (parity, px.GridEstimator())
     ]
     for n in (0, 1, 2, 17, 400):
         counts = np.bincount(rng.integers(0, size, n), minlength=size)
@@ -73,9 +74,30 @@ def test_options_are_checked():
 
 
 def test_parity_is_data():
-    """Parity differs from the default in named fields only, and both are hashable (they are static arguments)."""
+    """Parity differs from the default in named fields only, and both are hashable (static arguments)."""
     parity = px.GridEstimator.optuna()
     assert parity == px.GridEstimator.optuna()
     assert hash(parity) == hash(px.GridEstimator.optuna())
     assert replace(parity) == parity
-    assert (parity.floor, parity.debias, parity.shared_kernel, parity.raw_levels) == (1e-12, False, False, True)
+    assert (parity.floor, parity.debias, parity.shared_kernel, parity.raw_levels) == (
+        1e-12,
+        False,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize("n_cells", [1, 7, 12])
+def test_grids_padded_to_one_width(kind, n_cells, double):
+    """Counts padded with zeros to 12 cells: the same density, and 0 in the padding, gradient included."""
+    counts = np.random.default_rng(0).integers(0, 5, n_cells)
+    padded = np.pad(counts, (0, 12 - n_cells))
+    for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
+        function = jax.jit(lambda c, n=None, e=estimator: px.grid_density(c, n, kind=kind, estimator=e))
+        density = np.asarray(function(padded, n_cells))
+        alone = function(counts)
+        np.testing.assert_allclose(density[:n_cells], alone, rtol=1e-13)
+        assert (density[n_cells:] == 0).all()
+    jacobian = jax.jit(jax.jacrev(lambda c: px.grid_density(c, n_cells, kind=kind)))(padded.astype(float))
+    assert np.isfinite(jacobian).all()

@@ -5,6 +5,7 @@ dictionaries), every kernel matrix is written out, every row is looked at on its
 be read beside the papers.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -146,7 +147,7 @@ def truncated_normal(centre: float, sigma: float, size: int) -> np.ndarray:
         return phi(b) - phi(a) if a + b <= 0 else phi(-a) - phi(-b)
 
     edges = [(m - 0.5 - centre) / sigma for m in range(size + 1)]
-    masses = np.array([mass(a, b) for a, b in zip(edges, edges[1:], strict=False)])
+    masses = np.array([mass(a, b) for a, b in itertools.pairwise(edges)])
     return masses / (1 - phi(edges[0]) - phi(-edges[-1]))
 
 

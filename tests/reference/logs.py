@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from reference import grid, problems
 
 STORED = (
@@ -75,7 +76,7 @@ def _stored(group: str) -> dict:
 
 @functools.cache
 def synthetic(problem: str) -> tuple[dict, np.ndarray, np.ndarray]:
-    """Space, values (10, 1000, d) and objective of a synthetic problem: stored where there is data, else drawn."""
+    """Space, values (10, 1000, d) and objective of a synthetic problem, stored or else drawn."""
     if data_path() is None:
         return problems.draw(problem)
     log = load(f"synthetic/{problem}")
@@ -113,7 +114,7 @@ MIXED = {
 LEVELS = ((0.05, 1.0), (0.15000000000000002, 1.0), (0.5, 1.0), (0.1, 0.5))
 
 
-def suggest(trial) -> float:  # noqa: ANN001
+def suggest(trial) -> float:
     """An objective over every kind of parameter that Optuna has, for Optuna's own suggestions."""
     kind = trial.suggest_categorical("kind", ["a", "b", "c"])
     rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
@@ -133,7 +134,7 @@ def suggest(trial) -> float:  # noqa: ANN001
     return float(np.round(loss, 1))
 
 
-def optuna_study(seed: int, n: int):  # noqa: ANN201
+def optuna_study(seed: int, n: int):
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -151,7 +152,8 @@ def _mixed(n: int = 200) -> Log:
     for seed in range(2):
         study = optuna_study(seed, n)
         rows = [
-            [_code(name, trial.params.get(name)) for name in names_] for trial in study.get_trials(deepcopy=False)
+            [_code(name, trial.params.get(name)) for name in names_]
+            for trial in study.get_trials(deepcopy=False)
         ]
         table, losses = np.array(rows, dtype=np.float64), np.array([trial.value for trial in study.trials])
         records = []

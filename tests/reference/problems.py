@@ -1,4 +1,4 @@
-"""The five conditional objectives of the conditional PED-ANOVA paper, drawn at random, without the library."""
+"""The five conditional objectives of the conditional PED-ANOVA paper, drawn without the library."""
 
 import numpy as np
 

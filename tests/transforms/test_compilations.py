@@ -18,7 +18,9 @@ def test_few_compilations_over_fifty_sizes():
     rng = np.random.default_rng(0)
     # A grid of its own, so that no other test has compiled these shapes.
     estimator = px.GridEstimator(grid=px.GridSpec(max_cells=5))
-    sizes = sorted({1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()})
+    sizes = sorted(
+        {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
+    )
     while len(sizes) < 50:
         sizes.append(int(rng.integers(1, 4097)))
     before = _module.sweep._cache_size()
@@ -59,12 +61,12 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     assert result.importance.shape == (10, 99, 3)
     np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-5)
     # A second call compiles nothing at all, in the sweep or around it.
-    with jax.log_compiles(False), _no_compilation():
+    with _NoCompilation():
         again = px.cond_ped_anova(obs, levels, estimator=estimator)
     np.testing.assert_array_equal(again.variance, result.variance)
 
 
-class _no_compilation:
+class _NoCompilation:
     """Fails if JAX compiles anything inside the block."""
 
     def __enter__(self):
@@ -83,7 +85,7 @@ class _no_compilation:
 
 
 def test_data_are_traced():
-    """New losses, weights and values of the same shape compile nothing: catches data used as static arguments."""
+    """New data of the same shape compile nothing: catches data used as static arguments."""
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
     estimator = px.GridEstimator(grid=px.GridSpec(max_cells=6))
     rng = np.random.default_rng(0)

@@ -43,7 +43,7 @@ def observations_from_trials(
     columns = read_columns(kept)
     if not columns:
         raise ValueError("study has no parameters: its trials never called suggest_*.")
-    conditional = any(column.domains[0].when for column in columns)
+    conditional = any(column.domains[0].conditions for column in columns)
     constraints, note = _constraints(kept)
     obs = Observations.from_arrays(
         Space({column.name: column.domains for column in columns}),

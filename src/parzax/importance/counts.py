@@ -4,11 +4,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Shaped
 
+from parzax._checks import vectors
 from parzax.observations import Layout
 
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
 # columns, whose counts stay in the first-level cache.
 _FLAT_LIMIT = 1 << 17
+# Joint counts of two columns are worth it while they fit the first-level cache.
+_PAIR_LIMIT = 1 << 13
 
 
 def level_counts(
@@ -22,7 +25,7 @@ def level_counts(
     """Counts of nested level sets on a grid, for one column of codes.
 
     Args:
-        codes: (n,) grid cell of each row, in 0..g-1.
+        codes: (n,) grid cell of each row, in 0..g-1; other rows (and negative levels) are not counted.
         level: (n,) first level set that contains the row, 0..q-1; q for rows of the region only;
             q + 1 (or more) for rows outside it, and for padding.
         weight: (n,) frequency weights; None counts every row once. Integer weights give integer counts.
@@ -37,10 +40,16 @@ def level_counts(
     >>> level_counts(jnp.array([0, 1, 1]), jnp.array([0, 1, 3]), n_levels=2, n_cells=2).tolist()
     [[1, 0], [1, 1], [1, 1]]
     """
-    first = jnp.minimum(jnp.asarray(level).astype(jnp.int32), n_levels + 1)
-    histogram = _histogram(
-        first * n_cells + jnp.asarray(codes).astype(jnp.int32), weight, (n_levels + 2) * n_cells
-    )
+    codes, level = jnp.asarray(codes), jnp.asarray(level)
+    for name, array in (("codes", codes), ("level", level)):
+        if not jnp.issubdtype(array.dtype, jnp.integer):
+            raise TypeError(f"{name} must hold integers, got dtype {array.dtype}; convert it.")
+    weight = None if weight is None else jnp.asarray(weight)
+    vectors(codes=codes, level=level, **({} if weight is None else {"weight": weight}))
+    codes, first = codes.astype(jnp.int32), jnp.minimum(level.astype(jnp.int32), n_levels + 1)
+    known = (codes >= 0) & (codes < n_cells) & (first >= 0)
+    bins = jnp.where(known, first * n_cells + codes, (n_levels + 1) * n_cells)
+    histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
     return running_sum(histogram.reshape(n_levels + 2, n_cells)[:-1], axis=0)
 
 
@@ -53,34 +62,54 @@ def sweep_counts(
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``."""
-    n_seeds, n_parameters, n_rows = codes.shape
+    n_seeds, n_parameters, _ = codes.shape
     rows_of_counts = n_levels + 2
     first = level.astype(jnp.int32)
     if codes.size <= _FLAT_LIMIT:
         seed = jnp.arange(n_seeds, dtype=jnp.int32)[:, None, None]
         offset = jnp.asarray(layout.offsets, jnp.int32)[:, None]
-        bins = (
-            (seed * rows_of_counts + first[:, None, :]) * layout.n_columns + offset + codes.astype(jnp.int32)
-        )
+        row = (seed * rows_of_counts + first[:, None, :]) * layout.n_columns
+        bins = row + offset + codes.astype(jnp.int32)
         flat_weight = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
         size = n_seeds * rows_of_counts * layout.n_columns
         histogram = _histogram(bins.reshape(-1), flat_weight, size)
         histogram = histogram.reshape(n_seeds, rows_of_counts, layout.n_columns)
     else:
-        ends = (*layout.offsets[1:], layout.n_columns)
-        widths = [end - start for start, end in zip(layout.offsets, ends, strict=True)]
-        widest = max(widths)
-
-        def column(carry: None, index: Array) -> tuple[None, Array]:
-            seed, parameter = index // n_parameters, index % n_parameters
-            bins = first[seed] * widest + codes[seed, parameter].astype(jnp.int32)
-            own = None if weight is None else weight[seed]
-            return carry, _histogram(bins, own, rows_of_counts * widest)
-
-        _, stacked = jax.lax.scan(column, None, jnp.arange(n_seeds * n_parameters))
-        stacked = stacked.reshape(n_seeds, n_parameters, rows_of_counts, widest)
-        histogram = jnp.concatenate([stacked[:, j, :, :width] for j, width in enumerate(widths)], axis=-1)
+        width = layout.n_codes
+        paired = rows_of_counts * width**2 <= _PAIR_LIMIT
+        count = _pair_histograms if paired else _column_histograms
+        columns = jax.lax.map(lambda seed: count(*seed, rows_of_counts, width), (codes, first, weight))
+        ends = [last - start + 1 for start, last in zip(layout.offsets, layout.inactive, strict=True)]
+        histogram = jnp.concatenate([columns[:, j, :, :end] for j, end in enumerate(ends)], axis=-1)
     return running_sum(histogram[:, :-1], axis=1)
+
+
+def _column_histograms(
+    codes: Int[Array, "d n"], first: Int[Array, " n"], weight: Shaped[Array, " n"] | None, levels: int, width: int
+) -> Shaped[Array, "d l g"]:
+    """(level, cell) counts of one column after the other."""
+
+    def one(column: Int[Array, " n"]) -> Shaped[Array, "l g"]:
+        return _histogram(first * width + column.astype(jnp.int32), weight, levels * width)
+
+    return jax.lax.map(one, codes).reshape(-1, levels, width)
+
+
+def _pair_histograms(
+    codes: Int[Array, "d n"], first: Int[Array, " n"], weight: Shaped[Array, " n"] | None, levels: int, width: int
+) -> Shaped[Array, "d l g"]:
+    """The same from joint counts of two columns at a time: half the scatters, then two sums."""
+    counts = []
+    # Written out, not looped: inside a loop XLA computes the bins one by one within the scatter.
+    for left in range(0, len(codes) - 1, 2):
+        pair = codes[left].astype(jnp.int32) * width + codes[left + 1].astype(jnp.int32)
+        joint = _histogram(first * width**2 + pair, weight, levels * width**2)
+        joint = joint.reshape(levels, width, width)
+        counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
+    if len(codes) % 2:
+        last = _histogram(first * width + codes[-1].astype(jnp.int32), weight, levels * width)
+        counts.append(last.reshape(levels, width))
+    return jnp.stack(counts)
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:

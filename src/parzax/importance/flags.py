@@ -3,7 +3,6 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from parzax._numerics import total
 from parzax.observations import Layout
 from parzax.parzen import GridEstimator
 from parzax.status import Status
@@ -40,26 +39,31 @@ def level_status(
 
 
 def parameter_status(
-    region: Shaped[Array, " w"], layout: Layout, estimator: GridEstimator
+    n_region: Shaped[Array, "d k"],
+    occupied: Int[Array, "d k"],
+    layout: Layout,
+    estimator: GridEstimator,
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level, from the counts (w,) of the region."""
-    bits = []
-    for j in range(layout.n_parameters):
-        slots = [slot for slot in layout.slots if slot.parameter == j]
-        kinds = {slot.kind for slot in slots}
-        regimes = [region[slot.start : slot.start + slot.n_cells] for slot in slots]
-        rows = jnp.stack([total(counts) for counts in regimes])
-        occupied = jnp.stack([total((counts > 0).astype(jnp.int32)) for counts in regimes])
-        own = _bit(Status.NEVER_ACTIVE, total(rows) == 0)
-        own |= _bit(Status.SPARSE_REGIME, ((rows > 0) & (rows < estimator.min_regime_rows)).any())
-        if "varying" in kinds:
-            own |= jnp.int32(Status.UNIDENTIFIABLE)
-        elif kinds == {"point"}:
-            own |= jnp.int32(Status.SINGLE_VALUE)
-        else:
-            own |= _bit(Status.CONSTANT, (occupied.max() == 1))
-        bits.append(own)
-    return jnp.stack(bits)
+    """Status bits that each parameter has at every level.
+
+    Args:
+        n_region: (d, k) rows of the region per regime, "inactive" last.
+        occupied: (d, k) cells that the region occupies in each regime, 0 for "inactive".
+        layout: its kinds of regime say which parameters have nothing to compare by construction.
+        estimator: its ``min_regime_rows``.
+    """
+    active = n_region[:, :-1]
+    sparse = ((active > 0) & (active < estimator.min_regime_rows)).any(axis=-1)
+    bits = _bit(Status.SPARSE_REGIME, sparse) | _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
+    fixed = [_without_grid({s.kind for s in layout.slots if s.parameter == j}) for j in range(len(n_region))]
+    constant = (occupied.max(axis=-1) == 1) & (jnp.asarray(fixed) == 0)
+    return bits | _bit(Status.CONSTANT, constant) | jnp.asarray(fixed, jnp.int32)
+
+
+def _without_grid(kinds: set[str]) -> int:
+    if "varying" in kinds:
+        return int(Status.UNIDENTIFIABLE)
+    return int(Status.SINGLE_VALUE) if kinds == {"point"} else 0
 
 
 def _bit(status: Status, where: Array) -> Array:

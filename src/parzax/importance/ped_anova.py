@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -71,18 +70,20 @@ def cond_ped_anova(
     losses = _losses(obs, objective)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels)
-    where = layout(obs.space, estimator.grid)
-    codes = grid_codes(obs, estimator.grid).reshape(len(losses), len(obs.space), obs.n)
+    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
+    size = capacity(obs.n)
     out = sweep(
-        *_padded(codes, sets.level, weight, excluded=len(target) + 1),
+        grid_codes(obs, estimator.grid, size),
+        _pad(sets.level, size, len(target) + 1),
+        _frequencies(weight, size),
         sets.requested,
         sets.all_equal,
-        layout=where,
+        layout=layout(obs.space, estimator.grid),
         estimator=estimator,
         uniform=reference == "uniform",
     )
     return ImportanceResult.from_sweep(
-        jax.device_get(out),
+        out,
         order=sets.order,
         obs=obs,
         target_quantile=target,
@@ -114,7 +115,7 @@ def ped_anova(
         for name, domains, regime in zip(
             obs.space.names, obs.space.domains, np.moveaxis(obs.regime, -1, 0), strict=True
         ):
-            if len(domains) > 1 or (domains[0].when and (regime < 0).any()):
+            if len(domains) > 1 or (domains[0].conditions and (regime < 0).any()):
                 raise ValueError(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
@@ -142,7 +143,7 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
         raise ValueError(
             f"target_quantile must be below region_quantile = {region!r}, got {float(levels.max())!r}."
         )
-    if len(set(levels.round(12).tolist())) < len(levels):
+    if len(levels) > 1 and len(set(levels.round(12).tolist())) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
     return levels, region
 
@@ -155,15 +156,15 @@ def _losses(obs: Observations, objective: Any) -> np.ndarray:
     return obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
 
 
-def _padded(
-    codes: np.ndarray, level: np.ndarray, weight: np.ndarray | None, excluded: int
-) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Pad the rows to a capacity, so that few shapes are compiled; padding is excluded by its level."""
-    extra = capacity(codes.shape[-1]) - codes.shape[-1]
-    codes = np.pad(codes, ((0, 0), (0, 0), (0, extra)))
-    level = np.pad(level, ((0, 0), (0, extra)), constant_values=excluded)
+def _pad(rows: np.ndarray, size: int, fill: float) -> np.ndarray:
+    padded = np.full((len(rows), size), fill, dtype=rows.dtype)
+    padded[:, : rows.shape[1]] = rows
+    return padded
+
+
+def _frequencies(weight: np.ndarray | None, size: int) -> Any:
+    """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
     if weight is None:
-        return codes, level, None
-    weight = np.pad(weight, ((0, 0), (0, extra)))
+        return None
     whole = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
-    return codes, level, jnp.asarray(weight, dtype=jnp.int32 if whole else float)
+    return jnp.asarray(_pad(weight, size, 0), dtype=jnp.int32 if whole else float)

@@ -4,11 +4,11 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import cell_sum, total
 from parzax.divergence import pearson_divergence
-from parzax.parzen import GridEstimator, fit_kernel, grid_density, prior_density
+from parzax.parzen import GridEstimator, fit_kernel, grid_density, in_grid, prior_density, uniform_density
 
 
 def regime_divergence(
@@ -27,6 +27,7 @@ def regime_divergence(
 
 def level_divergences(
     counts: Shaped[Array, "q1 g"],
+    n_cells: Int[Array, ""] | None = None,
     *,
     kind: str,
     estimator: GridEstimator,
@@ -37,6 +38,7 @@ def level_divergences(
 
     Args:
         counts: (q + 1, g) as from `level_counts`: the target of each level, then the region.
+        n_cells: cells of the grid where the counts are padded with 0; None when they are not.
         kind: "numeric" or "categorical".
         estimator: how; with ``debias`` the answer is signed, with mean about 0 for a random target.
         uniform: compare with the uniform density of the domain instead of the region's (global
@@ -52,11 +54,13 @@ def level_divergences(
     undefined = n_target == 0
     if estimator.shared_kernel:
         shared = partial(_shared, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-        divergence = jax.vmap(shared, in_axes=(0, None))(target, region)
+        divergence = jax.vmap(shared, in_axes=(0, None, None))(target, region, n_cells)
         # With one kernel for both sets a constant parameter has nothing to compare.
         undefined |= total((region > 0).astype(jnp.int32)) <= 1
     else:
-        p_target, p_region = _separate(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        p_target, p_region = _separate(
+            counts, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
+        )
         divergence = jax.vmap(pearson_divergence, in_axes=(0, None))(p_target, p_region)
     if not uniform:
         undefined |= n_target == n_region
@@ -65,6 +69,7 @@ def level_divergences(
 
 def level_densities(
     counts: Shaped[Array, "q1 g"],
+    n_cells: Int[Array, ""] | None = None,
     *,
     kind: str,
     estimator: GridEstimator,
@@ -76,25 +81,38 @@ def level_densities(
     With a shared kernel p_R depends on the level, whose target sets the bandwidth.
     """
     if not estimator.shared_kernel:
-        p_target, p_region = _separate(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        p_target, p_region = _separate(
+            counts, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
+        )
         return p_target, jnp.broadcast_to(p_region, p_target.shape)
     smooth = partial(_smoothed, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None))(counts[:-1], counts[-1])
-    return p_region + difference, p_region
+    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None, None))(counts[:-1], counts[-1], n_cells)
+    empty = jax.vmap(total)(counts[:-1]) == 0
+    prior = prior_density(counts.shape[1], kind, dtype, n_cells)
+    return jnp.where(empty[:, None], prior, p_region + difference), p_region
 
 
 def _separate(
-    counts: Shaped[Array, "q1 g"], *, kind: str, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
+    counts: Shaped[Array, "q1 g"],
+    n_cells: Int[Array, ""] | None,
+    *,
+    kind: str,
+    estimator: GridEstimator,
+    uniform: bool,
+    dtype: jnp.dtype,
 ) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
     """The references' densities: each set has its own bandwidth and prior share."""
     # All sets in one batch: the region is one more row and costs no second compilation.
-    density = jax.vmap(partial(grid_density, kind=kind, estimator=estimator))(counts.astype(dtype))
-    return density[:-1], jnp.full_like(density[-1], 1 / density.shape[1]) if uniform else density[-1]
+    one = partial(grid_density, kind=kind, estimator=estimator)
+    density = jax.vmap(one, in_axes=(0, None))(counts.astype(dtype), n_cells)
+    p_region = uniform_density(counts.shape[1], dtype, n_cells) if uniform else density[-1]
+    return density[:-1], p_region
 
 
 def _smoothed(
     target: Shaped[Array, " g"],
     region: Shaped[Array, " g"],
+    n_cells: Int[Array, ""] | None,
     *,
     kind: str,
     estimator: GridEstimator,
@@ -102,26 +120,28 @@ def _smoothed(
     dtype: jnp.dtype,
 ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
     """delta = (1-e) K (q_T - q_R), p_R = (1-e) K q_R + e prior, and (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
-    n_cells = target.shape[0]
+    width = target.shape[0]
     n_region = total(region).astype(dtype)
     share_target = target.astype(dtype) / jnp.maximum(total(target).astype(dtype), 1)
     if uniform:
-        share_region = jnp.full((n_cells,), 1 / n_cells, dtype)
+        share_region = uniform_density(width, dtype, n_cells)
     else:
         share_region = region.astype(dtype) / jnp.maximum(n_region, 1)
-    kernel = fit_kernel(target, kind, estimator, dtype)
+    kernel = fit_kernel(target, kind, estimator, dtype, n_cells)
     weight = jnp.asarray(estimator.prior_weight, dtype)
     prior_share = weight / (n_region + weight)
     smooth_region = kernel.smooth(share_region)
     difference = (1 - prior_share) * kernel.smooth(share_target - share_region)
-    p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(n_cells, kind, dtype)
+    p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(width, kind, dtype, n_cells)
     spread = jnp.square(1 - prior_share) * (kernel.smooth_squared(share_region) - jnp.square(smooth_region))
-    return difference, p_region + jnp.asarray(estimator.floor, dtype), spread
+    floor = jnp.asarray(estimator.floor, dtype)
+    return tuple(in_grid(x, n_cells) for x in (difference, p_region + floor, spread))
 
 
 def _shared(
     target: Shaped[Array, " g"],
     region: Shaped[Array, " g"],
+    n_cells: Int[Array, ""] | None,
     *,
     kind: str,
     estimator: GridEstimator,
@@ -135,13 +155,14 @@ def _shared(
     A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
     """
     difference, p_region, spread = _smoothed(
-        target, region, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
+        target, region, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
     )
-    divergence = cell_sum(jnp.square(difference) / p_region)
+    inverse = jnp.where(p_region > 0, 1 / jnp.where(p_region > 0, p_region, 1), 0)
+    divergence = cell_sum(jnp.square(difference) * inverse)
     if not estimator.debias:
         return divergence
     tiny = jnp.finfo(dtype).tiny
     n_target, n_region = total(target).astype(dtype), total(region).astype(dtype)
     # The uniform reference is a population without end, the region a finite one.
     left = 1 if uniform else (n_region - n_target) / jnp.maximum(n_region - 1, tiny)
-    return divergence - cell_sum(spread / p_region) * left / jnp.maximum(n_target, tiny)
+    return divergence - cell_sum(spread * inverse) * left / jnp.maximum(n_target, tiny)

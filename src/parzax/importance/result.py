@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from parzax.importance.sweep import Sweep
 
 _ARRAYS = (
-    "target_quantile", "importance", "variance", "divergence", "alpha", "beta", "inter", "unweighted",
-    "status", "n_target", "n_region", "counts",
+    "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
+    "regime_target", "regime_region", "counts",
 )  # fmt: skip
 _FORMAT = 1
 
@@ -60,12 +60,11 @@ class ImportanceResult:
         variance: (..., q, d) within-regime local marginal variance, Eq. 11. Debiased it is signed;
             importances count negative ones as 0.
         divergence: (..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0.
-        alpha, beta: (..., q, d, k) probability of each regime in the target and in the region.
         inter: (..., q, d) inter-regime term.
         unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
         status: (..., q, d) int32 bits of `parzax.Status`.
-        n_target: (..., q) rows (weight) in each target set, ties included.
-        n_region: (...,) rows (weight) in the region.
+        regime_target: (..., q, d, k) rows (weight) of each target set in each regime, ties included.
+        regime_region: (..., d, k) rows (weight) of the region in each regime.
         counts: (..., q + 1, w) counts behind the densities, the region last; see `density`.
         estimator: how it was computed.
         reference: "region" or "uniform".
@@ -78,13 +77,11 @@ class ImportanceResult:
     importance: np.ndarray
     variance: np.ndarray
     divergence: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
     inter: np.ndarray
     unweighted: np.ndarray
     status: np.ndarray
-    n_target: np.ndarray
-    n_region: np.ndarray
+    regime_target: np.ndarray
+    regime_region: np.ndarray
     counts: np.ndarray
     estimator: GridEstimator
     reference: str
@@ -106,18 +103,15 @@ class ImportanceResult:
         batch = obs.batch_shape
         ascending = bool((order[:-1] < order[1:]).all())
 
-        def shaped(x: np.ndarray) -> np.ndarray:
+        def shaped(of_levels: Any) -> np.ndarray:
+            x = np.asarray(of_levels)
             x = x if ascending else x[:, order]
             return x.reshape(*batch, *x.shape[1:])
 
-        totals_target = out.n_target[:, :, 0].sum(axis=-1)
-        totals_region = out.n_region[:, 0].sum(axis=-1)
-        alpha = out.n_target / np.maximum(totals_target, 1)[..., None, None]
-        beta = out.n_region / np.maximum(totals_region, 1)[..., None, None]
-        beta = np.broadcast_to(beta[:, None], alpha.shape)
-        counts = out.counts
+        counts = np.asarray(out.counts)
         if not ascending:
             counts = np.concatenate([counts[:, :-1][:, order], counts[:, -1:]], axis=1)
+        regime_region = np.asarray(out.n_region)
         return cls(
             space=obs.space,
             target_quantile=target_quantile,
@@ -125,13 +119,11 @@ class ImportanceResult:
             importance=shaped(out.importance),
             variance=shaped(out.variance),
             divergence=shaped(out.divergence),
-            alpha=shaped(alpha),
-            beta=shaped(beta),
             inter=shaped(out.inter),
             unweighted=shaped(out.unweighted),
             status=shaped(out.status),
-            n_target=shaped(totals_target),
-            n_region=totals_region.reshape(batch),
+            regime_target=shaped(out.n_target),
+            regime_region=regime_region.reshape(*batch, *regime_region.shape[1:]),
             counts=counts.reshape(*batch, *counts.shape[1:]),
             estimator=estimator,
             reference=reference,
@@ -144,6 +136,27 @@ class ImportanceResult:
     def names(self) -> tuple[str, ...]:
         """Parameter names, the order of the last axis."""
         return self.space.names
+
+    @property
+    def n_target(self) -> np.ndarray:
+        """(..., q) rows (weight) in each target set, ties included."""
+        return self.regime_target[..., 0, :].sum(axis=-1)
+
+    @property
+    def n_region(self) -> np.ndarray:
+        """(...,) rows (weight) in the region."""
+        return self.regime_region[..., 0, :].sum(axis=-1)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """(..., q, d, k) probability of each regime in the target, "inactive" last."""
+        return self.regime_target / np.maximum(self.n_target, 1)[..., None, None]
+
+    @property
+    def beta(self) -> np.ndarray:
+        """(..., q, d, k) probability of each regime in the region, the same at every level."""
+        share = self.regime_region / np.maximum(self.n_region, 1)[..., None, None]
+        return np.broadcast_to(share[..., None, :, :], self.regime_target.shape)
 
     @property
     def standard(self) -> np.ndarray:
@@ -174,8 +187,8 @@ class ImportanceResult:
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
 
-        Masses per cell at every level, smoothed as the divergence saw them. A regime without rows gives
-        the prior for both sets.
+        Masses per cell at every level, smoothed as the divergence saw them. A set without rows in the
+        regime gives the prior.
         """
         j, where = self.space.index(name), layout(self.space, self.estimator.grid)
         out = []
@@ -186,7 +199,9 @@ class ImportanceResult:
             flat = counts.reshape(-1, *counts.shape[-2:])
             target, region = (
                 np.asarray(x).reshape(*batch, flat.shape[1] - 1, slot.n_cells)
-                for x in _densities(flat, slot.kind, self.estimator, self.reference == "uniform")
+                for x in _densities(
+                    flat, kind=slot.kind, estimator=self.estimator, uniform=self.reference == "uniform"
+                )
             )
             values = cell_values(domain, self.estimator.grid)
             out.append(RegimeDensity(domain, values, target, region, target / region))
@@ -228,7 +243,8 @@ class ImportanceResult:
             "report": dataclasses.asdict(self.report),
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        np.savez_compressed(path, meta=np.asarray(json.dumps(meta)), **arrays)
+        with open(path, "wb") as file:
+            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "ImportanceResult":
@@ -244,14 +260,15 @@ class ImportanceResult:
                 arrays = {name: data[name] for name in _ARRAYS}
             if meta["format"] != _FORMAT:
                 raise ValueError(f"format {meta['format']} is not {_FORMAT}")
-            estimator = dict(meta["estimator"])
+            estimator: dict[str, Any] = dict(meta["estimator"])
+            estimator["grid"] = GridSpec(**estimator["grid"])
             report = dict(meta["report"])
             for key in ("direction", "inferred"):
                 report[key] = tuple(report[key])
             return cls(
                 space=Space.from_json(meta["space"]),
                 region_quantile=float(meta["region_quantile"]),
-                estimator=GridEstimator(**estimator | {"grid": GridSpec(**estimator["grid"])}),
+                estimator=GridEstimator(**estimator),
                 reference=str(meta["reference"]),
                 report=ImportReport(**report),
                 **arrays,
@@ -268,11 +285,12 @@ class ImportanceResult:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 
-def _densities(counts: np.ndarray, kind: str, estimator: GridEstimator, uniform: bool) -> tuple[Any, Any]:
+@partial(jax.jit, static_argnames=("kind", "estimator", "uniform"))
+def _densities(counts: jax.Array, *, kind: str, estimator: GridEstimator, uniform: bool) -> tuple[Any, Any]:
     """p_T and p_R of (s, q + 1, g) counts; a regime without a grid has mass 1 in its only cell."""
     dtype = jnp.result_type(float)
     if kind not in ("numeric", "categorical"):
-        ones = jnp.ones((counts.shape[0], counts.shape[1] - 1, counts.shape[2]), dtype)
+        ones = jnp.ones_like(counts[:, :-1], dtype)
         return ones, ones
     one = partial(level_densities, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-    return jax.jit(jax.vmap(one))(jnp.asarray(counts))
+    return jax.vmap(one)(counts)

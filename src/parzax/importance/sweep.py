@@ -75,7 +75,8 @@ def sweep(
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None, 0, None)))(
         variance, totals[:, :-1], totals[:, -1], requested, all_equal
     )
-    of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(counts[:, -1])
+    occupied = _regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout, inactive=False)
+    of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(n_region, occupied)
     status = of_levels | of_parameters[:, None]
     return Sweep(counts, divergence, n_target, n_region, variance, inter, unweighted, importance, status)
 
@@ -102,36 +103,57 @@ def _variances(
 def _divergences(
     counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool, dtype: jnp.dtype
 ) -> Float[Array, "s q d k"]:
-    """Divergence of every regime; slots of one kind and size share one batch."""
+    """Divergence of every regime; slots of one kind and similar size share one padded batch."""
     parts = []
-    for (kind, _), slots in _groups(layout).items():
-        if kind in ("numeric", "categorical"):
-            one = partial(level_divergences, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-            over_slots = jax.vmap(one, in_axes=1, out_axes=1)
-            parts.append(jax.vmap(over_slots)(_stack(counts, slots)))
-        else:
+    for (kind, width), slots in _groups(layout).items():
+        if kind not in ("numeric", "categorical"):
             parts.append(jnp.zeros((counts.shape[0], counts.shape[1] - 1, len(slots)), dtype))
+            continue
+        one = partial(level_divergences, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
+        sizes = [slot.n_cells for slot in slots]
+        padded = any(size != width for size in sizes)
+        over_slots = jax.vmap(one, in_axes=(1, 0 if padded else None), out_axes=1)
+        over_seeds = jax.vmap(over_slots, in_axes=(0, None))
+        parts.append(over_seeds(_stack(counts, slots, width), jnp.array(sizes) if padded else None))
     return _by_parameter(jnp.concatenate(parts, axis=-1), layout)
 
 
-def _regime_totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d k"]:
-    """Rows per parameter and regime, "inactive" last."""
-    parts = [_stack(counts, slots).sum(axis=-1, dtype=counts.dtype) for slots in _groups(layout).values()]
+def _regime_totals(
+    counts: Shaped[Array, "... w"], layout: Layout, *, inactive: bool = True
+) -> Shaped[Array, "... d k"]:
+    """Sums over the cells per parameter and regime; "inactive" last, or 0 there."""
+    parts = [
+        _stack(counts, slots, width).sum(axis=-1, dtype=counts.dtype)
+        for (_, width), slots in _groups(layout).items()
+    ]
     totals = _by_parameter(jnp.concatenate(parts, axis=-1), layout)
-    inactive = counts[..., jnp.asarray([layout.inactive(j) for j in range(layout.n_parameters)])]
-    return totals.at[..., -1].set(inactive)
+    if not inactive:
+        return totals
+    return totals.at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
 
 
 def _groups(layout: Layout) -> dict[tuple[str, int], list[Slot]]:
-    groups: dict[tuple[str, int], list[Slot]] = defaultdict(list)
+    """Slots by kind and width: the power of two above their size, or their size where it is the only one.
+
+    Each group is compiled once, and its code grows with its width; a grid size of its own for each slot
+    would take minutes to compile where a domain of integers moves.
+    """
+    classes: dict[tuple[str, int], list[Slot]] = defaultdict(list)
     for slot in layout.slots:
-        groups[slot.kind, slot.n_cells].append(slot)
-    return groups
+        classes[slot.kind, 1 << (slot.n_cells - 1).bit_length()].append(slot)
+    return {(kind, max(s.n_cells for s in slots)): slots for (kind, _), slots in classes.items()}
 
 
-def _stack(counts: Shaped[Array, "... w"], slots: list[Slot]) -> Shaped[Array, "... j g"]:
-    """The columns of some slots of equal size, (..., number of slots, g)."""
-    return jnp.stack([counts[..., slot.start : slot.start + slot.n_cells] for slot in slots], axis=-2)
+def _stack(counts: Shaped[Array, "... w"], slots: list[Slot], width: int) -> Shaped[Array, "... j g"]:
+    """The columns of some slots, padded to a width: (..., number of slots, width)."""
+    columns = [
+        jnp.pad(
+            counts[..., slot.start : slot.start + slot.n_cells],
+            [(0, 0)] * (counts.ndim - 1) + [(0, width - slot.n_cells)],
+        )
+        for slot in slots
+    ]
+    return jnp.stack(columns, axis=-2)
 
 
 def _by_parameter(x: Shaped[Array, "... j"], layout: Layout) -> Shaped[Array, "... d k"]:

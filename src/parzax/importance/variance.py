@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from parzax._checks import vectors
+
 
 def within_regime_variance(
     divergence: Float[Array, " k"],
@@ -28,6 +30,10 @@ def within_regime_variance(
     >>> float(within_regime_variance(jnp.array([2.0, 0.0]), jnp.array([2, 0]), jnp.array([4, 4]), jnp.array(8)))
     0.25
     """
+    divergence, n_target, n_region = map(jnp.asarray, (divergence, n_target, n_region))
+    vectors(divergence=divergence, n_target=n_target, n_region=n_region)
+    if not jnp.issubdtype(divergence.dtype, jnp.floating):
+        divergence = divergence.astype(jnp.result_type(float))
     n_target, n_region, total = (jnp.asarray(n).astype(divergence.dtype) for n in (n_target, n_region, total))
     share = jnp.square(n_target) / (jnp.maximum(total, 1) * jnp.where(n_region > 0, n_region, 1))
     return jnp.where(n_region > 0, share * divergence, 0).sum()

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from parzax._numerics import total
+from parzax._numerics import cell_sum, total
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
 SCOTT = 1.059
@@ -41,8 +41,8 @@ def scott_on_grid(
     weight = counts.astype(dtype)
     n = total(counts)
     size = n.astype(dtype)
-    mean = (position * weight).sum() / jnp.maximum(size, 1)
-    variance = (jnp.square(position - mean) * weight).sum() / jnp.maximum(size - 1, 1)
+    mean = cell_sum(position * weight) / jnp.maximum(size, 1)
+    variance = cell_sum(jnp.square(position - mean) * weight) / jnp.maximum(size - 1, 1)
     low, high = _quartile_cells(counts, n, floor_quartiles)
     # sqrt has an infinite slope at 0, where the minimum wins anyway.
     deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)

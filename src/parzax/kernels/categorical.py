@@ -2,7 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import total
 
@@ -14,17 +14,21 @@ class AitchisonAitkenGrid(eqx.Module):
     """
 
     spread: Float[Array, ""]
+    n_cells: Float[Array, ""]
 
     @classmethod
-    def fit(cls, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> "AitchisonAitkenGrid":
-        """spread = 1 / (number of occupied categories + 1)."""
-        return cls(1 / (total((counts > 0).astype(dtype)) + 1))
+    def fit(
+        cls, counts: Shaped[Array, " g"], dtype: jnp.dtype, n_cells: Int[Array, ""] | None = None
+    ) -> "AitchisonAitkenGrid":
+        """spread = 1 / (number of occupied categories + 1); ``n_cells`` where the counts are padded."""
+        occupied = total((counts > 0).astype(dtype))
+        return cls(1 / (occupied + 1), jnp.asarray(counts.shape[0] if n_cells is None else n_cells, dtype))
 
     def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         """K x."""
-        return (x + self.spread * x.sum()) / (1 + x.shape[0] * self.spread)
+        return (x + self.spread * x.sum()) / (1 + self.n_cells * self.spread)
 
     def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         """(K * K) x, with K squared entry by entry."""
         on, off = jnp.square(1 + self.spread), jnp.square(self.spread)
-        return (on * x + off * (x.sum() - x)) / jnp.square(1 + x.shape[0] * self.spread)
+        return (on * x + off * (x.sum() - x)) / jnp.square(1 + self.n_cells * self.spread)

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from parzax._numerics import unit_cell_tails
+from parzax._numerics import unit_cell_tails, upper_tail
 
 
 class TruncatedNormalGrid(eqx.Module):
@@ -26,12 +26,26 @@ class TruncatedNormalGrid(eqx.Module):
     normaliser: Float[Array, " g"]
 
     @classmethod
-    def fit(cls, bandwidth: Float[Array, ""], n_cells: int) -> "TruncatedNormalGrid":
-        """Masses and normalisers for a bandwidth in cells."""
-        tails = unit_cell_tails(bandwidth, n_cells)
+    def fit(
+        cls, bandwidth: Float[Array, ""], width: int, n_cells: Int[Array, ""] | None = None
+    ) -> "TruncatedNormalGrid":
+        """Masses and normalisers for a bandwidth in cells.
+
+        Args:
+            bandwidth: in cells.
+            width: g, cells of the arrays.
+            n_cells: cells of the grid, where the arrays are padded; rows and columns beyond it mean
+                nothing.
+        """
+        tails = unit_cell_tails(bandwidth, width)
         centre = 1 - 2 * tails[:1]
         mass = jnp.concatenate([centre, tails[:-1] - tails[1:]])
-        return cls(mass, 1 - tails - tails[::-1])
+        if n_cells is None:
+            upper = tails[::-1]
+        else:
+            edges = n_cells - 0.5 - jnp.arange(width, dtype=bandwidth.dtype)
+            upper = upper_tail(jnp.maximum(edges, 0.5) / bandwidth)
+        return cls(mass, 1 - tails - upper)
 
     def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         """K x."""
@@ -53,11 +67,21 @@ def prior_on_grid(n_cells: int) -> np.ndarray:
 
 
 def _toeplitz(mass: Float[Array, " g"], x: Float[Array, " g"]) -> Float[Array, " g"]:
-    """sum_m mass[|b - m|] x[m]: one fused pass of shifted rows, about g^2 multiply-adds."""
+    """sum_m mass[|b - m|] x[m]: shifted rows, about g^2 multiply-adds.
+
+    In two rounds of a loop, each one fused pass: XLA cannot merge a loop with what comes before and
+    after it, which would compute the operands, or the result, anew for every use.
+    """
     n_cells = x.shape[0]
-    # Without the barrier XLA would compute both operands anew inside the loop, for every use.
-    both_sides, x = jax.lax.optimization_barrier((jnp.concatenate([mass[:0:-1], mass]), x))
-    out = jnp.zeros_like(x)
-    for m in range(n_cells):
-        out = out + both_sides[n_cells - 1 - m : 2 * n_cells - 1 - m] * x[m]
-    return out
+    half = (n_cells + 1) // 2
+    both_sides = jnp.concatenate([jnp.zeros(2 * half - n_cells, mass.dtype), mass[:0:-1], mass])
+    blocks = jnp.pad(x, (0, 2 * half - n_cells)).reshape(2, half)
+
+    def add_block(out: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
+        start, weights = block
+        rows = jax.lax.dynamic_slice_in_dim(both_sides, half - start, n_cells + half - 1)
+        for i in range(half):
+            out = out + rows[half - 1 - i : half - 1 - i + n_cells] * weights[i]
+        return out, None
+
+    return jax.lax.scan(add_block, jnp.zeros_like(x), (jnp.array([0, half]), blocks))[0]

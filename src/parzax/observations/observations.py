@@ -12,7 +12,8 @@ from parzax.observations.validation import checked_regimes
 from parzax.space import Space
 
 if TYPE_CHECKING:
-    from parzax.observations.encoding import Encoded, GridSpec
+    from parzax.observations.encoding import Encoded
+    from parzax.observations.grid import GridSpec
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -170,7 +171,8 @@ class Observations:
 
     def encode(self, grid: "GridSpec | None" = None) -> "Encoded":
         """The device pytree: unit coordinates, regimes, grid codes, losses, mask; padded to a capacity."""
-        from parzax.observations.encoding import GridSpec, encode
+        from parzax.observations.encoding import encode
+        from parzax.observations.grid import GridSpec
 
         return encode(self, GridSpec() if grid is None else grid)
 

@@ -30,13 +30,15 @@ def checked_regimes(
         absent = missing[..., column]
         for i, domain in enumerate(domains):
             # One domain that always applies is by far the commonest case.
-            here = None if len(domains) == 1 and not domain.when and regime is None else own == i
+            here = None if len(domains) == 1 and not domain.conditions and regime is None else own == i
             wrong = domain.outside(value)
             if here is not None:
                 wrong &= here
             if not wrong.any():
                 continue
-            _raise_first(wrong & used & absent, values, column, name, "is missing but the parameter is active")
+            _raise_first(
+                wrong & used & absent, values, column, name, "is missing but the parameter is active"
+            )
             _raise_first(wrong & used, values, column, name, f"is outside {_describe(domain)}")
             bad |= wrong
         superfluous = (own == INACTIVE) & ~absent
@@ -47,6 +49,8 @@ def checked_regimes(
             regimes[..., column] = np.where(bad, INACTIVE, own)
             values = values.copy()
             values[..., column] = np.where(bad, np.nan, value)
+    if regime is not None:
+        _check_conditions(space, values, regimes, used)
     return regimes, values
 
 
@@ -65,6 +69,19 @@ def _given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
             f"{int(regime[tuple(bad[0])])}; it must be -1 (inactive) or below {counts[column]}."
         )
     return regime.astype(np.int16)
+
+
+def _check_conditions(space: Space, values: np.ndarray, regimes: np.ndarray, used: np.ndarray) -> None:
+    """Given regimes must be those of the conditions wherever the conditions can tell."""
+    derived = space.derive_regimes(values, recorded=regimes)
+    found = np.argwhere((derived != regimes) & used[..., None])
+    if len(found):
+        *row, column = where = tuple(found[0])
+        raise ValueError(
+            f"regime: {_checks.axis_label(tuple(row))}, column {space.names[column]!r} is "
+            f"{int(regimes[where])}, but by the conditions of the space it is {int(derived[where])}; "
+            "leave regime out to derive it."
+        )
 
 
 def _raise_first(mask: np.ndarray, values: np.ndarray, column: int, name: str, what: str) -> None:
@@ -86,4 +103,4 @@ def _describe(domain: Domain) -> str:
     if isinstance(domain, Categorical):
         return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
     text = repr(domain)
-    return text if not domain.when else text.split("when=")[0].rstrip(", ") + ")"
+    return text if not domain.conditions else text.split("when=")[0].rstrip(", ") + ")"

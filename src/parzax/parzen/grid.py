@@ -1,9 +1,10 @@
 """Parzen densities on a grid of cells, from counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+import numpy as np
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._checks import one_of, real_number, vectors
 from parzax._numerics import total
@@ -37,7 +38,7 @@ class GridEstimator:
         uniform_when_undefined: report 1/d for each parameter where all variances are 0, instead of 0.
     """
 
-    grid: GridSpec = GridSpec()
+    grid: GridSpec = field(default_factory=GridSpec)
     shared_kernel: bool = True
     debias: bool = True
     prior_weight: float = 1.0
@@ -76,26 +77,53 @@ class GridEstimator:
 
 
 def fit_kernel(
-    counts: Shaped[Array, " g"], kind: str, estimator: GridEstimator, dtype: jnp.dtype
+    counts: Shaped[Array, " g"],
+    kind: str,
+    estimator: GridEstimator,
+    dtype: jnp.dtype,
+    n_cells: Int[Array, ""] | None = None,
 ) -> TruncatedNormalGrid | AitchisonAitkenGrid:
     """The kernel matrix that ``counts`` call for: Scott's bandwidth, or the categorical spread."""
     if kind == "categorical":
-        return AitchisonAitkenGrid.fit(counts, dtype)
+        return AitchisonAitkenGrid.fit(counts, dtype, n_cells)
     bandwidth = scott_on_grid(
         counts, floor_quartiles=estimator.floor_quartiles, minimum=estimator.min_bandwidth, dtype=dtype
     )
-    return TruncatedNormalGrid.fit(bandwidth, counts.shape[0])
+    return TruncatedNormalGrid.fit(bandwidth, counts.shape[0], n_cells)
 
 
-def prior_density(n_cells: int, kind: str, dtype: jnp.dtype) -> Float[Array, " {n_cells}"]:
+def prior_density(
+    width: int, kind: str, dtype: jnp.dtype, n_cells: Int[Array, ""] | None = None
+) -> Float[Array, " {width}"]:
     """The prior kernel's mass per cell: uniform over categories, a wide normal over numeric cells."""
     if kind == "categorical":
-        return jnp.full((n_cells,), 1 / n_cells, dtype)
-    return jnp.asarray(prior_on_grid(n_cells), dtype)
+        return uniform_density(width, dtype, n_cells)
+    if n_cells is None:
+        return jnp.asarray(prior_on_grid(width), dtype)
+    table = np.stack([np.pad(prior_on_grid(max(n, 1)), (0, width - max(n, 1))) for n in range(width + 1)])
+    return jnp.asarray(table, dtype)[n_cells]
+
+
+def uniform_density(
+    width: int, dtype: jnp.dtype, n_cells: Int[Array, ""] | None = None
+) -> Float[Array, " {width}"]:
+    """1/g in each of g cells; 0 in padding."""
+    if n_cells is None:
+        return jnp.full((width,), 1 / width, dtype)
+    return jnp.where(jnp.arange(width) < n_cells, 1 / n_cells.astype(dtype), 0)
+
+
+def in_grid(x: Float[Array, " g"], n_cells: Int[Array, ""] | None) -> Float[Array, " g"]:
+    """``x`` with padding set to 0."""
+    return x if n_cells is None else jnp.where(jnp.arange(x.shape[0]) < n_cells, x, 0)
 
 
 def grid_density(
-    counts: Shaped[Array, " g"], *, kind: str = "numeric", estimator: GridEstimator | None = None
+    counts: Shaped[Array, " g"],
+    n_cells: Int[Array, ""] | None = None,
+    *,
+    kind: str = "numeric",
+    estimator: GridEstimator | None = None,
 ) -> Float[Array, " g"]:
     """Parzen density of one set on the grid, from its counts per cell.
 
@@ -104,14 +132,16 @@ def grid_density(
     PED-ANOVA, arXiv 2304.10255).
 
     Args:
-        counts: (g,) counts or weights per cell, at least 0; integers give Optuna's quartiles exactly.
+        counts: (g,) counts or weights per cell; integers give Optuna's quartiles exactly.
+        n_cells: number of cells of the grid where ``counts`` are padded with 0 to a larger g, so that
+            grids of several sizes can share a vmap; None when there is no padding.
         kind: "numeric" (truncated normal kernels, Scott's bandwidth) or "categorical" (Aitchison-Aitken).
         estimator: its ``prior_weight``, ``floor``, ``min_bandwidth`` and quartile rule are used.
 
     Returns:
-        (g,) probability per cell, linear; sums to 1 (plus g times the floor). The prior alone where the
-        counts are all 0. Pure, unbatched, jit- and vmap-able; the dtype is that of floating counts,
-        else JAX's default.
+        (g,) probability per cell, linear; sums to 1 (plus g times the floor); 0 in padding. The prior
+        alone where the counts are all 0. Pure, unbatched, jit- and vmap-able; the dtype is that of
+        floating counts, else JAX's default.
 
     >>> import jax.numpy as jnp
     >>> p = grid_density(jnp.array([0, 3, 1, 0]))
@@ -124,10 +154,11 @@ def grid_density(
     vectors(counts=counts)
     if counts.shape[0] == 0:
         raise ValueError("counts must have at least one cell, got shape (0,).")
+    n_cells = None if n_cells is None else jnp.asarray(n_cells)
     dtype = counts.dtype if jnp.issubdtype(counts.dtype, jnp.floating) else jnp.result_type(float)
-    kernel = fit_kernel(counts, kind, estimator, dtype)
-    prior = prior_density(counts.shape[0], kind, dtype)
+    kernel = fit_kernel(counts, kind, estimator, dtype, n_cells)
+    prior = prior_density(counts.shape[0], kind, dtype, n_cells)
     weight = jnp.asarray(estimator.prior_weight, dtype)
     size = total(counts).astype(dtype) + weight
     density = (kernel.smooth(counts.astype(dtype)) + weight * prior) / jnp.where(size > 0, size, 1)
-    return density + jnp.asarray(estimator.floor, dtype)
+    return in_grid(density + jnp.asarray(estimator.floor, dtype), n_cells)

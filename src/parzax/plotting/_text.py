@@ -50,7 +50,7 @@ def condition(own: Condition) -> str:
 
 def regime(own: Domain) -> str:
     """A domain and its conditions: "[-5, -2] if c < 0.5"."""
-    conditions = [text for text in map(condition, own.when) if text]
+    conditions = [text for text in map(condition, own.conditions) if text]
     return domain(own) + (f" if {' and '.join(conditions)}" if conditions else "")
 
 

@@ -115,7 +115,7 @@ def _is_bars(density: RegimeDensity) -> bool:
 def _title(ax: Axes, density: RegimeDensity, alpha: float, beta: float, n_regimes: int) -> None:
     shares = f"{_percent(alpha)} of the target, {_percent(beta)} of the region"
     lines = textwrap.wrap(_text.regime(density.domain), 34, max_lines=2, placeholder=" …")
-    if n_regimes == 1 and not density.domain.when:
+    if n_regimes == 1 and not density.domain.conditions:
         return
     ax.set_title(plain("\n".join([*lines, shares])), fontsize=font_points(ax, 0.9))
 

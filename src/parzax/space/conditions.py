@@ -10,17 +10,17 @@ import numpy as np
 from parzax import _checks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class In:
     """Holds where the parent has one of ``values`` (labels of a categorical, numbers otherwise)."""
 
     parent: str
-    values: tuple[Any, ...]
+    values: Sequence[Any]
 
     def __post_init__(self) -> None:
         _check_parent(self)
         if isinstance(self.values, str) or not isinstance(
-            self.values, (Sequence, set, frozenset, np.ndarray)
+            self.values, (Sequence, np.ndarray)
         ):
             raise TypeError(f"In: values must be a sequence of values, got {self.values!r}.")
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
@@ -28,8 +28,11 @@ class In:
             raise ValueError(f"In({self.parent!r}): values must not be empty.")
         object.__setattr__(self, "values", values)
 
+    def __repr__(self) -> str:
+        return f"In({self.parent!r}, {list(self.values)!r})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Between:
     """Holds where ``low <= parent < high``; the parent is numeric."""
 
@@ -47,6 +50,11 @@ class Between:
             raise ValueError(
                 f"Between({self.parent!r}): low must be below high, got {self.low}, {self.high}."
             )
+
+    def __repr__(self) -> str:
+        bounds = {"low": self.low, "high": self.high}
+        given = [f"{name}={bound!r}" for name, bound in bounds.items() if abs(bound) != math.inf]
+        return f"Between({', '.join([repr(self.parent), *given])})"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """The domains a parameter can have: Float, Int, Ordinal, Categorical, and Varying for moving bounds."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,22 +20,56 @@ BOUND_SLACK = 1e-9
 STEP_SLACK = 1e-6
 
 
-@dataclass(frozen=True)
-class Domain:
+@dataclass(frozen=True, repr=False)
+class Domain(ABC):
     """Base of all domains: a set of values, and the conditions under which it applies.
 
     ``when`` is one condition or a tuple of conditions that must all hold.
     """
 
     _: KW_ONLY
-    when: tuple[Condition, ...] = ()
+    when: Condition | Sequence[Condition] = ()
     kind: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", as_conditions(self.when))
 
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions that must all hold, as a tuple."""
+        return as_conditions(self.when)
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        parts = []
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if not item.init or (item.name == "step" and value == 1) or (item.default == value and item.kw_only):
+                continue
+            if item.name == "when" and len(value) == 1:
+                value = value[0]
+            if isinstance(value, tuple) and not item.kw_only:
+                value = list(value)
+            parts.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
+        # `when` is the first field of the base class; it reads best last.
+        parts.sort(key=lambda part: part.startswith("when="))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    @abstractmethod
+    def n_values(self) -> int | None:
+        """Number of distinct values, None for a continuum."""
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the domain holds exactly one value."""
+        return self.n_values == 1
+
+    @abstractmethod
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
+
+
+@dataclass(frozen=True, repr=False)
 class Numeric(Domain):
     """A domain on the real line, from ``low`` to ``high``, both included."""
 
@@ -49,12 +85,7 @@ class Numeric(Domain):
     @property
     def n_values(self) -> int | None:
         """Number of distinct values, None for a continuum."""
-        return None
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the domain holds exactly one value."""
-        return self.low == self.high
+        return 1 if self.low == self.high else None
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
@@ -78,7 +109,7 @@ class Numeric(Domain):
         return np.clip(np.exp(position) if self.log else position, self.low, self.high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Float(Numeric):
     """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
 
@@ -92,13 +123,15 @@ class Float(Numeric):
 
     @property
     def n_values(self) -> int | None:
-        return None if self.step is None else round((self.high - self.low) / self.step) + 1
+        """Number of distinct values, None for a continuum."""
+        return super().n_values if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of native ``values`` outside the bounds or off the steps."""
         return super().outside(values) | _off_grid(self, values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Int(Numeric):
     """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``."""
 
@@ -121,13 +154,15 @@ class Int(Numeric):
 
     @property
     def n_values(self) -> int:
+        """Number of distinct values."""
         return (int(self.high) - int(self.low)) // self.step + 1
 
     def outside(self, values: np.ndarray) -> np.ndarray:
+        """Mask of native ``values`` outside the bounds or off the steps."""
         return super().outside(values) | _off_grid(self, values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ordinal(Domain):
     """Ascending numbers such as batch sizes; native values, one grid cell each.
 
@@ -135,7 +170,7 @@ class Ordinal(Domain):
     the importance grid has one cell per value either way).
     """
 
-    values: tuple[float, ...]
+    values: Sequence[float]
     _: KW_ONLY
     log: bool = False
     kind: ClassVar[str] = "ordinal"
@@ -143,7 +178,7 @@ class Ordinal(Domain):
     def __post_init__(self) -> None:
         super().__post_init__()
         values = tuple(_checks.real_number("Ordinal: values", v) for v in self.values)
-        if not values or any(b <= a for a, b in zip(values, values[1:], strict=False)):
+        if not values or any(b <= a for a, b in pairwise(values)):
             raise ValueError(f"Ordinal: values must be ascending and at least one, got {self.values!r}.")
         if self.log and values[0] <= 0:
             raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
@@ -152,6 +187,7 @@ class Ordinal(Domain):
 
     @property
     def n_values(self) -> int:
+        """Number of values."""
         return len(self.values)
 
     @property
@@ -173,7 +209,7 @@ class Ordinal(Domain):
         return self.rank(values) < 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Categorical(Domain):
     """Unordered choices; a value is the integer code of its choice.
 
@@ -181,7 +217,7 @@ class Categorical(Domain):
     and ``[1, 1.0]`` are two choices each.
     """
 
-    choices: tuple[Any, ...]
+    choices: Sequence[Any]
     kind: ClassVar[str] = "categorical"
     codes: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False, hash=False)
 
@@ -206,30 +242,25 @@ class Categorical(Domain):
 
     def __eq__(self, other: object) -> bool:
         # True == 1 in Python; here they are different choices.
-        return isinstance(other, Categorical) and (list(self.codes), self.when) == (
+        return isinstance(other, Categorical) and (list(self.codes), self.conditions) == (
             list(other.codes),
-            other.when,
+            other.conditions,
         )
 
     def __hash__(self) -> int:
-        return hash((tuple(self.codes), self.when))
+        return hash((tuple(self.codes), self.conditions))
 
     @property
     def n_values(self) -> int:
         """Number of choices."""
         return len(self.choices)
 
-    @property
-    def is_single(self) -> bool:
-        """Whether there is exactly one choice."""
-        return len(self.choices) == 1
-
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of codes that are not whole numbers in [0, number of choices)."""
         return ~((values >= 0) & (values < len(self.choices)) & (values == np.floor(values)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Varying(Numeric):
     """A numeric domain whose bounds move from row to row, kept as one regime.
 
@@ -238,10 +269,6 @@ class Varying(Numeric):
     """
 
     kind: ClassVar[str] = "varying"
-
-    @property
-    def is_single(self) -> bool:
-        return True
 
 
 def choice_key(choice: Any) -> tuple[str, str]:

@@ -82,8 +82,8 @@ def _domain_to_dict(domain: Domain) -> dict[str, Any]:
         step = getattr(domain, "step", None)
         if step not in (None, 1) or (isinstance(domain, Float) and step is not None):
             body["step"] = step
-    if domain.when:
-        body["conditions"] = [_condition_to_dict(c) for c in domain.when]
+    if domain.conditions:
+        body["conditions"] = [_condition_to_dict(c) for c in domain.conditions]
     return body
 
 

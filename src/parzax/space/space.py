@@ -67,7 +67,7 @@ class Space:
     @property
     def is_conditional(self) -> bool:
         """Whether some parameter has several domains or can be inactive."""
-        return any(len(domains) > 1 or domains[0].when for domains in self.domains)
+        return any(len(domains) > 1 or bool(domains[0].conditions) for domains in self.domains)
 
     def __len__(self) -> int:
         return len(self._domains)
@@ -103,11 +103,12 @@ class Space:
 
     # --- regimes and values --------------------------------------------------------------------
 
-    def derive_regimes(self, values: np.ndarray) -> np.ndarray:
+    def derive_regimes(self, values: np.ndarray, recorded: np.ndarray | None = None) -> np.ndarray:
         """Regime of every parameter in every row, from the conditions.
 
         Args:
             values: (..., d) native values, NaN where inactive, categories as codes.
+            recorded: (..., d) regimes to take for parameters with `Recorded` domains.
 
         Returns:
             (..., d) int16: index of the first domain whose conditions hold, -1 where none does.
@@ -119,7 +120,10 @@ class Space:
         regimes = np.zeros(values.shape, dtype=np.int16)
         for name in self._order:
             domains, column = self._domains[name], self.index(name)
-            if len(domains) == 1 and not domains[0].when:
+            if len(domains) == 1 and not domains[0].conditions:
+                continue
+            if recorded is not None and any(isinstance(c, Recorded) for d in domains for c in d.conditions):
+                regimes[..., column] = recorded[..., column]
                 continue
             regime = np.full(values.shape[:-1], INACTIVE, dtype=np.int16)
             for i, domain in reversed(list(enumerate(domains))):
@@ -129,7 +133,7 @@ class Space:
 
     def _applies(self, name: str, domain: Domain, values: np.ndarray, regimes: np.ndarray) -> np.ndarray:
         holds = np.ones(values.shape[:-1], dtype=bool)
-        for condition in domain.when:
+        for condition in domain.conditions:
             if isinstance(condition, Recorded):
                 if len(self._domains[name]) > 1:
                     raise ValueError(
@@ -198,7 +202,7 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
-    if any(not d.when for d in domains[:-1]):
+    if any(not d.conditions for d in domains[:-1]):
         raise ValueError(
             f"parameter {name!r}: a domain without conditions hides those after it; put it last or add `when`."
         )
@@ -206,12 +210,12 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
 
 
 def _parents(domains: tuple[Domain, ...]) -> list[str]:
-    return [c.parent for d in domains for c in d.when if not isinstance(c, Recorded)]
+    return [c.parent for d in domains for c in d.conditions if not isinstance(c, Recorded)]
 
 
 def _topological_order(domains: dict[str, tuple[Domain, ...]]) -> tuple[str, ...]:
     for name, own in domains.items():
-        for condition in (c for d in own for c in d.when):
+        for condition in (c for d in own for c in d.conditions):
             if isinstance(condition, Recorded):
                 continue
             if condition.parent not in domains:
@@ -243,7 +247,7 @@ def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, .
             known = any(choice_key(value) in d.codes for d in parent if isinstance(d, Categorical))
         else:
             known = not isinstance(value, str) and any(
-                not d.outside(np.float64(math.nan if value is None else value)) for d in parent
+                not d.outside(np.array(math.nan if value is None else value, dtype=np.float64)) for d in parent
             )
         if not known:
             raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")

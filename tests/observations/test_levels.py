@@ -1,0 +1,91 @@
+"""Level sets against a loop over sorted rows."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import grid
+
+from parzax.observations import level_sets
+from parzax.observations.levels import level_weight
+
+
+def _sets(losses, weight, target, region, raw):
+    """Masks of the target sets, in the order asked, and of the region."""
+    out = level_sets(
+        losses[None], None if weight is None else weight[None], np.asarray(target), region, raw=raw
+    )
+    q = len(target)
+    return [out.level[0] <= out.order[i] for i in range(q)], out.level[0] <= q, out
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_against_the_loop(raw):
+    """Ties, NaN, -inf, one and many levels, unsorted levels, a region: both ways of finding cut-offs."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 10, 99, 100):
+        for target, region in (([0.1], 1.0), ([0.3, 0.1, 0.2], 0.75), (np.arange(1, 20) * 0.05, 1.0)):
+            losses = np.round(rng.normal(size=n), 1)
+            losses[rng.uniform(size=n) < 0.1] = np.nan
+            losses[rng.uniform(size=n) < 0.05] = -np.inf
+            masks, inside, out = _sets(losses, None, np.asarray(target), region, raw)
+            ones = np.ones(n)
+            for level, mask in zip(target, masks, strict=True):
+                expected = grid.level_set(losses, ones, level, raw)
+                np.testing.assert_array_equal(mask, expected & grid.level_set(losses, ones, region, raw))
+            np.testing.assert_array_equal(inside, grid.level_set(losses, ones, region, raw))
+            assert out.total[0] == (~np.isnan(losses)).sum()
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=20),
+    st.integers(1, 99),
+)
+def test_integer_weights_are_repetitions(rows, percent):
+    """A weight of w is w rows: catches a cut-off that counts rows instead of weight."""
+    losses, weight = (np.array(x, dtype=float) for x in zip(*rows, strict=True))
+    masks, _, out = _sets(losses, weight, [percent / 100], 1.0, False)
+    assert out.total[0] == weight.sum()
+    repeated = np.repeat(losses, weight.astype(int))
+    if repeated.size == 0:
+        assert not masks[0].any()
+        return
+    again, _, _ = _sets(repeated, None, [percent / 100], 1.0, False)
+    assert (weight * masks[0]).sum() == again[0].sum()
+    k = math.ceil(Fraction(percent, 100) * len(repeated))
+    cutoff = np.sort(repeated)[k - 1]
+    np.testing.assert_array_equal(masks[0], (losses <= cutoff) & (weight > 0))
+
+
+def test_fractional_weights():
+    """The first loss at which the running weight reaches q N."""
+    losses, weight = np.array([3.0, 1, 2, 4]), np.array([0.5, 0.25, 0.75, 1.75])
+    masks, _, _ = _sets(losses, weight, [0.05, 0.2, 0.34, 0.46, 0.47], 1.0, False)
+    # Running weight in order of loss: 0.25, 1.0, 1.5, 3.25 of 3.25.
+    assert [int(m.sum()) for m in masks] == [1, 2, 3, 3, 4]
+
+
+@pytest.mark.parametrize("n", [7, 100, 1000, 10**9])
+def test_level_weight_takes_the_decimal(n):
+    """ceil(q N) of the decimal that was written, for every hundredth; raw takes the float product."""
+    for k in range(1, 100):
+        written = math.ceil(Fraction(k, 100) * n)
+        assert level_weight(k / 100, n) == written
+        assert level_weight(float(np.arange(0.01, 1, 0.01)[k - 1]), n) == written
+        assert level_weight(k / 100, n, raw=True) == math.ceil((k / 100) * n)
+    assert level_weight(1.0, n) == n
+
+
+def test_narrow_types():
+    """255 levels and more: catches a level index that wraps at 256."""
+    losses = np.random.default_rng(0).permutation(1000).astype(float)
+    for q in (254, 255, 256, 300):
+        target = np.arange(1, q + 1) / (q + 1)
+        masks, inside, _ = _sets(losses, None, target, 1.0, False)
+        assert inside.all()
+        sizes = [int(m.sum()) for m in masks]
+        assert sizes == [math.ceil(Fraction(i, q + 1) * 1000) for i in range(1, q + 1)]
