@@ -22,7 +22,9 @@ def study_of(obs: px.Observations, seed: int) -> optuna.Study:
     trials = []
     for values, regimes, loss in zip(obs.values[seed], obs.regime[seed], obs.losses[seed, :, 0], strict=True):
         params, distributions = {}, {}
-        for name, domains, value, regime in zip(obs.space.names, obs.space.domains, values, regimes, strict=True):
+        for name, domains, value, regime in zip(
+            obs.space.names, obs.space.domains, values, regimes, strict=True
+        ):
             if regime >= 0:
                 params[name] = float(value)
                 distributions[name] = FloatDistribution(domains[regime].low, domains[regime].high)

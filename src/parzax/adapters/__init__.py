@@ -18,5 +18,6 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f"parzax.adapters.{name}")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"parzax.adapters.{name} needs {error.name}; install it with pip install 'parzax[{_EXTRAS[name]}]'."
+            f"parzax.adapters.{name} needs {error.name}; "
+            f"install it with pip install 'parzax[{_EXTRAS[name]}]'."
         ) from error

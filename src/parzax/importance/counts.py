@@ -1,5 +1,7 @@
 """Counts per (level, cell): one pass over the rows, then a running sum over the levels."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Shaped
@@ -62,7 +64,7 @@ def sweep_counts(
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``."""
-    n_seeds, n_parameters, _ = codes.shape
+    n_seeds = len(codes)
     rows_of_counts = n_levels + 2
     first = level.astype(jnp.int32)
     if codes.size <= _FLAT_LIMIT:
@@ -77,15 +79,21 @@ def sweep_counts(
     else:
         width = layout.n_codes
         paired = rows_of_counts * width**2 <= _PAIR_LIMIT
-        count = _pair_histograms if paired else _column_histograms
-        columns = jax.lax.map(lambda seed: count(*seed, rows_of_counts, width), (codes, first, weight))
+        count = partial(
+            _pair_histograms if paired else _column_histograms, levels=rows_of_counts, width=width
+        )
+        columns = jax.lax.map(lambda seed: count(*seed), (codes, first, weight))
         ends = [last - start + 1 for start, last in zip(layout.offsets, layout.inactive, strict=True)]
         histogram = jnp.concatenate([columns[:, j, :, :end] for j, end in enumerate(ends)], axis=-1)
     return running_sum(histogram[:, :-1], axis=1)
 
 
 def _column_histograms(
-    codes: Int[Array, "d n"], first: Int[Array, " n"], weight: Shaped[Array, " n"] | None, levels: int, width: int
+    codes: Int[Array, "d n"],
+    first: Int[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    levels: int,
+    width: int,
 ) -> Shaped[Array, "d l g"]:
     """(level, cell) counts of one column after the other."""
 
@@ -96,7 +104,11 @@ def _column_histograms(
 
 
 def _pair_histograms(
-    codes: Int[Array, "d n"], first: Int[Array, " n"], weight: Shaped[Array, " n"] | None, levels: int, width: int
+    codes: Int[Array, "d n"],
+    first: Int[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    levels: int,
+    width: int,
 ) -> Shaped[Array, "d l g"]:
     """The same from joint counts of two columns at a time: half the scatters, then two sums."""
     counts = []
@@ -123,5 +135,5 @@ def running_sum(x: Array, axis: int) -> Array:
     if x.shape[axis] == 1:
         return x
     rows = jnp.moveaxis(x, axis, 0)
-    _, sums = jax.lax.scan(lambda total, row: (total + row,) * 2, jnp.zeros_like(rows[0]), rows)
+    _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
     return jnp.moveaxis(sums, 0, axis)

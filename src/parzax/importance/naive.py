@@ -101,7 +101,7 @@ def _recoded(
 
 def _only_domain(space: Space, name: str, remedy: str) -> Domain:
     domains = space[name]
-    if len(domains) > 1:
+    if len(domains) != 1:
         raise ValueError(f"parameter {name!r} has {len(domains)} domains; {remedy}.")
     return domains[0]
 

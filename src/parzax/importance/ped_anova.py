@@ -102,7 +102,7 @@ def ped_anova(
     estimator: GridEstimator | None = None,
     reference: str = "region",
 ) -> ImportanceResult:
-    """PED-ANOVA for spaces without conditions (arXiv 2304.10255); ``reference="uniform"`` is global importance.
+    """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 
     The case of one regime per parameter of `cond_ped_anova`, which has the arguments, the result and the
     statuses.
@@ -115,7 +115,7 @@ def ped_anova(
         for name, domains, regime in zip(
             obs.space.names, obs.space.domains, np.moveaxis(obs.regime, -1, 0), strict=True
         ):
-            if len(domains) > 1 or (domains[0].conditions and (regime < 0).any()):
+            if len(domains) != 1 or (bool(domains[0].conditions) and (regime < 0).any()):
                 raise ValueError(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."

@@ -135,7 +135,7 @@ def _smoothed(
     p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(width, kind, dtype, n_cells)
     spread = jnp.square(1 - prior_share) * (kernel.smooth_squared(share_region) - jnp.square(smooth_region))
     floor = jnp.asarray(estimator.floor, dtype)
-    return tuple(in_grid(x, n_cells) for x in (difference, p_region + floor, spread))
+    return in_grid(difference, n_cells), in_grid(p_region + floor, n_cells), in_grid(spread, n_cells)
 
 
 def _shared(

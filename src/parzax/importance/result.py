@@ -169,14 +169,14 @@ class ImportanceResult:
         return int(np.prod(self.importance.shape[:-2], dtype=int))
 
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over all seeds, (q, d) each; the error of one seed is NaN."""
+        """Mean and standard error of the importance over all seeds, (q, d) each; NaN error for one seed."""
         flat = self.importance.reshape(-1, *self.importance.shape[-2:])
         if len(flat) < 2:
             return flat.mean(axis=0), np.full(flat.shape[1:], np.nan)
         return flat.mean(axis=0), flat.std(axis=0, ddof=1) / np.sqrt(len(flat))
 
     def ranking(self, level: int = 0) -> list[str]:
-        """Parameter names by mean importance at the ``level``-th level, most important first; ties by name order."""
+        """Names by mean importance at the ``level``-th level, highest first; ties in the space's order."""
         mean, _ = self.over_seeds()
         return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
 

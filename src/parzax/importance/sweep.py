@@ -76,7 +76,9 @@ def sweep(
         variance, totals[:, :-1], totals[:, -1], requested, all_equal
     )
     occupied = _regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout, inactive=False)
-    of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(n_region, occupied)
+    of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(
+        n_region, occupied
+    )
     status = of_levels | of_parameters[:, None]
     return Sweep(counts, divergence, n_target, n_region, variance, inter, unweighted, importance, status)
 

@@ -27,7 +27,8 @@ def within_regime_variance(
         A scalar; regimes without rows in the region add 0. Pure, unbatched, jit- and vmap-able.
 
     >>> import jax.numpy as jnp
-    >>> float(within_regime_variance(jnp.array([2.0, 0.0]), jnp.array([2, 0]), jnp.array([4, 4]), jnp.array(8)))
+    >>> divergence, n_target, n_region = jnp.array([2.0, 0.0]), jnp.array([2, 0]), jnp.array([4, 4])
+    >>> float(within_regime_variance(divergence, n_target, n_region, jnp.array(8)))
     0.25
     """
     divergence, n_target, n_region = map(jnp.asarray, (divergence, n_target, n_region))

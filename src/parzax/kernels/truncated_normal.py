@@ -57,7 +57,7 @@ class TruncatedNormalGrid(eqx.Module):
 
 
 def prior_on_grid(n_cells: int) -> np.ndarray:
-    """The wide prior: masses (g,) of a normal in the middle of the grid with sigma = g, truncated to the grid.
+    """The wide prior: masses (g,) of a normal in the middle of the grid, sigma = g, truncated to the grid.
 
     It depends on the size of the grid alone, so it is a constant of the compiled code.
     """

@@ -1,17 +1,19 @@
 """From native values to grid codes and unit coordinates, in float64 on the host."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax.observations.grid import GridSpec, cells
+from parzax.observations.grid import GridSpec, grid_axis, nearest_cells
 from parzax.observations.layout import layout
 from parzax.observations.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Numeric, Ordinal
+from parzax.space import INACTIVE, Categorical, Domain, Numeric, Ordinal, Space
 
 # Rows are encoded in blocks that stay in the second-level cache.
 _BLOCK = 65536
@@ -25,32 +27,73 @@ def grid_codes(obs: Observations, grid: GridSpec, rows: int | None = None) -> np
         grid: the cells.
         rows: number of rows to pad to; padding has the code of "inactive".
     """
-    where = layout(obs.space, grid)
     n_parameters, n = len(obs.space), obs.n
-    # Not -1: the number of seeds cannot be told from an array without rows.
-    shape = (math.prod(obs.batch_shape), n, n_parameters)
+    shape = (int(np.prod(obs.batch_shape, dtype=int)), n, n_parameters)
     values, regimes = obs.values.reshape(shape), obs.regime.reshape(shape)
-    dtype = np.uint8 if where.n_codes <= 256 else np.uint16 if where.n_codes <= 2**16 else np.uint32
-    codes = np.empty((len(values), n_parameters, n if rows is None else rows), dtype=dtype)
-    for j, (first, last) in enumerate(zip(where.offsets, where.inactive, strict=True)):
-        codes[:, j] = last - first
+    plan = _plan(obs.space, grid)
+    codes = np.empty((shape[0], n_parameters, n if rows is None else rows), dtype=plan.dtype)
+    codes[...] = plan.inactive
     with np.errstate(invalid="ignore", divide="ignore"):
-        for slot in where.slots:
-            j = slot.parameter
-            domain = obs.space.domains[j][slot.regime]
-            # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
-            step = np.array(slot.start - where.inactive[j]).astype(dtype)
-            for seeds, block in _blocks(len(values), n):
-                cell = cells(domain, values[seeds, block, j], grid).astype(dtype)
-                cell += step
+        for seeds, block in _blocks(*shape):
+            native = values[seeds, block].swapaxes(1, 2)
+            own = regimes[seeds, block].swapaxes(1, 2)
+            for regime, part in enumerate(plan.regimes):
+                position = np.array(native[:, part.columns], order="C")
+                for j, transform in part.transforms:
+                    position[:, j] = transform(position[:, j])
+                cell = nearest_cells(position, part.low, part.spacing, part.n_cells).astype(plan.dtype)
+                cell += part.step
                 # A product with 0 or 1 is several times faster than an assignment under a mask.
-                cell *= regimes[seeds, block, j] == slot.regime
-                codes[seeds, j, block] += cell
+                cell *= own[:, part.columns] == regime
+                codes[seeds, part.columns, block] += cell
     return codes
 
 
-def _blocks(n_seeds: int, n_rows: int) -> Iterator[tuple[slice, slice]]:
-    seeds, rows = max(1, _BLOCK // max(n_rows, 1)), max(1, min(n_rows, _BLOCK))
+class _Regime(NamedTuple):
+    """What it takes to encode the i-th regime of all parameters that have one, as columns (d', 1)."""
+
+    columns: Any
+    transforms: tuple[tuple[int, Callable[[np.ndarray], np.ndarray]], ...]
+    low: np.ndarray
+    spacing: np.ndarray
+    n_cells: np.ndarray
+    step: np.ndarray
+
+
+class _Plan(NamedTuple):
+    dtype: Any
+    inactive: np.ndarray
+    regimes: tuple[_Regime, ...]
+
+
+@lru_cache(maxsize=256)
+def _plan(space: Space, grid: GridSpec) -> _Plan:
+    where, parameters = layout(space, grid), space.domains
+    dtype = np.uint8 if where.n_codes <= 256 else np.uint16 if where.n_codes <= 2**16 else np.uint32
+    regimes = []
+    for regime in range(where.n_regimes - 1):
+        slots = [slot for slot in where.slots if slot.regime == regime]
+        axes = [grid_axis(parameters[slot.parameter][regime], grid) for slot in slots]
+        everywhere = len(slots) == len(parameters)
+        # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
+        steps = np.array([slot.start - where.inactive[slot.parameter] for slot in slots]).astype(dtype)
+        regimes.append(
+            _Regime(
+                columns=slice(None) if everywhere else [slot.parameter for slot in slots],
+                transforms=tuple((j, axis.transform) for j, axis in enumerate(axes) if axis.transform),
+                low=np.array([[axis.low] for axis in axes]),
+                spacing=np.array([[axis.spacing] for axis in axes]),
+                n_cells=np.array([[axis.n_cells] for axis in axes], dtype=np.int32),
+                step=steps[:, None],
+            )
+        )
+    inactive = np.array(where.inactive) - np.array(where.offsets)
+    return _Plan(dtype, inactive.astype(dtype)[:, None], tuple(regimes))
+
+
+def _blocks(n_seeds: int, n_rows: int, n_parameters: int) -> Iterator[tuple[slice, slice]]:
+    size = max(1, _BLOCK // n_parameters)
+    seeds, rows = max(1, size // max(n_rows, 1)), max(1, min(n_rows, size))
     for seed in range(0, n_seeds, seeds):
         for row in range(0, n_rows, rows):
             yield slice(seed, seed + seeds), slice(row, min(row + rows, n_rows))

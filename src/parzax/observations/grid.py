@@ -1,7 +1,9 @@
 """Grids: how many cells a domain has, and into which of them a value falls; float64 on the host."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,37 +52,57 @@ def cells(domain: Domain, values: np.ndarray, grid: GridSpec) -> np.ndarray:
     """Grid cell of each native value of a domain, as int32; some cell for NaN and values outside.
 
     A value at position p = (x - low)/h of the (log) axis, h the spacing of the cells' centres, falls
-    into cell ceil(p - 1/2); steps that lie midway follow ``grid.mirror``. Call within
-    ``np.errstate(invalid="ignore", divide="ignore")`` when there may be such values.
+    into cell ceil(p - 1/2); steps that lie midway follow ``grid.mirror``.
     """
-    kind, n_cells = cell_kind(domain, grid)
-    if kind in ("point", "varying"):
-        return np.zeros(values.shape, dtype=np.int32)
-    if isinstance(domain, Categorical):
-        position = values
-    elif isinstance(domain, Ordinal):
-        position = _step_cells(domain.rank(values), domain.n_values, n_cells)
-    else:
-        assert isinstance(domain, Numeric)
-        if grid.mirror and domain.n_values is not None and not domain.log:
-            step = (values - domain.low) / getattr(domain, "step", 1)
-            position = _step_cells(step, domain.n_values, n_cells)
-        else:
-            position = _continuous_cells(domain, values, n_cells)
-    cell = position.astype(np.int32)
-    return np.clip(cell, 0, n_cells - 1, out=cell)
+    axis = grid_axis(domain, grid)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        position = np.array(values if axis.transform is None else axis.transform(values), dtype=np.float64)
+        return nearest_cells(position, axis.low, axis.spacing, axis.n_cells)
 
 
-def _continuous_cells(domain: Numeric, values: np.ndarray, n_cells: int) -> np.ndarray:
-    # Written as in the references, so that equal values fall into equal cells: the bounds' logs by
-    # math.log and the values' by np.log, a division and not a product.
-    low, high = domain.position_bounds
-    position = np.log(values) if domain.log else values - low
-    if domain.log:
-        position -= low
-    position /= (high - low) / (n_cells - 1)
+def nearest_cells(position: np.ndarray, low: Any, spacing: Any, n_cells: Any) -> np.ndarray:
+    """clip(ceil((position - low) / spacing - 1/2), 0, n_cells - 1) as int32; overwrites ``position``."""
+    # A division and not a product, as in the references, so that equal values fall into equal cells.
+    position -= low
+    position /= spacing
     position -= 0.5
-    return np.ceil(position, out=position)
+    cell = np.ceil(position, out=position).astype(np.int32)
+    return np.minimum(np.maximum(cell, 0, out=cell), n_cells - 1, out=cell)
+
+
+class GridAxis(NamedTuple):
+    """The axis on which the cells of a domain are equally spaced.
+
+    Attributes:
+        kind: "numeric", "categorical", or without a grid "point" and "varying".
+        n_cells: number of cells.
+        low: position of the first cell's centre.
+        spacing: distance of the centres.
+        transform: from native values to positions; None where they are the same.
+    """
+
+    kind: str
+    n_cells: int
+    low: float = 0.0
+    spacing: float = 1.0
+    transform: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+def grid_axis(domain: Domain, grid: GridSpec) -> GridAxis:
+    """The axis of a domain; categories and steps are their own cells."""
+    kind, n_cells = cell_kind(domain, grid)
+    if kind != "numeric":
+        return GridAxis(kind, n_cells)
+    if isinstance(domain, Ordinal):
+        size = domain.n_values
+        return GridAxis(kind, n_cells, transform=lambda x: _step_cells(domain.rank(x), size, n_cells))
+    assert isinstance(domain, Numeric)
+    if grid.mirror and domain.n_values is not None and not domain.log:
+        size, low, step = domain.n_values, domain.low, getattr(domain, "step", 1)
+        return GridAxis(kind, n_cells, transform=lambda x: _step_cells((x - low) / step, size, n_cells))
+    # As in the references: the bounds' logs by math.log, the values' by np.log.
+    low, high = domain.position_bounds
+    return GridAxis(kind, n_cells, low, (high - low) / (n_cells - 1), np.log if domain.log else None)
 
 
 def _step_cells(step: np.ndarray, n_values: int, n_cells: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from parzax.observations.grid import GridSpec, cell_kind
-from parzax.space import Domain, Space
+from parzax.space import Space
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,11 @@ class Layout:
         return max(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
 
 
+@lru_cache(maxsize=256)
 def layout(space: Space, grid: GridSpec) -> Layout:
     """The columns of ``space`` on ``grid``."""
-    return _layout(space.domains, grid)
-
-
-@lru_cache(maxsize=256)
-def _layout(parameters: tuple[tuple[Domain, ...], ...], grid: GridSpec) -> Layout:
     slots, offsets, column = [], [], 0
-    for parameter, domains in enumerate(parameters):
+    for parameter, domains in enumerate(space.domains):
         offsets.append(column)
         for regime, domain in enumerate(domains):
             kind, n_cells = cell_kind(domain, grid)

@@ -64,20 +64,21 @@ def level_sets(
         raw: see `level_weight`.
     """
     s, n = losses.shape
+    q = len(target)
     order = np.argsort(target, kind="stable")
     levels = [*target[order].tolist(), region]
     rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    q = len(order)
+    rank[order] = np.arange(q)
     level = np.empty((s, n), dtype=np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32)
     requested = np.empty((s, q + 1))
     total = np.empty(s)
     known: dict[float, np.ndarray] = {}
-    unusable = np.isnan(losses)
-    if weight is None and unusable.any():
-        weight = np.ones(losses.shape)
-    if weight is not None:
-        weight = np.where(unusable, 0.0, weight)
+    # One pass finds NaN as well as equal losses: both extremes of a row with NaN are NaN.
+    lowest, highest = losses.min(axis=-1, initial=np.inf), losses.max(axis=-1, initial=-np.inf)
+    all_equal = lowest == highest
+    if weight is not None or np.isnan(lowest).any():
+        weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
+        all_equal = _all_equal(losses, weight)
     for i in range(s):
         own = None if weight is None else weight[i]
         total[i] = n if own is None else own.sum()
@@ -90,7 +91,7 @@ def level_sets(
             level[i] = _by_comparison(losses[i], requested[i])
         else:
             level[i] = _by_sorting(losses[i], own, requested[i])
-    return LevelSets(level, rank, requested[:, :-1], total, _all_equal(losses, weight))
+    return LevelSets(level, rank, requested[:, :-1], total, all_equal)
 
 
 def _by_comparison(losses: np.ndarray, needed: np.ndarray) -> np.ndarray:
@@ -114,9 +115,9 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
         middle = k * sample.size // x.size
         # Five standard deviations of the sample's rank.
         margin = int(2.5 * sample.size**0.5) + 1
-        low = sample[max(0, middle - margin)]
-        high = sample[min(sample.size - 1, middle + margin)]
-        below = np.count_nonzero(x < low)
+        low = sample[middle - margin] if middle >= margin else -np.inf
+        high = sample[middle + margin] if middle + margin < sample.size else np.inf
+        below = int(np.count_nonzero(x < low))
         between = x[(x >= low) & (x <= high)]
         if below <= k < below + between.size:
             x, k = between, k - below
@@ -140,9 +141,7 @@ def _by_sorting(losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarra
     return level
 
 
-def _all_equal(losses: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    if weight is None:
-        return (losses == losses[:, :1]).all(axis=-1)
+def _all_equal(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
     used = np.where(weight > 0, losses, np.nan)
     lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
     return ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1)

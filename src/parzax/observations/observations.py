@@ -86,7 +86,8 @@ class Observations:
         values = _checks.float_array("values", values)
         if values.ndim < 2 or values.shape[-1] != len(space):
             raise ValueError(
-                f"values must have shape (..., n, {len(space)}), one column per parameter, got {values.shape}."
+                f"values must have shape (..., n, {len(space)}), one column per parameter, "
+                f"got {values.shape}."
             )
         objectives = _checks.float_array("objectives", objectives)
         if objectives.ndim == values.ndim - 1:
@@ -95,10 +96,7 @@ class Observations:
         directions = _directions(direction, objectives.shape[-1])
         losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
         failing = ~(losses < np.inf)
-        if failed == "worst":
-            losses = np.where(failing, np.inf, losses)
-        else:
-            losses = np.where(failing, np.nan, losses)
+        losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
         if constraints is not None:
             constraints = _constraints(constraints, values)
         if weight is not None:
@@ -215,6 +213,7 @@ def _weight(weight: Any, values: np.ndarray) -> np.ndarray:
     if len(bad):
         where = tuple(bad[0])
         raise ValueError(
-            f"weight: {_checks.axis_label(where)} is {weight[where]!r}; weights must be finite and at least 0."
+            f"weight: {_checks.axis_label(where)} is {weight[where]!r}; "
+            "weights must be finite and at least 0."
         )
     return weight

@@ -58,7 +58,8 @@ def _given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
     regime = np.asarray(regime)
     if regime.shape != values.shape or regime.dtype.kind not in "iu":
         raise ValueError(
-            f"regime must be integers of shape {values.shape}, got dtype {regime.dtype}, shape {regime.shape}."
+            f"regime must be integers of shape {values.shape}, "
+            f"got dtype {regime.dtype}, shape {regime.shape}."
         )
     counts = np.array([len(d) for d in space.domains])
     bad = np.argwhere((regime < INACTIVE) | (regime >= counts))

@@ -19,9 +19,7 @@ class In:
 
     def __post_init__(self) -> None:
         _check_parent(self)
-        if isinstance(self.values, str) or not isinstance(
-            self.values, (Sequence, np.ndarray)
-        ):
+        if isinstance(self.values, str) or not isinstance(self.values, (Sequence, np.ndarray)):
             raise TypeError(f"In: values must be a sequence of values, got {self.values!r}.")
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
         if not values:

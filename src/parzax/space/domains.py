@@ -43,7 +43,11 @@ class Domain(ABC):
         parts = []
         for item in fields(self):
             value = getattr(self, item.name)
-            if not item.init or (item.name == "step" and value == 1) or (item.default == value and item.kw_only):
+            if (
+                not item.init
+                or (item.name == "step" and value == 1)
+                or (item.default == value and item.kw_only)
+            ):
                 continue
             if item.name == "when" and len(value) == 1:
                 value = value[0]

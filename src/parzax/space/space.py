@@ -46,6 +46,8 @@ class Space:
             raise ValueError("parameters must not be empty.")
         self._domains = {name: _as_domains(name, domain) for name, domain in parameters.items()}
         self._order = _topological_order(self._domains)
+        # Looked up in caches at every call.
+        self._hash = hash(tuple(self._domains.items()))
 
     # --- what there is -------------------------------------------------------------------------
 
@@ -67,7 +69,7 @@ class Space:
     @property
     def is_conditional(self) -> bool:
         """Whether some parameter has several domains or can be inactive."""
-        return any(len(domains) > 1 or bool(domains[0].conditions) for domains in self.domains)
+        return any(len(domains) != 1 or bool(domains[0].conditions) for domains in self.domains)
 
     def __len__(self) -> int:
         return len(self._domains)
@@ -84,10 +86,12 @@ class Space:
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Space) and list(self._domains.items()) == list(other._domains.items())
 
     def __hash__(self) -> int:
-        return hash(tuple(self._domains.items()))
+        return self._hash
 
     def __repr__(self) -> str:
         lines = []
@@ -204,7 +208,8 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):
         raise ValueError(
-            f"parameter {name!r}: a domain without conditions hides those after it; put it last or add `when`."
+            f"parameter {name!r}: a domain without conditions hides those after it; "
+            "put it last or add `when`."
         )
     return domains
 
@@ -239,7 +244,8 @@ def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, .
     if isinstance(condition, Between):
         if isinstance(parent[0], Categorical):
             raise ValueError(
-                f"parameter {name!r}: Between needs a numeric parent, {condition.parent!r} is categorical; use In."
+                f"parameter {name!r}: Between needs a numeric parent, {condition.parent!r} is categorical; "
+                "use In."
             )
         return
     for value in condition.values:
@@ -247,7 +253,8 @@ def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, .
             known = any(choice_key(value) in d.codes for d in parent if isinstance(d, Categorical))
         else:
             known = not isinstance(value, str) and any(
-                not d.outside(np.array(math.nan if value is None else value, dtype=np.float64)) for d in parent
+                not d.outside(np.array(math.nan if value is None else value, dtype=np.float64))
+                for d in parent
             )
         if not known:
             raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")
