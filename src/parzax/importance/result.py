@@ -1,49 +1,20 @@
 """The result of an importance computation: arrays by level and parameter, statuses, tables, files."""
 
-import dataclasses
-import json
-import zipfile
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from parzax.importance.regime import level_densities
-from parzax.observations import GridSpec, ImportReport, Observations, cell_values, layout
+from parzax.importance.density import RegimeDensity, regime_densities
+from parzax.importance.files import read_result, save_result
+from parzax.observations import ImportReport, Observations
 from parzax.parzen import GridEstimator
-from parzax.space import Domain, Space
+from parzax.space import Space
 from parzax.status import describe
 
 if TYPE_CHECKING:
     from parzax.importance.sweep import Sweep
-
-_ARRAYS = (
-    "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
-    "regime_target", "regime_region", "counts",
-)  # fmt: skip
-_FORMAT = 1
-
-
-class RegimeDensity(NamedTuple):
-    """Densities of one regime of one parameter on its grid.
-
-    Attributes:
-        domain: the regime's domain.
-        values: (g,) native value at the centre of each cell, or the choices.
-        target: (..., q, g) p_T, mass per cell.
-        region: (..., q, g) p_R, mass per cell.
-        ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
-    """
-
-    domain: Domain
-    values: list
-    target: np.ndarray
-    region: np.ndarray
-    ratio: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,22 +161,7 @@ class ImportanceResult:
         Masses per cell at every level, smoothed as the divergence saw them. A set without rows in the
         regime gives the prior.
         """
-        j, where = self.space.index(name), layout(self.space, self.estimator.grid)
-        out = []
-        for slot in (slot for slot in where.slots if slot.parameter == j):
-            domain = self.space[name][slot.regime]
-            counts = self.counts[..., slot.start : slot.start + slot.n_cells]
-            batch = counts.shape[:-2]
-            flat = counts.reshape(-1, *counts.shape[-2:])
-            target, region = (
-                np.asarray(x).reshape(*batch, flat.shape[1] - 1, slot.n_cells)
-                for x in _densities(
-                    flat, kind=slot.kind, estimator=self.estimator, uniform=self.reference == "uniform"
-                )
-            )
-            values = cell_values(domain, self.estimator.grid)
-            out.append(RegimeDensity(domain, values, target, region, target / region))
-        return out
+        return regime_densities(self, name)
 
     def to_dataframe(self, backend: str | None = None) -> Any:
         """One row per (seed, level, parameter), as a DataFrame of the first installed backend or ``backend``.
@@ -234,17 +190,7 @@ class ImportanceResult:
 
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""
-        meta = {
-            "format": _FORMAT,
-            "space": json.loads(self.space.to_json()),
-            "region_quantile": self.region_quantile,
-            "estimator": dataclasses.asdict(self.estimator),
-            "reference": self.reference,
-            "report": dataclasses.asdict(self.report),
-        }
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with open(path, "wb") as file:
-            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
+        save_result(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "ImportanceResult":
@@ -253,44 +199,4 @@ class ImportanceResult:
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        try:
-            # Opened here, as np.load leaves a truncated file open.
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                meta = json.loads(str(data["meta"]))
-                arrays = {name: data[name] for name in _ARRAYS}
-            if meta["format"] != _FORMAT:
-                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
-            estimator: dict[str, Any] = dict(meta["estimator"])
-            estimator["grid"] = GridSpec(**estimator["grid"])
-            report = dict(meta["report"])
-            for key in ("direction", "inferred"):
-                report[key] = tuple(report[key])
-            return cls(
-                space=Space.from_json(meta["space"]),
-                region_quantile=float(meta["region_quantile"]),
-                estimator=GridEstimator(**estimator),
-                reference=str(meta["reference"]),
-                report=ImportReport(**report),
-                **arrays,
-            )
-        except (
-            OSError,
-            EOFError,
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            zipfile.BadZipFile,
-        ) as error:
-            raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
-
-
-@partial(jax.jit, static_argnames=("kind", "estimator", "uniform"))
-def _densities(counts: jax.Array, *, kind: str, estimator: GridEstimator, uniform: bool) -> tuple[Any, Any]:
-    """p_T and p_R of (s, q + 1, g) counts; a regime without a grid has mass 1 in its only cell."""
-    dtype = jnp.result_type(float)
-    if kind not in ("numeric", "categorical"):
-        ones = jnp.ones_like(counts[:, :-1], dtype)
-        return ones, ones
-    one = partial(level_densities, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-    return jax.vmap(one)(counts)
+        return cls(**read_result(path))

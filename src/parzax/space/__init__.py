@@ -2,13 +2,13 @@ from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In
 from parzax.space.conditions import Recorded as Recorded
-from parzax.space.domains import Categorical as Categorical
 from parzax.space.domains import Domain as Domain
 from parzax.space.domains import Float as Float
 from parzax.space.domains import Int as Int
 from parzax.space.domains import Numeric as Numeric
-from parzax.space.domains import Ordinal as Ordinal
 from parzax.space.domains import Varying as Varying
-from parzax.space.domains import choice_key as choice_key
+from parzax.space.listed import Categorical as Categorical
+from parzax.space.listed import Ordinal as Ordinal
+from parzax.space.listed import choice_key as choice_key
 from parzax.space.space import INACTIVE as INACTIVE
 from parzax.space.space import Space as Space

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parzax.space.conditions import Between, Condition, In, Recorded
-from parzax.space.domains import Categorical, Domain, Float, Int, Numeric, Ordinal, Varying
+from parzax.space.domains import Domain, Float, Int, Numeric, Varying
+from parzax.space.listed import Categorical, Ordinal
 
 if TYPE_CHECKING:
     from parzax.space.space import Space

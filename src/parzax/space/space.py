@@ -1,6 +1,5 @@
 """Space: named parameters, the regimes each can have, and the conditions that choose among them."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.space.conditions import Between, Condition, In, Recorded
-from parzax.space.domains import Categorical, Domain, Numeric, Ordinal, choice_key
+from parzax.space.conditions import Recorded
+from parzax.space.dependencies import condition_holds, topological_order
+from parzax.space.domains import Domain
+from parzax.space.listed import Categorical, Ordinal
 
 INACTIVE = -1
 
@@ -45,7 +46,7 @@ class Space:
         if not parameters:
             raise ValueError("parameters must not be empty.")
         self._domains = {name: _as_domains(name, domain) for name, domain in parameters.items()}
-        self._order = _topological_order(self._domains)
+        self._order = topological_order(self._domains)
         # Looked up in caches at every call.
         self._hash = hash(tuple(self._domains.items()))
 
@@ -149,7 +150,7 @@ class Space:
             active = np.zeros_like(holds)
             for i, parent_domain in enumerate(self._domains[condition.parent]):
                 here = regimes[..., parent] == i
-                active |= here & _condition_holds(condition, parent_domain, values[..., parent])
+                active |= here & condition_holds(condition, parent_domain, values[..., parent])
             holds &= active
         return holds
 
@@ -212,61 +213,3 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
             "put it last or add `when`."
         )
     return domains
-
-
-def _parents(domains: tuple[Domain, ...]) -> list[str]:
-    return [c.parent for d in domains for c in d.conditions if not isinstance(c, Recorded)]
-
-
-def _topological_order(domains: dict[str, tuple[Domain, ...]]) -> tuple[str, ...]:
-    for name, own in domains.items():
-        for condition in (c for d in own for c in d.conditions):
-            if isinstance(condition, Recorded):
-                continue
-            if condition.parent not in domains:
-                raise ValueError(
-                    f"parameter {name!r} depends on {condition.parent!r}, which is not in the space."
-                )
-            _check_condition(name, condition, domains[condition.parent])
-    order: list[str] = []
-    pending = dict(domains)
-    while pending:
-        ready = [n for n, own in pending.items() if not any(p in pending for p in _parents(own))]
-        if not ready:
-            raise ValueError(f"the conditions of {', '.join(map(repr, pending))} form a cycle.")
-        order += ready
-        for name in ready:
-            del pending[name]
-    return tuple(order)
-
-
-def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, ...]) -> None:
-    if isinstance(condition, Between):
-        if isinstance(parent[0], Categorical):
-            raise ValueError(
-                f"parameter {name!r}: Between needs a numeric parent, {condition.parent!r} is categorical; "
-                "use In."
-            )
-        return
-    for value in condition.values:
-        if isinstance(parent[0], Categorical):
-            known = any(choice_key(value) in d.codes for d in parent if isinstance(d, Categorical))
-        else:
-            known = not isinstance(value, str) and any(
-                not d.outside(np.array(math.nan if value is None else value, dtype=np.float64))
-                for d in parent
-            )
-        if not known:
-            raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")
-
-
-def _condition_holds(condition: Condition, parent: Domain, values: np.ndarray) -> np.ndarray:
-    if isinstance(condition, Between):
-        return (values >= condition.low) & (values < condition.high)
-    assert isinstance(condition, In)
-    if isinstance(parent, Categorical):
-        codes = [parent.codes[choice_key(v)] for v in condition.values if choice_key(v) in parent.codes]
-        return np.isin(values, codes)
-    allowed = np.asarray(condition.values, dtype=np.float64)
-    slack = 1e-9 * (parent.high - parent.low) if isinstance(parent, Numeric) else 0.0
-    return np.any(np.abs(values[..., None] - allowed) <= slack, axis=-1)
