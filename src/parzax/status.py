@@ -21,6 +21,7 @@ class Status(enum.IntFlag):
     CONSTANT = enum.auto()
     SINGLE_VALUE = enum.auto()
     NEVER_ACTIVE = enum.auto()
+    NOT_IN_TARGET = enum.auto()
     UNIDENTIFIABLE = enum.auto()
     NOT_ABOVE_CHANCE = enum.auto()
     ALL_ZERO = enum.auto()
@@ -37,11 +38,14 @@ _ADVICE = {
     Status.SAME_SETS: "The target and the region hold the same rows, so every importance is 0; "
     "lower target_quantile.",
     Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; n_target has its real size.",
-    Status.LOW_DATA: "Ten target rows or fewer: importances are rough; raise target_quantile or add data.",
+    Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
+    "this level; choose one further from the end, or add data.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
     Status.CONSTANT: "The parameter takes one value in each of its regimes, so its importance is 0.",
     Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
     Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
+    Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "
+    "look at the parameter that decides whether it is active.",
     Status.UNIDENTIFIABLE: "The domain moves from row to row, so its rows share no grid and cannot be "
     "compared; give the parameter fixed bounds, or divide it by its bound.",
     Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",

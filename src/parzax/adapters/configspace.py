@@ -53,7 +53,7 @@ def space(cs: ConfigurationSpace) -> Space:
     >>> cs = ConfigurationSpace({"kernel": ["rbf", "linear"], "gamma": (0.1, 1.0)})
     >>> _ = cs.add(EqualsCondition(cs["gamma"], cs["kernel"], "rbf"))
     >>> px.adapters.configspace.space(cs)["gamma"][0].when
-    (In(parent='kernel', values=('rbf',)),)
+    (In('kernel', ['rbf']),)
     """
     if not isinstance(cs, ConfigurationSpace):
         raise TypeError(f"cs must be a ConfigSpace.ConfigurationSpace, got {type(cs).__name__}.")

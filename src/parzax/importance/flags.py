@@ -3,19 +3,20 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from parzax._numerics import total
 from parzax.observations import Layout
 from parzax.parzen import GridEstimator
 from parzax.status import Status
 
-# As many target rows or fewer set LOW_DATA: with about ten the debiased variance of a strong parameter
-# comes out a third too low.
+# As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
+# debiased variance of a strong parameter comes out a third too low.
 LOW_DATA_ROWS = 10
 
 
 def level_status(
     variance: Float[Array, " d"],
-    n_target: Shaped[Array, ""],
-    n_region: Shaped[Array, ""],
+    regime_target: Shaped[Array, "d k"],
+    regime_region: Shaped[Array, "d k"],
     requested: Float[Array, ""],
     all_equal: Bool[Array, ""],
 ) -> Int[Array, " d"]:
@@ -23,18 +24,23 @@ def level_status(
 
     Args:
         variance: (d,) signed variances.
-        n_target, n_region: rows (weight) of the target and of the region.
+        regime_target, regime_region: (d, k) rows (weight) per regime, "inactive" last.
         requested: weight that the target was asked to reach.
         all_equal: whether all usable losses are equal.
     """
+    # Every row is in exactly one regime of the first parameter.
+    n_target, n_region = total(regime_target[0]), total(regime_region[0])
     empty = n_region < 2
     bits = _bit(Status.NO_DATA, empty)
     bits |= _bit(Status.ALL_EQUAL, all_equal & ~empty)
     bits |= _bit(Status.SAME_SETS, n_target == n_region)
     # Counts and requests beyond 2^24 are rounded in float32.
     bits |= _bit(Status.TIED_CUTOFF, n_target > requested * (1 + 1e-6))
-    bits |= _bit(Status.LOW_DATA, n_target <= LOW_DATA_ROWS)
+    outside = n_region - n_target
+    bits |= _bit(Status.LOW_DATA, (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0)))
     bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any())
+    absent = (regime_target[:, :-1] == 0).all(axis=-1) & (regime_region[:, :-1] > 0).any(axis=-1)
+    bits |= _bit(Status.NOT_IN_TARGET, absent & (n_target > 0))
     return bits | _bit(Status.NOT_ABOVE_CHANCE, variance < 0)
 
 

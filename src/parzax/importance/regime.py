@@ -86,10 +86,12 @@ def level_densities(
         )
         return p_target, jnp.broadcast_to(p_region, p_target.shape)
     smooth = partial(_smoothed, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None, None))(counts[:-1], counts[-1], n_cells)
-    empty = jax.vmap(total)(counts[:-1]) == 0
+    # An empty target has no bandwidth to lend; the region's own shows its density best.
+    empty = (jax.vmap(total)(counts[:-1]) == 0)[:, None]
+    target = jnp.where(empty, counts[-1], counts[:-1])
+    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None, None))(target, counts[-1], n_cells)
     prior = prior_density(counts.shape[1], kind, dtype, n_cells)
-    return jnp.where(empty[:, None], prior, p_region + difference), p_region
+    return jnp.where(empty, prior, p_region + difference), p_region
 
 
 def _separate(

@@ -70,10 +70,8 @@ def sweep(
     over_levels = jax.vmap(partial(_variances, dtype=dtype), in_axes=(0, 0, None))
     variance, inter, unweighted = jax.vmap(over_levels)(divergence, n_target, n_region)
     importance = normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
-    # Every row is in exactly one regime of the first parameter.
-    totals = rows[:, :, 0].sum(axis=-1, dtype=rows.dtype)
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None, 0, None)))(
-        variance, totals[:, :-1], totals[:, -1], requested, all_equal
+        variance, n_target, n_region, requested, all_equal
     )
     occupied = _regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout, inactive=False)
     of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(

@@ -43,7 +43,8 @@ def grid_codes(obs: Observations, grid: GridSpec, rows: int | None = None) -> np
                     position[:, j] = transform(position[:, j])
                 cell = nearest_cells(position, part.low, part.spacing, part.n_cells).astype(plan.dtype)
                 cell += part.step
-                # A product with 0 or 1 is several times faster than an assignment under a mask.
+                # A product with 0 or 1 is several times faster than an assignment under a mask, and
+                # clears whatever came of NaN and of other regimes' values.
                 cell *= own[:, part.columns] == regime
                 codes[seeds, part.columns, block] += cell
     return codes
@@ -83,7 +84,7 @@ def _plan(space: Space, grid: GridSpec) -> _Plan:
                 transforms=tuple((j, axis.transform) for j, axis in enumerate(axes) if axis.transform),
                 low=np.array([[axis.low] for axis in axes]),
                 spacing=np.array([[axis.spacing] for axis in axes]),
-                n_cells=np.array([[axis.n_cells] for axis in axes], dtype=np.int32),
+                n_cells=np.array([[axis.n_cells] for axis in axes], dtype=np.uint32),
                 step=steps[:, None],
             )
         )

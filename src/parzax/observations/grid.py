@@ -49,7 +49,7 @@ def cell_kind(domain: Domain, grid: GridSpec) -> tuple[str, int]:
 
 
 def cells(domain: Domain, values: np.ndarray, grid: GridSpec) -> np.ndarray:
-    """Grid cell of each native value of a domain, as int32; some cell for NaN and values outside.
+    """Grid cell of each native value of a domain, as int64; some cell for NaN and values outside.
 
     A value at position p = (x - low)/h of the (log) axis, h the spacing of the cells' centres, falls
     into cell ceil(p - 1/2); steps that lie midway follow ``grid.mirror``.
@@ -57,17 +57,21 @@ def cells(domain: Domain, values: np.ndarray, grid: GridSpec) -> np.ndarray:
     axis = grid_axis(domain, grid)
     with np.errstate(invalid="ignore", divide="ignore"):
         position = np.array(values if axis.transform is None else axis.transform(values), dtype=np.float64)
-        return nearest_cells(position, axis.low, axis.spacing, axis.n_cells)
+        return nearest_cells(position, axis.low, axis.spacing, axis.n_cells).astype(np.int64)
 
 
 def nearest_cells(position: np.ndarray, low: Any, spacing: Any, n_cells: Any) -> np.ndarray:
-    """clip(ceil((position - low) / spacing - 1/2), 0, n_cells - 1) as int32; overwrites ``position``."""
+    """ceil((position - low) / spacing - 1/2) as uint32; some cell for NaN and positions outside.
+
+    Overwrites ``position``.
+    """
     # A division and not a product, as in the references, so that equal values fall into equal cells.
     position -= low
     position /= spacing
     position -= 0.5
-    cell = np.ceil(position, out=position).astype(np.int32)
-    return np.minimum(np.maximum(cell, 0, out=cell), n_cells - 1, out=cell)
+    cell = np.ceil(position, out=position).astype(np.int32).view(np.uint32)
+    # One comparison bounds both sides: what is negative is huge without its sign.
+    return np.minimum(cell, n_cells - 1, out=cell)
 
 
 class GridAxis(NamedTuple):

@@ -92,8 +92,9 @@ class Numeric(Domain):
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
-        slack = BOUND_SLACK * (self.high - self.low)
-        return ~((values >= self.low - slack) & (values <= self.high + slack))
+        width = self.high - self.low
+        below = BOUND_SLACK * (min(width, self.low) if self.log else width)
+        return ~((values >= self.low - below) & (values <= self.high + BOUND_SLACK * width))
 
     def to_position(self, values: np.ndarray) -> np.ndarray:
         """Map native ``values`` to the axis on which the domain is uniform (the log axis if ``log``)."""

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from parzax.space.space import Space
 
 _NUMERIC = {"float": Float, "int": Int, "varying": Varying}
+_SHARED = {"name", "kind", "conditions"}
+_KEYS = {
+    "float": _SHARED | {"low", "high", "log", "step"},
+    "int": _SHARED | {"low", "high", "log", "step"},
+    "varying": _SHARED | {"low", "high", "log"},
+    "ordinal": _SHARED | {"values", "log"},
+    "categorical": _SHARED | {"choices"},
+}
 
 
 def space_to_json(space: "Space") -> str:
@@ -45,6 +53,8 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
         name = entry["name"]
         if name in parameters:
             raise ValueError(f"space JSON: parameter {name!r} appears twice.")
+        if "regimes" in entry:
+            _check_keys(f"parameter {name!r} with regimes", entry, {"name", "kind", "regimes"})
         bodies = entry.get("regimes", [entry])
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
@@ -90,6 +100,8 @@ def _domain_to_dict(domain: Domain) -> dict[str, Any]:
 
 def _domain_from_dict(body: Mapping[str, Any]) -> Domain:
     kind = body.get("kind")
+    if kind in _KEYS:
+        _check_keys(f"a {kind} domain", body, _KEYS[kind])
     when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
     if kind == "categorical":
         return Categorical(body["choices"], when=when)
@@ -99,6 +111,13 @@ def _domain_from_dict(body: Mapping[str, Any]) -> Domain:
         raise ValueError(f'unknown kind {kind!r}; one of "float", "int", "ordinal", "categorical".')
     step = {"step": body["step"]} if body.get("step") is not None and kind != "varying" else {}
     return _NUMERIC[kind](body["low"], body["high"], log=_flag(body), when=when, **step)
+
+
+def _check_keys(what: str, body: Mapping[str, Any], known: set[str]) -> None:
+    """Refuse misspelt keys, which would silently change what the space means."""
+    unknown = sorted(set(body) - known)
+    if unknown:
+        raise ValueError(f"{what} has no key {unknown[0]!r}; it has {', '.join(sorted(known))}.")
 
 
 def _flag(body: Mapping[str, Any]) -> bool:
@@ -120,6 +139,7 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 def _condition_from_dict(body: Any) -> Condition:
     if not isinstance(body, Mapping):
         raise ValueError(f"a condition must be an object, got {body!r}.")
+    _check_keys("a condition", body, {"recorded", "parent", "values", "ge", "lt"})
     if body.get("recorded") is True:
         return Recorded()
     if "values" in body:
