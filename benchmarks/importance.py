@@ -61,9 +61,7 @@ def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray
         level[:, : obs.n] = sets.level
         codes = grid_codes(obs, PARITY.grid, size)
         where = layout(obs.space, PARITY.grid)
-        out = compiled_sweep(
-            codes, level, None, sets.requested, sets.all_equal, layout=where, estimator=PARITY
-        )
+        out = compiled_sweep(codes, level, None, sets.status, layout=where, estimator=PARITY)
         return np.asarray(out.variance)
 
 

@@ -136,7 +136,8 @@ def test_notes_say_what_was_inferred(logs, capsys):
     assert all(line.startswith("parzax: note: ") for line in notes)
     assert any("'value' is minimised" in line for line in notes)
     assert any("params_" not in line and "x: Float from" in line for line in notes)
-    assert "inferred: " in out
+    assert f"inferred: {len(notes)} things, see the notes above" in out
+    assert out.count("inferred: ") == 1
 
 
 def test_direction_of_the_space_file(logs, capsys, tmp_path):
@@ -160,7 +161,7 @@ def test_optuna_filter_and_study(logs, capsys):
     assert f"left out: {N - kept} (filter)" in out
     status, _, err = run(capsys, "importance", logs / "study.db")
     assert status == 2
-    assert "'a', 'b'" in err
+    assert "choose one with --study: 'a', 'b'" in err
 
 
 def test_demo(capsys, tmp_path):
@@ -248,3 +249,29 @@ def test_filter_parts():
         ("a", "!=", "x and y"), ("num.impute", ">=", "-1e-3"), ("band", "==", "android"),
     ]  # fmt: skip
     assert [c.number for c in found] == [None, -1e-3, None]
+
+
+def test_messages_name_the_option(logs, capsys, tmp_path):
+    """Catches refusals that leave open which option to give."""
+    pd.DataFrame({"lr": [1, 2], "loss": [0.1, 0.2]}).to_csv("loss.csv", index=False)
+    for args, expected in (
+        (["loss.csv"], "--target COL, one of 'lr', 'loss'"),
+        ([logs / "space.json"], "A search space goes to --space."),
+        ([logs / "t.csv", "--target-q", "0.2"], "--target-q"),
+        ([logs / "t.csv", "--csv", "-"], "--csv: - is not a file"),
+        ([logs / "t.csv", "--json", "-"], "--json: - is not a file"),
+    ):
+        status, out, err = run(capsys, "importance", *args)
+        assert (status, out) == (2, "")
+        assert len(err.splitlines()) == 1
+        assert expected in err
+    assert [p.name for p in tmp_path.iterdir()] == ["loss.csv"]
+
+
+def test_one_of_several_objectives_is_named(capsys):
+    """Catches a table of one objective that does not say which."""
+    x = np.arange(20) / 20
+    pd.DataFrame({"params_x": x, "values_0": x, "values_1": -x}).to_csv("two.csv", index=False)
+    status, out, _ = run(capsys, "importance", "two.csv", "--objective", "1")
+    assert status == 0
+    assert out.startswith("objective 1 of 2 (minimize); --objective I for another\n")

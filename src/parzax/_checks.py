@@ -34,7 +34,7 @@ def float_array(name: str, values: Any) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         hint = " Encode categories as integer codes." if name == "values" else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
-    return np.asarray(array, dtype=np.float64)
+    return np.array(array, dtype=np.float64)  # a copy: what was checked must not change
 
 
 def vectors(**arrays: Any) -> None:

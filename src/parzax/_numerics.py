@@ -91,3 +91,8 @@ def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
     if jnp.issubdtype(counts.dtype, jnp.floating):
         return cell_sum(counts)
     return counts.sum(dtype=counts.dtype)
+
+
+def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+    """A total to divide by: 1 where it is 0, where what is divided is 0 too."""
+    return jnp.where(total > 0, total, 1)

@@ -29,5 +29,6 @@ def pearson_divergence(p: Float[Array, " g"], q: Float[Array, " g"]) -> Float[Ar
     positive = q > 0
     safe = jnp.where(positive, q, 1)
     absent = jnp.where((p == 0) & (q == 0), 0, jnp.nan)
-    terms = jnp.where(positive, jnp.square(p - q) / safe, jnp.where(p > 0, jnp.inf, absent))
+    absent = jnp.where((p > 0) & (q == 0), jnp.inf, absent)
+    terms = jnp.where(positive, jnp.square(p - q) / safe, absent)
     return cell_sum(terms)

@@ -33,15 +33,16 @@ class Status(enum.IntFlag):
 
 
 _ADVICE = {
-    Status.NO_DATA: "There are fewer than two usable rows: importance is undefined and reported as 0.",
+    Status.NO_DATA: "There are fewer than two usable rows, so importance is undefined.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
-    Status.SAME_SETS: "The target and the region hold the same rows, so every importance is 0; "
-    "lower target_quantile.",
+    Status.SAME_SETS: "The target and the region hold the same rows, so no local importance is "
+    "defined; lower target_quantile.",
     Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; n_target has its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
-    Status.CONSTANT: "The parameter takes one value in each of its regimes, so its importance is 0.",
+    Status.CONSTANT: "The parameter stays in one cell of the grid in each of its regimes, so there is "
+    "nothing to compare; if it does vary, narrow its domain or use log.",
     Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
     Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
     Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "

@@ -160,8 +160,15 @@ Case(
     check=equals_plain,
 )
 Case(
-    "rows of weight 0 may hold anything",
-    values=np.r_[X, [[9.0, np.nan]]],
+    "a row of weight 0, which could come back, outside its domain",
+    values=np.r_[X, [[9.0, 0.5]]],
+    losses=np.r_[LOSS, -5.0],
+    options={"weight": np.r_[np.ones(N), 0]},
+    error="outside",
+)
+Case(
+    "rows of weight 0 count for nothing",
+    values=np.r_[X, [[0.5, 0.5]]],
     losses=np.r_[LOSS, -5.0],
     options={"weight": np.r_[np.ones(N), 0]},
     check=equals_plain,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
+from parzax.importance.labels import short_names
 from parzax.importance.table import long_columns, status_names, to_text
 
 
@@ -66,10 +67,11 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     result = make_result(levels=(0.1,))
     lines = to_text(result).splitlines()
     assert lines[0] == "importance at level 0.1"
-    assert lines[1].split() == ["parameter", "importance", "variance", "n"]
+    assert lines[1].split() == ["parameter", "importance", "variance", "n", "active"]
     names = [line.split()[0] for line in lines[2:5]]
     assert names == result.ranking()
     assert "60 rows, minimize" in lines
+    assert "one run: no standard errors (they need several seeds)" in lines
     assert any(line.startswith("LOW_DATA: ") for line in lines)
     assert str(result) == to_text(result)
 
@@ -104,3 +106,40 @@ def test_long_inferred_lists_are_cut():
     result = make_result()
     many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
     assert "inferred: 42 more, in report.inferred" in to_text(many)
+
+
+def test_a_sweep_says_where_each_advice_holds():
+    """Catches advice about one level, or one parameter, that reads as if about all."""
+    from dataclasses import replace
+
+    result = make_result(levels=np.arange(1, 10) / 10)
+    status = np.zeros_like(result.status)
+    status[[0, 1, 8]] = px.Status.LOW_DATA
+    status[2:6, 1] |= px.Status.NOT_ABOVE_CHANCE
+    status[:, 2] |= px.Status.CONSTANT
+    text = to_text(replace(result, status=status))
+    assert "\nLOW_DATA (levels 0.1-0.2, 0.9): " in text
+    assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 9 levels): " in text
+    assert "\nCONSTANT (p2): " in text
+    scattered = replace(make_result(n_seeds=2, levels=np.arange(1, 100) / 100), report=result.report)
+    status = np.zeros_like(scattered.status)
+    status[0, ::2] = px.Status.LOW_DATA
+    text = to_text(replace(scattered, status=status))
+    assert "\nLOW_DATA (50 of 99 levels, some seeds): " in text
+    assert "one run" not in text
+
+
+def test_short_names_stay_different():
+    """Catches names cut to the same text: common ends, nested names, differences longer than a label."""
+    cases = [
+        [f"model.encoder.layer_{i}.dropout_probability" for i in range(12)],
+        ["a" * n for n in range(30, 40)],
+        [f"{'x' * 20}{c * 40}{'y' * 20}{d}" for c in "ab" for d in ("", "z")],
+        [f"optimizer.group_{i}.{name}_of_the_schedule" for i in range(3) for name in ("warmup", "decay")],
+    ]
+    for names in cases:
+        labels = short_names(names, 18)
+        assert list(labels) == names
+        assert len(set(labels.values())) == len(names)
+    assert max(map(len, short_names(cases[0], 18).values())) <= 18
+    assert short_names(["lr", "a" * 40], 18) == {"lr": "lr", "a" * 40: "a" * 11 + "…" + "a" * 6}

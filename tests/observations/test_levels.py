@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import grid
 
+import parzax as px
 from parzax.observations import level_sets
 from parzax.observations.levels import level_weight
 
@@ -37,7 +38,8 @@ def test_against_the_loop(raw):
                 expected = grid.level_set(losses, ones, level, raw)
                 np.testing.assert_array_equal(mask, expected & grid.level_set(losses, ones, region, raw))
             np.testing.assert_array_equal(inside, grid.level_set(losses, ones, region, raw))
-            assert out.total[0] == (~np.isnan(losses)).sum()
+            usable = losses[~np.isnan(losses)]
+            assert bool(out.status[0, 0] & px.Status.NO_DATA) == (len(usable) < 2)
 
 
 @settings(max_examples=200, deadline=None, database=None)
@@ -48,8 +50,7 @@ def test_against_the_loop(raw):
 def test_integer_weights_are_repetitions(rows, percent):
     """A weight of w is w rows: catches a cut-off that counts rows instead of weight."""
     losses, weight = (np.array(x, dtype=float) for x in zip(*rows, strict=True))
-    masks, _, out = _sets(losses, weight, [percent / 100], 1.0, False)
-    assert out.total[0] == weight.sum()
+    masks, _, _ = _sets(losses, weight, [percent / 100], 1.0, False)
     repeated = np.repeat(losses, weight.astype(int))
     if repeated.size == 0:
         assert not masks[0].any()
@@ -59,6 +60,34 @@ def test_integer_weights_are_repetitions(rows, percent):
     k = math.ceil(Fraction(percent, 100) * len(repeated))
     cutoff = np.sort(repeated)[k - 1]
     np.testing.assert_array_equal(masks[0], (losses <= cutoff) & (weight > 0))
+
+
+def test_ties_are_flagged_exactly():
+    """A set that ends within a tie is flagged, whatever the weights; a straddling weight is no tie."""
+    losses = np.array([1.0, 2, 2, 3, 4, 5, 6, 7])
+    for weight in (None, np.full(8, 0.25)):
+        _, _, out = _sets(losses, weight, [0.125, 0.25, 0.375, 0.5], 1.0, False)
+        tied = (out.status[0] & px.Status.TIED_CUTOFF) > 0
+        assert tied.tolist() == [False, True, False, False]
+    # With weights of 2 a request of 4 is two rows; one of 3 ends inside the second, tied with itself.
+    for level, tied in ((0.25, False), (0.1875, True)):
+        _, _, out = _sets(np.arange(8.0), np.full(8, 2.0), [level], 1.0, False)
+        assert bool(out.status[0, 0]) == tied
+
+
+def test_tiny_levels_hold_one_row():
+    """Catches a level that rounds to no rows at all, and with them to all rows."""
+    masks, _, _ = _sets(np.arange(100.0), None, [1e-13], 1.0, False)
+    assert masks[0].sum() == 1
+
+
+def test_fractional_weights_do_not_depend_on_their_total():
+    """Catches rounding up only where the weights happen to add up to a whole number."""
+    for last in (0.25, 0.26):
+        weight = np.full(100, 0.25)
+        weight[-1] = last
+        masks, _, _ = _sets(np.arange(100.0), weight, [0.01], 1.0, False)
+        assert masks[0].sum() == (1 if last == 0.25 else 2)
 
 
 def test_fractional_weights():

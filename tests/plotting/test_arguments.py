@@ -78,7 +78,7 @@ def test_bad_levels_are_named(draw, seeds):
 
 def test_levels_by_index_and_by_quantile(seeds, single):
     # Catches a float read as an index, and a nearest level found in the wrong order.
-    assert [level_index(seeds, x) for x in (0, -1, 0.1, 0.42, 0.7, np.float32(0.5), np.int64(2))] == [
+    assert [level_index(seeds, x) for x in (0, -1, 0.1, 0.46, 0.7, np.float32(0.5), np.int64(2))] == [
         0,
         3,
         0,
@@ -160,3 +160,12 @@ def test_without_matplotlib_it_says_what_to_install():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "needs matplotlib" in out.stdout
     assert "pip install 'parzax[plot]'" in out.stdout
+
+
+def test_a_level_that_is_not_there_is_told(seeds):
+    # Catches another level than the one asked for, drawn without a word.
+    for draw, args in ((plotting.importance_bars, ()), (plotting.regimes, ()), (plotting.values, ("x",))):
+        with pytest.warns(UserWarning, match=r"no level 0\.9: the nearest one, 0\.7") as caught:
+            draw(seeds, *args, level=0.9)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__

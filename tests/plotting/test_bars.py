@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.plotting import importance_bars
+from parzax.plotting import importance_bars, importance_sweep, regimes
 from parzax.plotting.bars import value_text
 
 from .conftest import mixed_observations
@@ -27,7 +27,7 @@ def footnote(ax):
 def test_value_text():
     # Catches "0.00" for something small, and 0.01 itself called smaller.
     assert [value_text(x) for x in (1.0, 0.126, 0.01, 0.0099, 1e-9, 0.0)] == [
-        "1.00", "0.13", "0.01", "<0.01", "<0.01", "<0.01",
+        "1.00", "0.13", "0.01", "<0.01", "<0.01", "0",
     ]  # fmt: skip
 
 
@@ -75,8 +75,8 @@ def test_statuses_are_signed_and_explained(mixed):
         "§ a regime with one row",
     ):
         assert words in footnote(ax)
-    assert "ten target rows" not in footnote(ax)
-    assert "ten target rows or fewer" in footnote(importance_bars(mixed, level=0.1))
+    assert "ten rows" not in footnote(ax)
+    assert "ten rows or fewer" in footnote(importance_bars(mixed, level=0.1))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not comparable"),
         (px.Status.SPARSE_REGIME, "§ a regime with one row left out"),
         (px.Status.NOT_ABOVE_CHANCE, "° not above chance, counts as 0"),
-        (px.Status.LOW_DATA, "ten target rows or fewer: rough"),
+        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it: rough"),
         (px.Status.TIED_CUTOFF, "ties at the cut-off"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
@@ -128,3 +128,26 @@ def test_parity_estimator_draws_equal_shares():
     ax = importance_bars(result)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
     plt.close()
+
+
+LAYERS = [f"model.encoder.layer_{i}.dropout_probability" for i in range(12)]
+
+
+def layers():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(200, len(LAYERS)))
+    space = px.Space({name: px.Float(0, 1) for name in LAYERS})
+    return px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
+
+
+def test_long_names_stay_different():
+    # Catches labels cut to the same text, in each picture that names parameters.
+    result = layers()
+    labels = [label.split(" ")[0] for label in rows(importance_bars(result))]
+    assert len(set(labels)) == len(LAYERS)
+    assert all(len(label) <= 28 for label in labels)
+    assert "layer_3." in labels[0]
+    names = [t.get_text() for t in importance_sweep(result, max_parameters=12).texts]
+    assert sum("layer_11." in name for name in names) == 1
+    names = [t.get_text().split(" ")[0] for t in regimes(result).get_yticklabels()]
+    assert len(set(names)) == len(LAYERS)

@@ -102,3 +102,12 @@ def test_zero_and_parity_zero(zero):
     ax = regimes(result)
     assert all(bar.get_hatch() for bar in ax.patches)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
+
+
+def test_signs_of_statuses_and_an_exact_zero(mixed):
+    # Catches "<0.01" for a parameter that is never active, and bars of 0 that nothing explains.
+    ax = regimes(mixed, level=0.1, parameters=["strong", "never"])
+    assert [label.get_text() for label in ax.get_yticklabels()][1].startswith("never †")
+    texts = [t.get_text() for t in ax.texts]
+    assert "0" in texts
+    assert any("† never active" in " ".join(text.split()) for text in texts)

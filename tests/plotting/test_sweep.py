@@ -1,5 +1,6 @@
 """The picture of the sweep."""
 
+import dataclasses
 import itertools
 
 import matplotlib.pyplot as plt
@@ -117,7 +118,7 @@ def test_quantities(seeds):
 def test_low_data_is_marked(mixed, seeds):
     # Catches rough levels that look as sure as the others, and marks where there is nothing to mark.
     ax = importance_sweep(mixed)
-    assert "few target rows: rough" in texts(ax)
+    assert "few rows: rough" in texts(ax)
     assert hatches(ax) == ["////"]
     band = next(p for p in ax.patches if p.get_hatch())
     assert band.get_x() <= 0.1 <= band.get_x() + band.get_width() < 0.3
@@ -150,3 +151,14 @@ def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
     result = px.cond_ped_anova(mixed_observations(), 0.3, region_quantile=0.5)
     assert "region γ = 0.5" in importance_sweep(result).get_xlabel()
+
+
+def test_few_levels_are_marked(seeds):
+    # Catches lines that hide where a handful of levels lie, and ticks elsewhere.
+    ax = importance_sweep(seeds)
+    assert ax.get_xticks() == pytest.approx(seeds.target_quantile)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.3", "0.5", "0.7"]
+    assert all(line.get_marker() == "o" for line in ax.lines)
+    near = dataclasses.replace(seeds, target_quantile=np.array([0.01, 0.011, 0.3, 0.9]))
+    labels = [label.get_text() for label in importance_sweep(near).get_xticklabels()]
+    assert labels == ["0.01", "", "0.3", "0.9"]

@@ -22,8 +22,11 @@ def test_float():
 def test_rounding_at_the_bounds_is_tolerated():
     """Values that miss the bound by a rounding error are in; catches exact comparisons with logged floats."""
     domain = px.Float(0.1, 0.3)
-    assert not domain.outside(np.array([0.1 + 0.2, 0.1 - 1e-12])).any()
-    assert domain.outside(np.array([0.1 - 1e-6]))[0]
+    assert not domain.outside(np.array([0.1 + 0.2, 0.1 - 1e-15])).any()
+    assert domain.outside(np.array([0.1 - 1e-12, 0.3 + 1e-12])).all()
+    # Whole numbers and logs of them have no rounding to forgive.
+    assert px.Int(1, 10**10).outside(np.array([-5.0, 1e10 + 8])).all()
+    assert px.Float(1e-10, 1, log=True).outside(np.array([0.0, -5e-10])).all()
 
 
 @pytest.mark.parametrize(

@@ -209,10 +209,10 @@ def test_documented_example():
         (
             {
                 "parameters": [
-                    {"name": "x", "kind": "int", "low": 0, "high": 1, "conditions": [{"parent": "y"}]}
+                    {"name": "x", "kind": "int", "low": 0, "high": 1, "conditions": [{"values": [1]}]}
                 ]
             },
-            'needs "values", "ge" or "lt"',
+            "parent",
         ),
         ({"parameters": []}, "parameters must not be empty"),
     ],

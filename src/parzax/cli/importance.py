@@ -11,6 +11,7 @@ from parzax.cli.progress import progress
 from parzax.cli.reading import Source, read_log
 from parzax.cli.writing import Writer, check_outputs, csv_writer, figure_writer, json_writer, write_all
 from parzax.importance import cond_ped_anova
+from parzax.importance.table import to_text
 from parzax.parzen import GridEstimator
 
 
@@ -48,7 +49,8 @@ def run_importance(args: Namespace) -> None:
             estimator=GridEstimator.optuna() if args.estimator == "optuna" else GridEstimator(),
             reference=args.reference,
         )
-    text = str(result)
+    # The inferences stand on stderr, as notes.
+    text = to_text(result, inferred=False)
     outputs: list[tuple[Path, Writer]] = []
     if args.plot is not None:
         outputs.append((args.plot, figure_writer(result)))
@@ -61,6 +63,9 @@ def run_importance(args: Namespace) -> None:
     write_all(outputs)
     for sentence in obs.report.inferred:
         print(f"parzax: note: {sentence}", file=sys.stderr)
+    if obs.n_objectives > 1:
+        direction = obs.report.direction[args.objective]
+        print(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
     print(text)
     for path, _ in outputs:
         print(f"written: {path}")

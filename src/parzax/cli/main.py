@@ -23,6 +23,10 @@ class _UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # A later option must not change what a shortened one means.
+        super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
+
     def error(self, message: str) -> NoReturn:
         raise _UsageError(f"{message} (see {self.prog} --help)")
 

@@ -65,7 +65,7 @@ def read_log(source: Source) -> Observations:
     if not is_optuna_file(path):
         raise ValueError(
             f"{str(path)!r} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .parquet, "
-            ".feather, .arrow or .npz."
+            ".feather, .arrow or .npz." + (" A search space goes to --space." if suffix == ".json" else "")
         )
     options = {"target": source.target, "direction": source.direction, "space": source.space}
     _refuse_options(source, "an Optuna file, which says it itself", **options)
@@ -100,6 +100,11 @@ def _read_table(source: Source) -> Observations:
     space, direction = _read_space(source)
     table = open_table(read_table(source.path))
     names = table.columns
+    if source.target is None and not any(name == "value" or name.startswith("values_") for name in names):
+        raise ValueError(
+            f"{str(source.path)!r} has no column 'value' or 'values_*'; name the objective column with "
+            f"--target COL, one of {listed(names)}."
+        )
     exclude = {}
     if source.filter is not None:
 
@@ -193,9 +198,19 @@ def _filtered(obs: Observations, text: str, targets: list[str], objectives: np.n
 def _read_optuna(source: Source) -> Observations:
     import optuna
 
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        return _read_study(source)
+    except ValueError as error:
+        # The adapter speaks of its own argument.
+        raise ValueError(
+            str(error).replace("choose one with study_name:", "choose one with --study:")
+        ) from error
+
+
+def _read_study(source: Source) -> Observations:
     from parzax.adapters.optuna import observations
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     if source.filter is None:
         return observations(source.path, source.study, failed=source.failed)
     from parzax.adapters.optuna_storage import read_study

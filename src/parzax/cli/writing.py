@@ -30,6 +30,8 @@ def check_outputs(outputs: Mapping[str, Path | None], source: Path | None = None
     for option, path in outputs.items():
         if path is None:
             continue
+        if str(path) == "-":
+            raise ValueError(f"{option}: - is not a file; give a path such as ./out.")
         if path.is_dir():
             raise ValueError(f"{option}: {str(path)!r} is a folder.")
         if not path.parent.is_dir():

@@ -1,9 +1,11 @@
 """Counts per (level, cell): one pass over the rows, then a running sum over the levels."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, Shaped
 
 from parzax._checks import vectors
@@ -42,17 +44,31 @@ def level_counts(
     >>> level_counts(jnp.array([0, 1, 1]), jnp.array([0, 1, 3]), n_levels=2, n_cells=2).tolist()
     [[1, 0], [1, 1], [1, 1]]
     """
-    codes, level = jnp.asarray(codes), jnp.asarray(level)
+    codes, level = _bounded(codes, n_cells), _bounded(level, n_levels + 1)
     for name, array in (("codes", codes), ("level", level)):
         if not jnp.issubdtype(array.dtype, jnp.integer):
             raise TypeError(f"{name} must hold integers, got dtype {array.dtype}; convert it.")
     weight = None if weight is None else jnp.asarray(weight)
     vectors(codes=codes, level=level, **({} if weight is None else {"weight": weight}))
-    codes, first = codes.astype(jnp.int32), jnp.minimum(level.astype(jnp.int32), n_levels + 1)
+    if weight is not None and not jnp.issubdtype(weight.dtype, jnp.floating):
+        weight = weight.astype(jnp.promote_types(weight.dtype, jnp.int32))  # sums of bytes would wrap round
+    codes, first = codes.astype(jnp.int32), level.astype(jnp.int32)
     known = (codes >= 0) & (codes < n_cells) & (first >= 0)
     bins = jnp.where(known, first * n_cells + codes, (n_levels + 1) * n_cells)
     histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
     return running_sum(histogram.reshape(n_levels + 2, n_cells)[:-1], axis=0)
+
+
+def _bounded(x: Any, high: int) -> Array:
+    """Clipped to -1..high in its own dtype, before JAX turns 64 bits into 32 and wraps them round."""
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+        x = np.asarray(x)
+        return jnp.asarray(np.clip(x, -1 if x.dtype.kind == "i" else 0, high) if x.dtype.kind in "iu" else x)
+    x = jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return x
+    low = -1 if jnp.issubdtype(x.dtype, jnp.signedinteger) else 0
+    return jnp.clip(x, low, min(high, int(jnp.iinfo(x.dtype).max)))
 
 
 def sweep_counts(

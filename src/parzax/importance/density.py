@@ -45,10 +45,10 @@ def regime_densities(result: "ImportanceResult", name: str) -> list[RegimeDensit
         counts = result.counts[..., slot.start : slot.start + slot.n_cells]
         flat = counts.reshape(-1, *counts.shape[-2:])
         shape = (*counts.shape[:-2], counts.shape[-2] - 1, slot.n_cells)
-        target, region = (
-            np.asarray(density).reshape(shape)
-            for density in _densities(flat, kind=slot.kind, estimator=estimator, uniform=uniform)
-        )
+        # In the precision of the result, whatever the caller's is now.
+        with jax.enable_x64(result.importance.dtype == np.float64):
+            densities = _densities(flat, kind=slot.kind, estimator=estimator, uniform=uniform)
+        target, region = (np.asarray(density).reshape(shape) for density in densities)
         domain = result.space[name][slot.regime]
         values = cell_values(domain, estimator.grid)
         out.append(RegimeDensity(domain, values, target, region, target / region))

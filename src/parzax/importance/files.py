@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,13 @@ _FORMAT = 1
 _ARRAYS = (
     "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
     "regime_target", "regime_region", "counts",
+)  # fmt: skip
+
+
+# What damaged or foreign files raise while they are read.
+_UNREADABLE = (
+    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
+    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 
@@ -44,8 +52,13 @@ def read_result(path: str | Path) -> dict[str, Any]:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
             meta = json.loads(str(data["meta"]))
             arrays = {name: data[name] for name in _ARRAYS}
-        return arrays | _fields(meta)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        fields = _fields(meta)
+        shape = (len(arrays["target_quantile"]), len(fields["space"]))
+        for name in ("importance", "variance", "inter", "unweighted", "status"):
+            if arrays[name].shape[-2:] != shape:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, not (..., {shape[0]}, {shape[1]})")
+        return arrays | fields
+    except _UNREADABLE as error:
         raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 

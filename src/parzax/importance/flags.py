@@ -1,7 +1,7 @@
 """Which statuses apply to each level and parameter of a sweep; compiled with it."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import total
 from parzax.observations import Layout
@@ -17,25 +17,16 @@ def level_status(
     variance: Float[Array, " d"],
     regime_target: Shaped[Array, "d k"],
     regime_region: Shaped[Array, "d k"],
-    requested: Float[Array, ""],
-    all_equal: Bool[Array, ""],
 ) -> Int[Array, " d"]:
-    """Status bits of one level, for all parameters.
+    """Status bits of one level, for all parameters, from what was counted.
 
     Args:
         variance: (d,) signed variances.
         regime_target, regime_region: (d, k) rows (weight) per regime, "inactive" last.
-        requested: weight that the target was asked to reach.
-        all_equal: whether all usable losses are equal.
     """
     # Every row is in exactly one regime of the first parameter.
     n_target, n_region = total(regime_target[0]), total(regime_region[0])
-    empty = n_region < 2
-    bits = _bit(Status.NO_DATA, empty)
-    bits |= _bit(Status.ALL_EQUAL, all_equal & ~empty)
-    bits |= _bit(Status.SAME_SETS, n_target == n_region)
-    # Counts and requests beyond 2^24 are rounded in float32.
-    bits |= _bit(Status.TIED_CUTOFF, n_target > requested * (1 + 1e-6))
+    bits = _bit(Status.SAME_SETS, n_target == n_region)
     outside = n_region - n_target
     bits |= _bit(Status.LOW_DATA, (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0)))
     bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any())

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from parzax.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Space
+from parzax.space import INACTIVE, Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Space, Varying
 
 
 def filtering(obs: Observations, name: str) -> Observations:
@@ -70,11 +70,11 @@ def expansion(obs: Observations) -> Observations:
     with `imputation` or `filtering`.
 
     Raises:
-        ValueError: for a parameter that mixes ordinal with other numeric domains.
+        ValueError: for a parameter with several domains of which one is ordinal.
     """
     values, regime, parameters = obs.values.copy(), obs.regime.copy(), {}
     for column, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
-        if len(domains) == 1:
+        if len(domains) == 1 and not isinstance(domains[0], Varying):
             parameters[name] = domains[0]
             continue
         union = _union(name, domains)

@@ -47,6 +47,8 @@ def cond_ped_anova(
     Raises:
         ValueError: levels outside (0, 1], repeated, or not below the region's; a bad objective.
 
+    Constraints of the observations play no part; leave infeasible rows out with `Observations.select`.
+
     Where the default differs from Optuna is listed at `GridEstimator`; with either, -inf is a legal best loss
     and ties, few data and constant parameters set a status.
 
@@ -76,8 +78,7 @@ def cond_ped_anova(
         grid_codes(obs, estimator.grid, size),
         _pad(sets.level, size, len(target) + 1),
         _frequencies(weight, size),
-        sets.requested,
-        sets.all_equal,
+        sets.status,
         layout=layout(obs.space, estimator.grid),
         estimator=estimator,
         uniform=reference == "uniform",
@@ -112,10 +113,13 @@ def ped_anova(
             reduce the log with `parzax.naive` as the papers' baselines do.
     """
     if isinstance(obs, Observations):
+        unused = np.isnan(obs.losses).all(axis=-1)
+        if obs.weight is not None:
+            unused |= obs.weight == 0
         for name, domains, regime in zip(
             obs.space.names, obs.space.domains, np.moveaxis(obs.regime, -1, 0), strict=True
         ):
-            if len(domains) != 1 or (bool(domains[0].conditions) and (regime < 0).any()):
+            if len(domains) != 1 or (bool(domains[0].conditions) and ((regime < 0) & ~unused).any()):
                 raise ValueError(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
@@ -143,7 +147,8 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
         raise ValueError(
             f"target_quantile must be below region_quantile = {region!r}, got {float(levels.max())!r}."
         )
-    if len(levels) > 1 and len(set(levels.round(12).tolist())) < len(levels):
+    # Levels that differ by rounding alone are the same; those below the rounding are not all 0.
+    if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
     return levels, region
 

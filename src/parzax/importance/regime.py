@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from parzax._numerics import cell_sum, total
+from parzax._numerics import cell_sum, divisor, total
 from parzax.divergence import pearson_divergence
 from parzax.parzen import GridEstimator, fit_kernel, grid_density, in_grid, prior_density, uniform_density
 
@@ -124,14 +124,14 @@ def _smoothed(
     """delta = (1-e) K (q_T - q_R), p_R = (1-e) K q_R + e prior, and (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
     width = target.shape[0]
     n_region = total(region).astype(dtype)
-    share_target = target.astype(dtype) / jnp.maximum(total(target).astype(dtype), 1)
+    share_target = target.astype(dtype) / divisor(total(target).astype(dtype))
     if uniform:
         share_region = uniform_density(width, dtype, n_cells)
     else:
-        share_region = region.astype(dtype) / jnp.maximum(n_region, 1)
+        share_region = region.astype(dtype) / divisor(n_region)
     kernel = fit_kernel(target, kind, estimator, dtype, n_cells)
     weight = jnp.asarray(estimator.prior_weight, dtype)
-    prior_share = weight / (n_region + weight)
+    prior_share = weight / divisor(n_region + weight)
     smooth_region = kernel.smooth(share_region)
     difference = (1 - prior_share) * kernel.smooth(share_target - share_region)
     p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(width, kind, dtype, n_cells)

@@ -121,12 +121,12 @@ class ImportanceResult:
     @property
     def alpha(self) -> np.ndarray:
         """(..., q, d, k) probability of each regime in the target, "inactive" last."""
-        return self.regime_target / np.maximum(self.n_target, 1)[..., None, None]
+        return self.regime_target / np.where(self.n_target > 0, self.n_target, 1)[..., None, None]
 
     @property
     def beta(self) -> np.ndarray:
         """(..., q, d, k) probability of each regime in the region, the same at every level."""
-        share = self.regime_region / np.maximum(self.n_region, 1)[..., None, None]
+        share = self.regime_region / np.where(self.n_region > 0, self.n_region, 1)[..., None, None]
         return np.broadcast_to(share[..., None, :, :], self.regime_target.shape)
 
     @property

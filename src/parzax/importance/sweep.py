@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import total
 from parzax.importance.counts import sweep_counts
@@ -41,8 +41,7 @@ def sweep(
     codes: Int[Array, "s d n"],
     level: Int[Array, "s n"],
     weight: Shaped[Array, "s n"] | None,
-    requested: Float[Array, "s q"],
-    all_equal: Bool[Array, " s"],
+    log_status: Int[Array, "s q"],
     *,
     layout: Layout,
     estimator: GridEstimator,
@@ -54,14 +53,13 @@ def sweep(
         codes: (s, d, n) unsigned grid codes, see `parzax.observations.grid_codes`.
         level: (s, n) first level set of each row; q = region only, q + 1 = excluded.
         weight: (s, n) frequency weights (integers give integer counts) or None.
-        requested: (s, q) weight each target was asked to reach, ascending.
-        all_equal: (s,) whether all usable losses are equal.
+        log_status: (s, q) int32 bits known from the losses alone, see `parzax.observations.LevelSets`.
         layout: columns of the counts, static.
         estimator: static.
         uniform: compare with the uniform density instead of the region's.
     """
     dtype = jnp.result_type(float)
-    counts = sweep_counts(codes, level, weight, n_levels=requested.shape[1], layout=layout)
+    counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
     rows = _regime_totals(counts, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
     divergence = _divergences(counts, layout, estimator, uniform, dtype)
@@ -70,14 +68,12 @@ def sweep(
     over_levels = jax.vmap(partial(_variances, dtype=dtype), in_axes=(0, 0, None))
     variance, inter, unweighted = jax.vmap(over_levels)(divergence, n_target, n_region)
     importance = normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
-    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None, 0, None)))(
-        variance, n_target, n_region, requested, all_equal
-    )
+    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
     occupied = _regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout, inactive=False)
     of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))(
         n_region, occupied
     )
-    status = of_levels | of_parameters[:, None]
+    status = log_status[..., None] | of_levels | of_parameters[:, None]
     return Sweep(counts, divergence, n_target, n_region, variance, inter, unweighted, importance, status)
 
 

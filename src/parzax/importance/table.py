@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parzax.importance.labels import short_names
 from parzax.status import Status
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ _LEVELS_SHOWN = 11
 _COLUMNS_SHOWN = 8
 _ROWS_SHOWN = 30
 _INFERRED_SHOWN = 8
+_WHERE_SHOWN = 60
+# What holds for a level as a whole; the other statuses are those of single parameters.
+_OF_LEVELS = (
+    Status.NO_DATA
+    | Status.ALL_EQUAL
+    | Status.SAME_SETS
+    | Status.TIED_CUTOFF
+    | Status.LOW_DATA
+    | Status.ALL_ZERO
+)
 
 
 def long_columns(result: "ImportanceResult") -> dict[str, np.ndarray]:
@@ -91,16 +102,24 @@ def to_dataframe(result: "ImportanceResult", backend: str | None = None) -> Any:
     return nw.from_dict(columns, backend=installed[0]).to_native()
 
 
-def to_text(result: "ImportanceResult") -> str:
+def to_text(result: "ImportanceResult", inferred: bool = True) -> str:
     """A table for reading: levels down and parameters across, or parameters down for a single level.
 
     With several seeds the entries are mean ± standard error. Below stand the sizes of the sets, how the
-    log was read and, for each status that is set, one sentence of advice.
+    log was read and, for each status that is set, one sentence of advice, with the levels or parameters
+    that it concerns where there are several levels.
+
+    Args:
+        result: of `cond_ped_anova` or `ped_anova`.
+        inferred: whether to list what was inferred from the log; if not, only how many things.
     """
     several = len(result.target_quantile) > 1
     lines = _by_level(result) if several else _by_parameter(result)
-    lines += ["", *_report(result)]
-    lines += result.advice()
+    lines += ["", *_report(result, inferred)]
+    for sentence in result.advice():
+        name, text = sentence.split(": ", 1)
+        where = _where(result, Status[name]) if several else ""
+        lines.append(f"{name} ({where}): {text}" if where else sentence)
     return "\n".join(lines)
 
 
@@ -112,7 +131,8 @@ def _by_level(result: "ImportanceResult") -> list[str]:
     by_level = np.argsort(result.target_quantile, kind="stable")
     if q > _MAX_LEVELS:
         by_level = by_level[_shown_levels(result.target_quantile[by_level])]
-    header = ["level", *(_clipped(result.names[j]) for j in shown)]
+    short = short_names(result.names, 18)
+    header = ["level", *(short[result.names[j]] for j in shown)]
     if len(shown) < len(order):
         header.append(f"{len(order) - len(shown)} others")
     header.append("n_target")
@@ -146,9 +166,10 @@ def _by_parameter(result: "ImportanceResult") -> list[str]:
     active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
     bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
     common = int(np.bitwise_and.reduce(bits))
+    short = short_names(result.names, 40)
     rows = [
         [
-            _clipped(result.names[j], 40),
+            short[result.names[j]],
             _share(result, 0, [j]),
             f"{variance[j]:.3g}",
             _size(active[:, j]),
@@ -160,7 +181,7 @@ def _by_parameter(result: "ImportanceResult") -> list[str]:
     if len(shown) < d:
         rest = order[len(shown) :]
         rows.append([f"{len(rest)} others", _share(result, 0, rest), f"{variance[rest].sum():.3g}", "", ""])
-    header = ["parameter", "importance", "variance", "n", "status"]
+    header = ["parameter", "importance", "variance", "n active", "status"]
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
     title = f"importance{_over_seeds(result)} at level {result.target_quantile[0]:g}"
@@ -183,22 +204,66 @@ def _size(n: np.ndarray) -> str:
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 
 
-def _report(result: "ImportanceResult") -> list[str]:
+def _report(result: "ImportanceResult", listed: bool) -> list[str]:
     one = len(result.target_quantile) == 1
     lines = [
         (f"target: {_size(result.n_target)} rows, " if one else "")
         + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
+        *(["one run: no standard errors (they need several seeds)"] if result.n_seeds == 1 else []),
         *result.report.lines(),
     ]
     inferred = [line for line in lines if line.startswith("inferred: ")]
-    if len(inferred) > _INFERRED_SHOWN:
+    if inferred and not listed:
+        lines = [line for line in lines if line not in inferred]
+        several = len(inferred) > 1
+        lines.append(f"inferred: {len(inferred)} thing{'s' * several}, see the note{'s' * several} above")
+    elif len(inferred) > _INFERRED_SHOWN:
         lines = [line for line in lines if line not in inferred[_INFERRED_SHOWN:]]
         lines.append(f"inferred: {len(inferred) - _INFERRED_SHOWN} more, in report.inferred")
     return lines
 
 
-def _clipped(name: str, width: int = 18) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _where(result: "ImportanceResult", bit: Status) -> str:
+    """The levels or the parameters at which ``bit`` is set, in about 60 characters; "" for all of them."""
+    per_seed = (result.status.reshape(-1, *result.status.shape[-2:]) & int(bit)) != 0
+    is_set = per_seed.any(axis=0)
+    some = "" if (per_seed == is_set).all() else ", some seeds"
+    if bit & _OF_LEVELS:
+        return _levels(result.target_quantile, is_set.any(axis=1)) + some
+    return _parameters(result, is_set) + some
+
+
+def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
+    """ "levels 0.01-0.05, 0.9": runs of the levels asked for."""
+    if is_set.all():
+        return "all levels"
+    order = np.argsort(levels, kind="stable")
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_set[order].astype(int), [0]])))
+    ends = [(levels[order[a]], levels[order[b - 1]]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    text = ", ".join(f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in ends)
+    text = f"level{'s' * int(is_set.sum() > 1)} {text}"
+    return text if len(text) <= _WHERE_SHOWN else f"{is_set.sum()} of {len(levels)} levels"
+
+
+def _parameters(result: "ImportanceResult", is_set: np.ndarray) -> str:
+    """ "y at 45 of 99 levels": names, and at how many levels if not at all."""
+    q, d = is_set.shape
+    chosen = np.flatnonzero(is_set.any(axis=0))
+    counts = is_set.sum(axis=0)[chosen]
+    at = "" if (counts == q).all() else f" at {_size(counts)} of {q} levels"
+    if len(chosen) == d > 1:
+        return "all parameters" + at
+    short = short_names(result.names, 18)
+    names = [short[result.names[j]] for j in chosen]
+    kept = min(len(names), _WHERE_SHOWN // 3)
+    while kept > 1 and len(_listed(names, kept) + at) > _WHERE_SHOWN:
+        kept -= 1
+    return _listed(names, kept) + at
+
+
+def _listed(names: list[str], kept: int) -> str:
+    rest = len(names) - kept
+    return ", ".join(names[:kept]) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
 
 
 def _aligned(header: list[str], rows: list[list[str]]) -> list[str]:

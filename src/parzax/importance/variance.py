@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from parzax._checks import vectors
+from parzax._numerics import divisor
 
 
 def within_regime_variance(
@@ -36,7 +37,7 @@ def within_regime_variance(
     if not jnp.issubdtype(divergence.dtype, jnp.floating):
         divergence = divergence.astype(jnp.result_type(float))
     n_target, n_region, total = (jnp.asarray(n).astype(divergence.dtype) for n in (n_target, n_region, total))
-    share = jnp.square(n_target) / (jnp.maximum(total, 1) * jnp.where(n_region > 0, n_region, 1))
+    share = jnp.square(n_target) / (divisor(total) * jnp.where(n_region > 0, n_region, 1))
     return jnp.where(n_region > 0, share * divergence, 0).sum()
 
 
@@ -56,7 +57,7 @@ def inter_regime_variance(
         A scalar >= 0; 0 where the target or the region is empty.
     """
     target, region = n_target.astype(dtype), n_region.astype(dtype)
-    total_target, total_region = target.sum(), jnp.maximum(region.sum(), 1)
+    total_target, total_region = target.sum(), divisor(region.sum())
     # alpha_i - beta_i = excess_i / n_T, from products of whole numbers so that equal shares give exactly 0.
     excess = (target * total_region - region * total_target) / total_region
     terms = jnp.square(excess) / (total_region * jnp.where(region > 0, region, 1))
@@ -68,7 +69,7 @@ def unweighted_variance(
 ) -> Float[Array, ""]:
     """(n_T/n_R)^2 sum_i D_i, the ablation without regime probabilities (Eq. 18)."""
     dtype = divergence.dtype
-    ratio = n_target.astype(dtype) / jnp.maximum(n_region, 1).astype(dtype)
+    ratio = n_target.astype(dtype) / divisor(n_region).astype(dtype)
     return jnp.square(ratio) * divergence.sum()
 
 

@@ -161,7 +161,7 @@ def encode(obs: Observations, grid: GridSpec) -> Encoded:
     size = capacity(obs.n)
     extra = size - obs.n
     weight = np.ones((*obs.batch_shape, obs.n)) if obs.weight is None else obs.weight
-    weight = np.where(np.isnan(obs.losses).any(axis=-1), 0.0, weight)
+    weight = np.where(np.isnan(obs.losses).all(axis=-1), 0.0, weight)
 
     def rows(array: np.ndarray, axis: int = -2, fill: float = 0) -> np.ndarray:
         width = [(0, 0)] * array.ndim

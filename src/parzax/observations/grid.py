@@ -25,8 +25,8 @@ class GridSpec:
     mirror: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_cells < 2:
-            raise ValueError(f"GridSpec: max_cells must be at least 2, got {self.max_cells}.")
+        if not isinstance(self.max_cells, int) or self.max_cells < 2:
+            raise ValueError(f"GridSpec: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
 
 
 def cell_kind(domain: Domain, grid: GridSpec) -> tuple[str, int]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from parzax.status import Status
+
 # Up to this many levels a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
 # Size of the sample that brackets an order statistic.
@@ -18,32 +20,28 @@ class LevelSets:
         level: (s, n) unsigned: index (in ascending order of level) of the first target set that holds
             the row; q if only the region does; q + 1 if nothing does.
         order: (q,) position of each requested level in ascending order.
-        requested: (s, q) weight that each target set was asked to reach, in ascending order of level.
-        total: (s,) weight of all usable rows.
-        all_equal: (s,) whether all usable losses are equal.
+        status: (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target, in ascending order.
     """
 
     level: np.ndarray
     order: np.ndarray
-    requested: np.ndarray
-    total: np.ndarray
-    all_equal: np.ndarray
+    status: np.ndarray
 
 
-def level_weight(quantile: float, total: float, *, raw: bool = False) -> float:
+def level_weight(quantile: float, total: float, *, whole: bool = True, raw: bool = False) -> float:
     """Weight that the best ``quantile`` of a ``total`` weight must reach.
 
-    ceil(quantile * total) with the quantile taken as the decimal it was written as (12 digits), so that
-    0.07 of 100 is 7; for totals that are not whole numbers, quantile * total. ``raw`` takes the
-    floating-point product as it comes (Optuna's rule).
+    ceil(quantile * total), at least 1, with the quantile taken as the decimal it was written as (12
+    digits), so that 0.07 of 100 is 7. Weights that are not ``whole`` numbers need no rounding:
+    quantile * total. ``raw`` takes the floating-point product as it comes (Optuna's rule).
     """
     if quantile == 1.0:
         return total
     if raw:
         return float(np.ceil(quantile * total))
-    if total == int(total):
-        return float(-(-round(quantile * 10**12) * int(total) // 10**12))
-    return quantile * total * (1 - 1e-12)
+    if not whole:
+        return quantile * total * (1 - 1e-12)
+    return float(max(1, -(-round(quantile * 10**12) * int(total) // 10**12)))
 
 
 def level_sets(
@@ -70,38 +68,47 @@ def level_sets(
     rank = np.empty_like(order)
     rank[order] = np.arange(q)
     level = np.empty((s, n), dtype=np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32)
-    requested = np.empty((s, q + 1))
-    total = np.empty(s)
-    known: dict[float, np.ndarray] = {}
+    status = np.zeros((s, q), dtype=np.int32)
     # One pass finds NaN as well as equal losses: both extremes of a row with NaN are NaN.
     lowest, highest = losses.min(axis=-1, initial=np.inf), losses.max(axis=-1, initial=-np.inf)
-    all_equal = lowest == highest
+    all_equal, n_usable = lowest == highest, np.full(s, n)
     if weight is not None or np.isnan(lowest).any():
         weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
-        all_equal = _all_equal(losses, weight)
+        all_equal, n_usable = _all_equal(losses, weight), (weight > 0).sum(axis=-1)
+    whole = weight is None or bool((weight == np.floor(weight)).all())
+    known: dict[float, np.ndarray] = {}
     for i in range(s):
         own = None if weight is None else weight[i]
-        total[i] = n if own is None else own.sum()
-        if total[i] not in known:
-            known[total[i]] = np.array([level_weight(x, total[i], raw=raw) for x in levels])
-        requested[i] = known[total[i]]
-        if total[i] == 0:
+        if n_usable[i] == 0:
             level[i] = q + 1
-        elif own is None and q < _FEW_LEVELS:
-            level[i] = _by_comparison(losses[i], requested[i])
+            continue
+        total = float(n if own is None else own.sum())
+        if total not in known:
+            known[total] = np.array([level_weight(x, total, whole=whole, raw=raw) for x in levels])
+        if own is None and q < _FEW_LEVELS:
+            level[i], tied = _by_comparison(losses[i], known[total])
         else:
-            level[i] = _by_sorting(losses[i], own, requested[i])
-    return LevelSets(level, rank, requested[:, :-1], total, all_equal)
+            level[i], tied = _by_sorting(losses[i], own, known[total], whole=whole)
+        status[i, tied[:-1]] = Status.TIED_CUTOFF
+    status[n_usable < 2] |= Status.NO_DATA
+    status[all_equal & (n_usable >= 2)] |= Status.ALL_EQUAL
+    return LevelSets(level, rank, status)
 
 
-def _by_comparison(losses: np.ndarray, needed: np.ndarray) -> np.ndarray:
-    """Number of cut-offs below each loss: for few levels selection and comparison are fastest."""
+def _by_comparison(losses: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of cut-offs below each loss, and which cut-offs are tied.
+
+    For few levels selection and comparison are fastest.
+    """
     level = np.zeros(losses.shape, dtype=np.uint8)
-    for index in needed.tolist():
+    tied = np.zeros(len(needed), dtype=bool)
+    for i, count in enumerate(needed.astype(np.int64).tolist()):
         # Nothing lies above the worst loss.
-        if index < losses.size:
-            level += losses > _order_statistic(losses, int(index) - 1)
-    return level
+        if count < losses.size:
+            above = losses > _order_statistic(losses, count - 1)
+            level += above
+            tied[i] = losses.size - np.count_nonzero(above) > count
+    return level, tied
 
 
 def _order_statistic(x: np.ndarray, k: int) -> float:
@@ -124,7 +131,9 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
     return np.partition(x, k)[k]
 
 
-def _by_sorting(losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray) -> np.ndarray:
+def _by_sorting(
+    losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, *, whole: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The same from one sort: each set ends after the last row tied with the row that reaches its weight."""
     order = np.argsort(losses)  # NaN last
     ranked = losses[order]
@@ -138,7 +147,10 @@ def _by_sorting(losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarra
     sizes = np.diff(ends, prepend=0, append=len(order))
     level = np.full(losses.shape, len(needed), dtype=np.int64)
     level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
-    return level
+    if weight is None or not whole:
+        return level, ends > reached + 1
+    # A weight of 2 is two equal rows, so it is tied with itself.
+    return level, np.cumsum(weight[order])[ends - 1] > needed
 
 
 def _all_equal(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:

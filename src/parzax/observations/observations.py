@@ -73,7 +73,7 @@ class Observations:
         Raises:
             ValueError: shapes that do not fit; with row and column, a value outside its domain, a value
                 where the parameter is inactive, none where it is active. Failed rows that are
-                dropped and rows of weight 0 are not checked.
+                dropped are not checked.
 
         >>> import parzax as px
         >>> space = px.Space({"x": px.Float(0, 1)})
@@ -89,6 +89,8 @@ class Observations:
                 f"values must have shape (..., n, {len(space)}), one column per parameter, "
                 f"got {values.shape}."
             )
+        if 0 in values.shape[:-2]:
+            raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
         objectives = _checks.float_array("objectives", objectives)
         if objectives.ndim == values.ndim - 1:
             objectives = objectives[..., None]
@@ -101,15 +103,14 @@ class Observations:
             constraints = _constraints(constraints, values)
         if weight is not None:
             weight = _weight(weight, values)
-        used = np.ones(values.shape[:-1], dtype=bool) if weight is None else weight > 0
-        if failed == "drop":
-            used &= ~failing.all(axis=-1)
+        # Rows of weight 0 are checked too: `with_weight` may bring them back.
+        used = ~failing.all(axis=-1) if failed == "drop" else np.ones(values.shape[:-1], dtype=bool)
         regimes, values = checked_regimes(space, values, regime, used)
         report = ImportReport(
             n_rows=values.shape[-2],
             direction=directions,
             failed=failed,
-            n_failed=int(failing.any(axis=-1).sum()),
+            n_failed=int(failing.all(axis=-1).sum()),
         )
         return cls(space, values, regimes, losses, constraints, weight, report)
 
@@ -162,6 +163,8 @@ class Observations:
     def select(self, keep: Any) -> "Observations":
         """The rows where ``keep`` (..., n) is true, the others at weight 0."""
         keep = np.asarray(keep)
+        if keep.shape != self.values.shape[:-1]:
+            raise ValueError(f"keep must have shape {self.values.shape[:-1]}, got {keep.shape}.")
         if keep.dtype != bool:
             raise TypeError(f"keep must be a boolean mask, got dtype {keep.dtype}.")
         weight = np.ones(self.values.shape[:-1]) if self.weight is None else self.weight

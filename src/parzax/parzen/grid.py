@@ -1,6 +1,6 @@
 """Parzen densities on a grid of cells, from counts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import jax.numpy as jnp
 import numpy as np
@@ -50,6 +50,18 @@ class GridEstimator:
     uniform_when_undefined: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.grid, GridSpec):
+            raise TypeError(f"GridEstimator: grid must be a GridSpec, got {self.grid!r}.")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, item.name, value.item())
+            elif item.type is bool and not isinstance(value, bool):
+                raise TypeError(f"GridEstimator: {item.name} must be a bool, got {value!r}.")
+        if not isinstance(self.min_regime_rows, int) or self.min_regime_rows < 0:
+            raise ValueError(
+                f"GridEstimator: min_regime_rows must be an integer >= 0, got {self.min_regime_rows!r}."
+            )
         for name in ("prior_weight", "min_bandwidth", "floor"):
             if real_number(f"GridEstimator: {name}", getattr(self, name)) < 0:
                 raise ValueError(f"GridEstimator: {name} must not be negative, got {getattr(self, name)!r}.")
@@ -155,6 +167,8 @@ def grid_density(
     if counts.shape[0] == 0:
         raise ValueError("counts must have at least one cell, got shape (0,).")
     n_cells = None if n_cells is None else jnp.asarray(n_cells)
+    if counts.dtype == bool or jnp.issubdtype(counts.dtype, jnp.integer):
+        counts = counts.astype(jnp.promote_types(counts.dtype, jnp.int32))  # sums of bytes would wrap round
     dtype = counts.dtype if jnp.issubdtype(counts.dtype, jnp.floating) else jnp.result_type(float)
     kernel = fit_kernel(counts, kind, estimator, dtype, n_cells)
     prior = prior_density(counts.shape[0], kind, dtype, n_cells)

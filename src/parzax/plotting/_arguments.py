@@ -1,6 +1,7 @@
 """What all pictures take: a result, a level, parameters; and the colours that parameters keep."""
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 # A second and a third round through the palette differ by the kind of line.
 DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 OTHERS = "0.6"
+# A level asked for as a float may differ by this much from the nearest one before a warning.
+_NEAR = 0.05
 
 
 def colours(result: ImportanceResult) -> dict[str, str]:
@@ -56,7 +59,15 @@ def level_index(result: ImportanceResult, level: Any) -> int:
         return int(level) % len(quantiles)
     if not 0 < float(level) <= 1:
         raise ValueError(f"level = {level!r}: a target quantile lies in (0, 1]; an index must be an int.")
-    return int(np.abs(quantiles - float(level)).argmin())
+    nearest = int(np.abs(quantiles - float(level)).argmin())
+    if abs(quantiles[nearest] - float(level)) > _NEAR + 1e-9:
+        # The caller of the picture is the one who asked.
+        warnings.warn(
+            f"there is no level {float(level):g}: the nearest one, {quantiles[nearest]:g}, is drawn.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return nearest
 
 
 def parameter_names(result: ImportanceResult, parameters: Any) -> list[str]:

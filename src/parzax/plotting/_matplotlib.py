@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from parzax.importance.labels import shorten as shorten
+
 try:
     from matplotlib.axes import Axes
 except ModuleNotFoundError as error:
@@ -74,14 +76,6 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
     out = np.empty(n)
     out[order] = np.clip(level, low, high - (n - 1) * gap) + gap * np.arange(n)
     return out
-
-
-def shorten(text: str, length: int) -> str:
-    """``text`` with its middle left out where it is longer than ``length`` characters."""
-    if len(text) <= length:
-        return text
-    head = (length - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
 def plain(text: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.importance import ImportanceResult
+from parzax.importance.labels import short_names
 from parzax.plotting import _arguments as args
 from parzax.plotting._matplotlib import (
     GREY,
@@ -14,7 +15,6 @@ from parzax.plotting._matplotlib import (
     font_points,
     note,
     plain,
-    shorten,
     size_in_points,
     text_width,
     tidy,
@@ -26,6 +26,7 @@ _MARKS = {
     Status.CONSTANT: ("*", "one value per regime"),
     Status.SINGLE_VALUE: ("*", "one value per regime"),
     Status.NEVER_ACTIVE: ("†", "never active"),
+    Status.NOT_IN_TARGET: ("¶", "inactive in the target, counts as 0"),
     Status.UNIDENTIFIABLE: ("‡", "domain moves from row to row, not comparable"),
     Status.SPARSE_REGIME: ("§", "a regime with one row left out"),
     Status.NOT_ABOVE_CHANCE: ("°", "not above chance, counts as 0"),
@@ -33,7 +34,7 @@ _MARKS = {
 NOTHING = "No parameter has a positive variance\nat this level."
 # What concerns the level as a whole.
 _LEVEL_NOTES = {
-    Status.LOW_DATA: "ten target rows or fewer: rough",
+    Status.LOW_DATA: "ten rows or fewer in the target or outside it: rough",
     Status.TIED_CUTOFF: "ties at the cut-off: the target is larger than asked",
     Status.SAME_SETS: "target and region are the same rows",
     Status.ALL_EQUAL: "all losses are equal",
@@ -52,13 +53,15 @@ def importance_bars(
 
     Args:
         result: from `parzax.cond_ped_anova`.
-        level: index of the level, or a float for the nearest target quantile.
+        level: index of the level, or a float for the nearest target quantile (a warning says where that is
+            more than 0.05 away).
         max_parameters: how many bars at most; the others are summed in one more.
         ax: where to draw (give its figure ``layout="constrained"``, so that the footnote fits); a new figure
             by default.
 
     Returns:
-        The Axes. Values have two decimals; below 0.01 they read "<0.01".
+        The Axes. Values have two decimals; positive ones below 0.01 read "<0.01", and "0"
+        is exactly 0.
 
     Raises:
         TypeError: ``result``, ``level`` or ``ax`` of the wrong type.
@@ -70,14 +73,15 @@ def importance_bars(
     seeds = args.by_seed(result, result.importance, 2)[:, q]
     order = np.argsort(-seeds.mean(axis=0), kind="stable")
     shown, rest = order[:max_parameters], order[max_parameters:]
-    colours, marks = args.colours(result), _marks(result, q)
+    colours, marks = args.colours(result), signs(result, q)
     names = [result.names[j] for j in shown]
-    labels = [plain(shorten(name, 28)) + marks.get(name, "") for name in names]
+    short = short_names(result.names, 28)
+    labels = [plain(short[name]) + marks.get(name, "") for name in names]
     fill = [colours[name] for name in names]
     columns = [seeds[:, j] for j in shown]
     if len(rest):
         columns.append(seeds[:, rest].sum(axis=1))
-        labels.append(f"{len(rest)} others" if len(rest) > 1 else plain(shorten(result.names[rest[0]], 28)))
+        labels.append(f"{len(rest)} others" if len(rest) > 1 else plain(short[result.names[rest[0]]]))
         fill.append(args.OTHERS)
     mean, error = args.mean_and_error(np.stack(columns, axis=1))
 
@@ -99,14 +103,16 @@ def importance_bars(
         note(ax, NOTHING, 0.58, 0.5)
     of_seeds = f" (mean ± standard error, {len(seeds)} seeds)" if len(seeds) > 1 else ""
     ax.set_xlabel(f"importance at γ′ = {result.target_quantile[q]:g}{of_seeds}")
-    _footnote(ax, result, q, names)
+    footnote(ax, result, q, names)
     tidy(ax)
     ax.tick_params(axis="y", length=0)
     return ax
 
 
 def value_text(x: float) -> str:
-    """An importance with two decimals, "<0.01" below that."""
+    """An importance with two decimals, "<0.01" below that, "0" only for exactly nothing."""
+    if x == 0:
+        return "0"
     return f"{x:.2f}" if x >= 0.01 else "<0.01"
 
 
@@ -120,7 +126,7 @@ def label_bars(ax: Axes, y: Sequence[float], values: np.ndarray, ends: np.ndarra
     ax.set_xlim(0, (float(ends.max()) if values.any() else 1.0) / (1 - share))
 
 
-def _marks(result: ImportanceResult, q: int) -> dict[str, str]:
+def signs(result: ImportanceResult, q: int) -> dict[str, str]:
     """Signs after the names of the parameters that have a status of their own."""
     out: dict[str, str] = {}
     for bit, (sign, _) in _MARKS.items():
@@ -130,7 +136,8 @@ def _marks(result: ImportanceResult, q: int) -> dict[str, str]:
     return out
 
 
-def _footnote(ax: Axes, result: ImportanceResult, q: int, names: list[str]) -> None:
+def footnote(ax: Axes, result: ImportanceResult, q: int, names: list[str]) -> None:
+    """What the signs of ``names`` mean, and what concerns the level as a whole, below the axis."""
     shown = [result.names.index(name) for name in names]
     parts = [text for bit, text in _LEVEL_NOTES.items() if args.any_seed(result, bit)[q].any()]
     for bit, (sign, text) in _MARKS.items():

@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.importance import ImportanceResult, RegimeDensity
+from parzax.importance.labels import short_names
 from parzax.plotting import _arguments as args
 from parzax.plotting import _text
-from parzax.plotting._matplotlib import GREY, font_points, note, plain, shorten, tidy
+from parzax.plotting._matplotlib import GREY, font_points, note, plain, tidy
 from parzax.space import Categorical, Numeric, Ordinal, Varying
 
 # More choices than this cannot be read; more cells than this need no dots.
@@ -58,13 +59,12 @@ def values(
     alpha, beta = (args.by_seed(result, x, 3)[:, q, j] for x in (result.alpha, result.beta))
     densities = result.density(name)
     colour = args.colours(result)[name]
+    short = plain(short_names(result.names, 40)[name])
     for column, i in zip(axes.T, chosen, strict=True):
         _title(column[0], densities[i], alpha[:, i].mean(), beta[:, i].mean(), len(densities))
         _panel(column, result, densities[i], q, alpha[:, i] > 0, beta[:, i] > 0, colour)
         hidden = len(densities[i].values) - len(_shown(densities[i], q))
-        column[1].set_xlabel(
-            plain(shorten(name, 40)) + (f" ({hidden} rarer choices not shown)" if hidden else "")
-        )
+        column[1].set_xlabel(short + (f" ({hidden} rarer choices not shown)" if hidden else ""))
     _limits(axes)
     axes[0, 0].set_ylabel("probability" + ("" if _is_bars(densities[chosen[0]]) else " per cell"))
     axes[1, 0].set_ylabel("ratio  $p_T\\,/\\,p_R$")

@@ -9,6 +9,7 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea,
 from matplotlib.patches import Rectangle
 
 from parzax.importance import ImportanceResult
+from parzax.importance.labels import short_names
 from parzax.plotting import _arguments as args
 from parzax.plotting import _text
 from parzax.plotting._matplotlib import (
@@ -19,7 +20,7 @@ from parzax.plotting._matplotlib import (
     shorten,
     tidy,
 )
-from parzax.plotting.bars import NOTHING, label_bars, value_text
+from parzax.plotting.bars import NOTHING, footnote, label_bars, signs, value_text
 
 _MOST_REGIMES = 6
 # Characters of one line of the caption above a bar.
@@ -82,8 +83,8 @@ def regimes(
         KeyError: an unknown parameter.
         ValueError: a level out of range, an empty or repeated list of parameters.
     """
-    parts = regime_importance(result, level)
-    q = args.level_index(result, level)
+    q = args.level_index(args.check_result(result), level)
+    parts = regime_importance(result, q)
     args.check_count("max_parameters", max_parameters)
     importance = args.by_seed(result, result.importance, 2)[:, q].mean(axis=0)
     chosen = list(result.names) if parameters is None else args.parameter_names(result, parameters)
@@ -93,6 +94,7 @@ def regimes(
     captions = [_caption(result, name, mean[result.names.index(name)]) for name in chosen]
 
     heights = [_INCH_PER_LINE * len(caption) + 0.3 for caption in captions]
+    own_figure = ax is None
     ax = axes_or_new(ax, 6.4, 0.8 + sum(heights))
     colours = args.colours(result)
     top = 0.0
@@ -104,14 +106,19 @@ def regimes(
         _bar(ax, centre, mean[j][: len(result.space[name])], importance[j], colours[name])
         _write(ax, centre - 0.11, caption, colours[name], len(result.space[name]))
         top += height
-    ax.set_yticks(centres, [plain(shorten(name, 28)) for name in chosen])
+    marks, short = signs(result, q), short_names(result.names, 28)
+    ax.set_yticks(centres, [plain(short[name]) + marks.get(name, "") for name in chosen])
     ax.set_ylim(top + 0.06, 0)
     shown = importance[[result.names.index(name) for name in chosen]]
+    if own_figure:
+        # Lay the figure out now: long names take width from the footnote and the labels of the bars.
+        ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     label_bars(ax, centres, shown, shown)
     if not importance.any():
         note(ax, NOTHING, 0.62, 0.5)
     of_seeds = f" (mean of {len(parts)} seeds)" if len(parts) > 1 else ""
     ax.set_xlabel(f"importance at γ′ = {result.target_quantile[q]:g}, by regime{of_seeds}")
+    footnote(ax, result, q, chosen)
     tidy(ax)
     ax.tick_params(axis="y", length=0)
     return ax

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from parzax._checks import one_of
 from parzax.importance import ImportanceResult
+from parzax.importance.labels import short_names
 from parzax.plotting import _arguments as args
 from parzax.plotting._matplotlib import (
     GREY,
@@ -16,7 +17,6 @@ from parzax.plotting._matplotlib import (
     font_points,
     note,
     plain,
-    shorten,
     size_in_points,
     spread,
     text_width,
@@ -31,8 +31,10 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
+# So few levels are marked one by one.
+_FEW_LEVELS = 12
 _BANDS = {
-    Status.LOW_DATA: ("few target rows: rough", "////"),
+    Status.LOW_DATA: ("few rows: rough", "////"),
     Status.ALL_ZERO: ("nothing above chance", "...."),
 }
 
@@ -85,6 +87,7 @@ def importance_sweep(
     ax = axes_or_new(ax, 6.4, 3.8)
 
     colours, styles = args.colours(result), args.line_styles(result)
+    short = short_names(result.names, 22)
     lines = [(n, data[..., result.names.index(n)], colours[n], styles[n]) for n in names]
     if rest:
         summed = data[..., [result.names.index(n) for n in rest]].sum(axis=-1)
@@ -96,11 +99,12 @@ def importance_sweep(
     # A sentence says it where nothing is to be seen at all.
     bands = [b for b in _BANDS if args.any_seed(result, b).any() and not (nothing and b == Status.ALL_ZERO)]
     bottom, top = _y_limits(ax, data, quantity, normalise, len(bands))
-    right = _x_limits(ax, levels, result.region_quantile, [label for label, *_ in lines])
+    right = _x_limits(ax, levels, result.region_quantile, [short.get(label, label) for label, *_ in lines])
     for row, bit in enumerate(bands):
         flagged = np.asarray(args.any_seed(result, bit).any(axis=1))
         _band(ax, levels, flagged[by_level], bit, row)
-    _name_lines(ax, levels[-1], right, ends, lines, bottom, top)
+    named = [(short.get(label, label), *line) for label, *line in lines]
+    _name_lines(ax, levels[-1], right, ends, named, bottom, top)
     if nothing:
         left, end = ax.get_xlim()
         middle = (right - left) / (end - left) / 2
@@ -133,7 +137,9 @@ def _line(ax: Axes, levels: np.ndarray, label: str, seeds: np.ndarray, colour: s
             levels, mean, yerr=error if several else None, fmt="o", color=colour, capsize=3, label=label
         )
     else:
-        ax.plot(levels, mean, color=colour, linestyle=style, linewidth=1.8, label=label)
+        (line,) = ax.plot(levels, mean, color=colour, linestyle=style, linewidth=1.8, label=label)
+        if len(levels) <= _FEW_LEVELS:
+            line.set(marker="o", markersize=4)
         if several:
             ax.fill_between(levels, mean - error, mean + error, color=colour, alpha=0.22, linewidth=0)
     return float(mean[-1])
@@ -162,12 +168,29 @@ def _x_limits(ax: Axes, levels: np.ndarray, region: float, labels: list[str]) ->
     right = min(region, float(levels[-1]) + (0.04 if len(levels) > 1 else 0.2) * span)
     width = size_in_points(ax)[0]
     size = font_points(ax, 0.95)
-    needed = max(text_width(ax, plain(shorten(label, 22)), size) for label in labels) + 1.5 * size
+    needed = max(text_width(ax, plain(label), size) for label in labels) + 1.5 * size
     share = min(needed / width, 0.45)
     ax.set_xlim(left, right + (right - left) * share / (1 - share))
-    ticks = levels if len(levels) == 1 else MaxNLocator(6).tick_values(left, right)
-    ax.set_xticks([t for t in ticks if left <= t <= right + 1e-9])
+    if len(levels) <= _FEW_LEVELS:
+        ax.set_xticks(levels, _level_labels(ax, levels))
+    else:
+        ax.set_xticks([t for t in MaxNLocator(6).tick_values(left, right) if left <= t <= right + 1e-9])
     return right
+
+
+def _level_labels(ax: Axes, levels: np.ndarray) -> list[str]:
+    """Labels of ticks at ``levels``; "" where one would run into the label before it."""
+    size = font_points(ax, 1)
+    low, high = ax.get_xlim()
+    free, labels = -np.inf, []
+    width = size_in_points(ax)[0]
+    for level in levels:
+        text, at = f"{level:g}", (level - low) / (high - low) * width
+        half = text_width(ax, text, size) / 2
+        fits = at - half >= free
+        labels.append(text if fits else "")
+        free = at + half + 0.4 * size if fits else free
+    return labels
 
 
 def _name_lines(
@@ -180,7 +203,7 @@ def _name_lines(
     x = right + 1.1 * size / size_in_points(ax)[0] * (ax.get_xlim()[1] - ax.get_xlim()[0])
     for (label, _, colour, _), end, y in zip(lines, ends, at, strict=True):
         ax.annotate(
-            plain(shorten(label, 22)),
+            plain(label),
             xy=(last, end),
             xytext=(x, y),
             va="center",

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from parzax.space.conditions import Between, Condition, In, Recorded
-from parzax.space.domains import Domain, Numeric
-from parzax.space.listed import Categorical, choice_key
+from parzax.space.domains import BOUND_SLACK, Domain
+from parzax.space.listed import Categorical, Ordinal, choice_key
 
 
 def _parents(domains: tuple[Domain, ...]) -> list[str]:
@@ -65,5 +65,8 @@ def condition_holds(condition: Condition, parent: Domain, values: np.ndarray) ->
         codes = [parent.codes[choice_key(v)] for v in condition.values if choice_key(v) in parent.codes]
         return np.isin(values, codes)
     allowed = np.asarray(condition.values, dtype=np.float64)
-    slack = 1e-9 * (parent.high - parent.low) if isinstance(parent, Numeric) else 0.0
-    return np.any(np.abs(values[..., None] - allowed) <= slack, axis=-1)
+    if isinstance(parent, Ordinal):
+        return np.isin(parent.rank(values), parent.rank(allowed)) & (parent.rank(values) >= 0)
+    if parent.kind == "int":
+        return np.isin(values, allowed)
+    return (np.abs(values[..., None] - allowed) <= BOUND_SLACK * np.abs(allowed)).any(axis=-1)

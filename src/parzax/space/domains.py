@@ -13,8 +13,8 @@ from parzax.space.conditions import Condition, as_conditions
 
 # Integers are carried in float64, which is exact up to here.
 MAX_INTEGER = 2**53
-# Logs of floating-point runs carry rounding: a value may miss its domain by this share of its width.
-BOUND_SLACK = 1e-9
+# Logs of floating-point runs carry rounding: a value may miss a bound by this share of the bound.
+BOUND_SLACK = 64 * 2.0**-52
 # ... and a stepped value its grid by this share of a step.
 STEP_SLACK = 1e-6
 
@@ -92,9 +92,10 @@ class Numeric(Domain):
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
-        width = self.high - self.low
-        below = BOUND_SLACK * (min(width, self.low) if self.log else width)
-        return ~((values >= self.low - below) & (values <= self.high + BOUND_SLACK * width))
+        scale = max(abs(self.low), abs(self.high))
+        below, above = (self.low, self.high) if self.log else (scale, scale)
+        low, high = self.low - BOUND_SLACK * below, self.high + BOUND_SLACK * above
+        return ~((values >= low) & (values <= high))
 
     def to_position(self, values: np.ndarray) -> np.ndarray:
         """Map native ``values`` to the axis on which the domain is uniform (the log axis if ``log``)."""
@@ -163,7 +164,8 @@ class Int(Numeric):
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` outside the bounds or off the steps."""
-        return super().outside(values) | _off_grid(self, values)
+        inside = (values >= self.low) & (values <= self.high)
+        return ~inside | _off_grid(self, values)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,10 +16,10 @@ VALUE_SLACK = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Domain):
-    """Ascending numbers such as batch sizes; native values, one grid cell each.
+    """Ascending numbers such as batch sizes; native values, one grid cell each (shared beyond 50).
 
     ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
-    the importance grid has one cell per value either way).
+    the importance grid goes by rank either way).
     """
 
     values: Sequence[float]

@@ -144,6 +144,6 @@ def _condition_from_dict(body: Any) -> Condition:
         return Recorded()
     if "values" in body:
         return In(body["parent"], body["values"])
-    if "ge" in body or "lt" in body:
+    if "parent" in body:
         return Between(body["parent"], low=body.get("ge", -float("inf")), high=body.get("lt", float("inf")))
-    raise ValueError(f'a condition needs "values", "ge" or "lt", got {dict(body)!r}.')
+    raise ValueError(f'a condition needs a "parent", got {dict(body)!r}.')

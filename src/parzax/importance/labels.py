@@ -1,0 +1,61 @@
+"""Names short enough for a table or a picture, and still different from each other."""
+
+from collections.abc import Sequence
+
+
+def shorten(text: str, length: int) -> str:
+    """``text`` with its middle left out where it is longer than ``length`` characters."""
+    if len(text) <= length:
+        return text
+    head = (length - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+
+
+def short_names(names: Sequence[str], length: int) -> dict[str, str]:
+    """Each name in about ``length`` characters, longer only as far as needed to keep all different.
+
+    The middle of a long name is left out; where that makes two names equal, what they have in common is
+    left out instead.
+
+    >>> names = [f"model.layer_{i}.dropout_probability" for i in (3, 4)]
+    >>> list(short_names(names, 18).values())
+    ['….layer_3.dropout…', '….layer_4.dropout…']
+    """
+    labels = {name: shorten(name, length) for name in names}
+    longest = max(map(len, labels), default=0)
+    width = length
+    while len(set(labels.values())) < len(labels):
+        groups: dict[str, list[str]] = {}
+        for name, label in labels.items():
+            groups.setdefault(label, []).append(name)
+        for group in groups.values():
+            if len(group) > 1:
+                labels |= _differences(group, width)
+        if width >= longest:
+            break
+        width = min(width + max(width // 4, 1), longest)
+    return labels
+
+
+def _differences(group: list[str], length: int) -> dict[str, str]:
+    """The part in which the names differ, with as much around it as fits."""
+    before = _common(group)
+    room = min(map(len, group)) - before
+    after = min(_common([name[::-1] for name in group]), room)
+    out = {}
+    for name in group:
+        spare = length - 2 - (len(name) - before - after)
+        left = min(before, max(spare, 0) // 2)
+        right = min(after, max(spare, 0) - left)
+        left = min(before, max(spare, 0) - right)
+        start, stop = before - left, len(name) - after + right
+        text = ("…" if start else "") + name[start:stop] + ("…" if stop < len(name) else "")
+        # An ellipsis in place of one character saves nothing.
+        out[name] = name if len(name) <= max(length, len(text)) else shorten(text, length)
+    return out
+
+
+def _common(names: list[str]) -> int:
+    """How many characters all begin with; the first and the last in order differ most."""
+    first, last = min(names), max(names)
+    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
