@@ -120,8 +120,8 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
     if x.size > _SAMPLE * 4:
         sample = np.sort(x[:: x.size // _SAMPLE])
         middle = k * sample.size // x.size
-        # Five standard deviations of the sample's rank.
-        margin = int(2.5 * sample.size**0.5) + 1
+        # Five standard deviations of the rank in the sample.
+        margin = int(5 * (sample.size * (k / x.size) * (1 - k / x.size)) ** 0.5) + 2
         low = sample[middle - margin] if middle >= margin else -np.inf
         high = sample[middle + margin] if middle + margin < sample.size else np.inf
         below = int(np.count_nonzero(x < low))

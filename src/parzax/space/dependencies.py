@@ -66,7 +66,8 @@ def condition_holds(condition: Condition, parent: Domain, values: np.ndarray) ->
         return np.isin(values, codes)
     allowed = np.asarray(condition.values, dtype=np.float64)
     if isinstance(parent, Ordinal):
-        return np.isin(parent.rank(values), parent.rank(allowed)) & (parent.rank(values) >= 0)
+        rank = parent.rank(values)
+        return np.asarray(np.isin(rank, parent.rank(allowed)) & (rank >= 0))
     if parent.kind == "int":
         return np.isin(values, allowed)
-    return (np.abs(values[..., None] - allowed) <= BOUND_SLACK * np.abs(allowed)).any(axis=-1)
+    return np.any(np.abs(values[..., None] - allowed) <= BOUND_SLACK * np.abs(allowed), axis=-1)
