@@ -240,11 +240,11 @@ def main(argv: list[str] | None = None) -> int:
     kind = jax.devices()[0].device_kind
     print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
     small = ({STUDY: 40, ARRAYS: 15}, {STUDY: 20, ARRAYS: 6})
-    large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 3})
+    large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 2.5})
     jobs: list[Callable[[], list[Row]]] = [
         lambda: single(1000, *small, repeats=15 if quick else 41, inner=20),
         lambda: sweep(repeats=3 if quick else 5, every=11 if quick else 3),
-        lambda: single(2**17, *large, repeats=3 if quick else 7, inner=5),
+        lambda: single(2**17, *large, repeats=7, inner=5),
         lambda: counting(repeats=15 if quick else 41),
         lambda: estimators(repeats=5 if quick else 15),
     ]
