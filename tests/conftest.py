@@ -123,3 +123,11 @@ def zoo_sweep(values, losses, *, parity: bool = False, **options) -> px.Importan
     return px.cond_ped_anova(
         zoo_observations(values, losses, **options), ZOO_LEVELS, estimator=coarse_estimator(parity)
     )
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what table-driven tests say they tried; a worker's own output would be lost."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, text in report.user_properties:
+            if name == "tried":
+                terminalreporter.write_line(text)

@@ -246,7 +246,7 @@ def refused(args, message, folder, capsys):
     assert contents(folder) == before, case
 
 
-def test_files(folder, capsys):
+def test_files(folder, capsys, record_property):
     """Catches code run from a file, tracebacks, several lines, outputs written before an error."""
     for name, make, args, message in FILES:
         path = folder / name
@@ -254,11 +254,10 @@ def test_files(folder, capsys):
         outputs = ["--json", "o.json", "--csv", "o.csv"]
         refused(["importance", name, *args, *outputs], message, folder, capsys)
         path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-    with capsys.disabled():
-        print(f"\nbad files tried: {len(FILES)}")
+    record_property("tried", f"bad files tried: {len(FILES)}")
 
 
-def test_arguments(folder, capsys):
+def test_arguments(folder, capsys, record_property):
     """Catches usage texts of many lines, evaluated filters, and bad spaces that pass."""
     TABLE.to_csv("good.csv", index=False)
     npz("good.npz")
@@ -273,8 +272,7 @@ def test_arguments(folder, capsys):
     Path("direction.json").write_text(json.dumps(GOOD_SPACE | {"direction": "up"}))
     for args, message in ARGUMENTS:
         refused(args, message, folder, capsys)
-    with capsys.disabled():
-        print(f"\nbad arguments tried: {len(ARGUMENTS)}")
+    record_property("tried", f"bad arguments tried: {len(ARGUMENTS)}")
 
 
 def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):

@@ -61,8 +61,8 @@ def _bits(status: int) -> list[Status]:
 def describe(status: np.ndarray | int) -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
-    >>> describe(int(Status.CONSTANT))
-    ['CONSTANT: The parameter takes one value in each of its regimes, so its importance is 0.']
+    >>> describe(int(Status.SINGLE_VALUE))
+    ['SINGLE_VALUE: The domain has a single value, so its importance is 0.']
     """
     seen = int(np.bitwise_or.reduce(np.ravel(status))) if np.size(status) else 0
     return [f"{bit.name}: {_ADVICE[bit]}" for bit in _bits(seen)]
