@@ -1,14 +1,11 @@
-"""Bandwidth rules. Here: Scott's rule on a grid of counts, for the importance densities."""
+"""Scott's rule on a grid of counts, for the importance densities."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from parzax._numerics import cell_sum, total
+from parzax.kernels.bandwidth.rule import IQR_OF_NORMAL, SCOTT
 
-# Scott's constant (4/3)^(1/5), as the papers round it.
-SCOTT = 1.059
-# A normal's interquartile range in standard deviations.
-IQR_OF_NORMAL = 1.34
 # 1.64 sigma, 90 % of the mass, within half a cell.
 MINIMUM = 0.5 / 1.64
 

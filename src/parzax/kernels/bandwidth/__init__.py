@@ -1,0 +1,11 @@
+"""Bandwidth rules: Scott's on a grid for importance, and one file per rule of the mixture estimators."""
+
+from parzax.kernels.bandwidth.constant import constant as constant
+from parzax.kernels.bandwidth.dimension import dimension as dimension
+from parzax.kernels.bandwidth.grid import MINIMUM as MINIMUM
+from parzax.kernels.bandwidth.grid import scott_on_grid as scott_on_grid
+from parzax.kernels.bandwidth.hyperopt import hyperopt as hyperopt
+from parzax.kernels.bandwidth.neighbours import neighbours as neighbours
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE as PRIOR_SCALE
+from parzax.kernels.bandwidth.rule import Bandwidth as Bandwidth
+from parzax.kernels.bandwidth.scott import scott as scott

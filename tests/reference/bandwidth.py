@@ -1,0 +1,107 @@
+"""Bandwidth rules as plain float64 loops over rows, on an axis where the range has length 1.
+
+Rows are what is present, each written out as often as it was seen; a prior kernel stands at ``prior``, or
+nowhere when that is None.
+"""
+
+import math
+
+import numpy as np
+from scipy import optimize, stats
+
+
+def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic_exponent=None):
+    """1.059 min(IQR / 1.34, sd) n^(-1/5) over rows and the prior's centre."""
+    values = np.array([*rows, *([] if prior is None else [prior])], float)
+    if magic_exponent is not None and len(values):
+        minimum = max(minimum, len(values) ** -magic_exponent)
+    if len(values) < 2:
+        return min(minimum, maximum)
+    first, third = np.percentile(values, [25, 75])
+    spread = min((third - first) / 1.34, values.std(ddof=1))
+    return min(max(1.059 * spread * len(values) ** -0.2, minimum), maximum)
+
+
+def distances(rows, endpoints):
+    """Distance to the farther neighbour; rows are ordered by value, then by place."""
+    order = sorted(range(len(rows)), key=lambda i: (rows[i], i))
+    result = np.zeros(len(rows))
+    for rank, i in enumerate(order):
+        lower = rows[order[rank - 1]] if rank > 0 else 0.0
+        upper = rows[order[rank + 1]] if rank + 1 < len(rows) else 1.0
+        sides = [rows[i] - lower, upper - rows[i]]
+        if not endpoints and len(rows) > 1:
+            if rank == 0:
+                sides = sides[1:]
+            elif rank == len(rows) - 1:
+                sides = sides[:1]
+        result[i] = max(sides)
+    return result
+
+
+def _magic(n, prior):
+    return 1 / min(100, 1 + n + (prior is not None))
+
+
+def neighbours(rows, prior=0.5, endpoints=False, magic=True, consider_prior=False, maximum=1.0):
+    """Optuna 5; with ``consider_prior`` Optuna before that."""
+    rows = list(rows)
+    use_prior = consider_prior and prior is not None
+    result = distances([*rows, prior] if use_prior else rows, endpoints)[: len(rows)]
+    return np.clip(result, _magic(len(rows), prior) if magic else 1e-12, maximum)
+
+
+def hyperopt(rows, prior=0.5):
+    """Neighbours with the prior in front; half the range for a single row."""
+    rows = list(rows)
+    everything = rows if prior is None else [prior, *rows]
+    result = (
+        np.array([0.5]) if len(rows) == 1 else distances(everything, False)[len(everything) - len(rows) :]
+    )
+    return np.clip(result, _magic(len(rows), prior), 1.0)
+
+
+def dimension(rows, n_parameters, prior=0.5, magic=True):
+    """Optuna 2.2 to 4 with ``multivariate=True``."""
+    n = len(rows)
+    return float(np.clip(0.2 * max(n, 1) ** (-1 / (n_parameters + 4)), _magic(n, prior) if magic else 0, 1))
+
+
+def leave_one_out(scale, rows, prior=0.5, prior_weight=1.0, n_values=None):
+    """Sum over rows of the log density at each row under the mixture of the others."""
+    total = 0.0
+    for i, x in enumerate(rows):
+        terms = [_log_kernel(x, m, scale, n_values) for j, m in enumerate(rows) if j != i]
+        weights = [1.0] * len(terms)
+        if prior is not None:
+            terms.append(_log_kernel(x, prior, 1.0, n_values))
+            weights.append(prior_weight)
+        largest = max(terms)
+        summed = sum(w * math.exp(t - largest) for w, t in zip(weights, terms, strict=True))
+        total += largest + math.log(summed / sum(weights))
+    return total
+
+
+def _log_kernel(x, centre, scale, n_values):
+    kernel = stats.truncnorm(-centre / scale, (1 - centre) / scale, loc=centre, scale=scale)
+    if n_values is None:
+        return float(kernel.logpdf(x))
+    # The mass of the value's cell as a mean density. Away from the centre the tail that is small is used.
+    low, high = x - 0.5 / n_values, x + 0.5 / n_values
+    if low > centre:
+        mass = kernel.sf(low) - kernel.sf(high)
+    else:
+        mass = kernel.cdf(high) - kernel.cdf(low)
+    return math.log(mass * n_values) if mass > 0 else -math.inf
+
+
+def best_leave_one_out(rows, minimum=0.01, maximum=0.5, **options):
+    """Brute force over 60 scales, then SciPy's bounded search beside the best of them."""
+    grid = np.geomspace(minimum, maximum, 60)
+    values = [leave_one_out(h, rows, **options) for h in grid]
+    k = int(np.argmax(values))
+    low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    found = optimize.minimize_scalar(
+        lambda h: -leave_one_out(h, rows, **options), bounds=(low, high), method="bounded"
+    )
+    return max((-found.fun, found.x), (values[k], grid[k]))
