@@ -1,11 +1,17 @@
-"""Tail arithmetic in one place: the normal's upper tail, masses of unit cells; sums over cells."""
+"""Tails of the standard normal: Q(x), log Phi(z), and masses beyond the edges of unit cells."""
 
+import math
+
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Num
+
+from parzax._numerics.dtypes import as_floats
+from parzax._numerics.hazard import gaussian, hazard
 
 # Mills ratio R(x) = exp(x^2/2) sqrt(2 pi) Q(x) = P(t) / (1 + x), t = (x - 4)/(x + 4), for x >= 0: Chebyshev
 # interpolants of P found with mpmath, as coefficients of t^0, t^1, ...; relative error 3e-16 and 1.7e-7.
-# (tests/test_numerics.py compares them with mpmath.)
+# (tests/numerics compares them with mpmath.)
 _MILLS_64 = (
     1.1832619145678034,
     -0.2423996705218081,
@@ -77,22 +83,48 @@ def unit_cell_tails(bandwidth: Float[Array, ""], n: int) -> Float[Array, " {n}"]
     return upper_tail(edges / bandwidth)
 
 
-def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
-    """Sum over the cells, as a product with ones.
+def log_ndtr(z: Num[Array, "..."] | float) -> Float[Array, "..."]:
+    """log Phi(z) of the standard normal, with its derivatives, for any z.
 
-    XLA's CPU backend merges a plain reduction with all that produced its operand, which turns the
-    convolution before it into scalar code, eight times slower; it leaves a product alone.
+    With h the hazard rate, log Phi(z) = -z^2/2 - log sqrt(2 pi) - log h(-z) for z < 0 and
+    log1p(-phi(z)/h(z)) for z >= 0; its derivative phi(z)/Phi(z) is h(-z) for z < 0, hence 1e20 at -1e20.
+
+    Relative error 1e-12 (float64) and 1e-6 (float32), up to z = 37.5 and 13.0, from where on the value is
+    below the least normal number and XLA flushes it to 0. It is -inf, with the largest finite number as
+    derivative, where z^2/2 overflows and at -inf; 0 with derivative 0 at +inf; NaN at NaN.
     """
-    return jnp.dot(x, jnp.ones(x.shape, x.dtype), precision="highest")
+    return _log_ndtr(*as_floats(z))
 
 
-def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
-    """Sum of counts in their own dtype; NumPy's promotion to int64 would halve the speed."""
-    if jnp.issubdtype(counts.dtype, jnp.floating):
-        return cell_sum(counts)
-    return counts.sum(dtype=counts.dtype)
+def log_upper_tail(x: Num[Array, "..."] | float) -> Float[Array, "..."]:
+    """log Q(x) = log Phi(-x) of the standard normal, for any x; see `log_ndtr`."""
+    return _log_ndtr(-as_floats(x)[0])
 
 
-def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    """A total to divide by: 1 where it is 0, where what is divided is 0 too."""
-    return jnp.where(total > 0, total, 1)
+@jax.custom_jvp
+def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
+    x = jnp.where(z < 0, -z, z)
+    below = -0.5 * jnp.square(x) - _constant(math.log(2 * math.pi) / 2, z) - jnp.log(hazard(x))
+    return jnp.where(z < 0, below, jnp.log1p(-_upper_tail(x)))
+
+
+@_log_ndtr.defjvp
+def _log_ndtr_jvp(primals, tangents):
+    (z,), (dz,) = primals, tangents
+    return _log_ndtr(z), _inverse_mills(z) * dz
+
+
+def _inverse_mills(z: Float[Array, "..."]) -> Float[Array, "..."]:
+    """phi(z)/Phi(z); differentiable as it stands."""
+    x = jnp.minimum(jnp.where(z < 0, -z, z), jnp.finfo(z.dtype).max)
+    density = gaussian(x) * _constant((2 * math.pi) ** -0.5, z)
+    return jnp.where(z < 0, hazard(x), density / (1 - _upper_tail(x)))
+
+
+def _upper_tail(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Q(x) for x >= 0 within a few ulps, at twice the cost of `upper_tail`; 0 at infinity."""
+    return gaussian(x) / hazard(x) * _constant((2 * math.pi) ** -0.5, x)
+
+
+def _constant(value: float, like: Float[Array, "..."]) -> Float[Array, ""]:
+    return jnp.asarray(value, like.dtype)

@@ -1,0 +1,82 @@
+"""The hazard rate phi(x)/Q(x) of the standard normal, on which all other tail arithmetic is built."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+# (1 + x)(phi(x)/Q(x) - x) as a polynomial in t = (x - 4)/(x + 4) for x >= 0: Chebyshev interpolants found
+# with mpmath, as coefficients of t^0, t^1, ...; relative error 1.1e-16 and 5.7e-8.
+_EXCESS_64 = (
+    1.1280357224473554,
+    -0.06205637998113549,
+    -0.19210374819083376,
+    0.19293246887897159,
+    -0.06107108420352686,
+    -0.030769392017918357,
+    0.03242420505717472,
+    -0.001129086189823061,
+    -0.010605539170500963,
+    0.0032926612522686917,
+    0.0027520392212998517,
+    -0.001693717712426102,
+    -0.0005603950341127854,
+    0.0006390165951763686,
+    6.878569826622831e-05,
+    -0.00020246947030178015,
+    9.092377311851648e-06,
+    5.5382649247310664e-05,
+    -1.0051919134851641e-05,
+    -1.286520764436133e-05,
+    4.307608660948105e-06,
+    2.393855835481708e-06,
+    -1.2862324025882422e-06,
+    -3.14547041957056e-07,
+    2.591874182191717e-07,
+    2.149335897334697e-08,
+    -2.6445542802363845e-08,
+)
+_EXCESS_32 = (
+    1.1280357224473554,
+    -0.06205713214369327,
+    -0.1921039488616688,
+    0.1929538006468635,
+    -0.06106544751494536,
+    -0.030945553587987132,
+    0.03237876014255992,
+    -0.0004883241379477277,
+    -0.010447605632406693,
+    0.002102365750058964,
+    0.00248306837447811,
+    -0.000507478945188888,
+    -0.0003382823586154505,
+)
+
+
+def hazard_excess(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """phi(x)/Q(x) - x for x >= 0: what is left of the hazard rate without its asymptote, accurate by itself.
+
+    It is the mean of z - x among z > x, and falls from sqrt(2/pi) at 0 as 1/x. The difference of hazard and x
+    would lose x^2 ulps of it. Polynomial and quotient can be differentiated as they stand.
+    """
+    # 1 - 8/(x + 4), not (x - 4)/(x + 4), which is NaN at infinity.
+    t = 1 - 8 / (x + 4)
+    excess = jnp.zeros_like(t)
+    for coefficient in reversed(_EXCESS_64 if x.dtype == jnp.float64 else _EXCESS_32):
+        excess = excess * t + jnp.asarray(coefficient, x.dtype)
+    return excess / (1 + x)
+
+
+def hazard(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """phi(x)/Q(x) for x >= 0, the reciprocal of Mills' ratio; infinite at infinity."""
+    return x + hazard_excess(x)
+
+
+def gaussian(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """exp(-x^2/2) for x >= 0 within an ulp or two, however large x is.
+
+    Rounding x^2/2 costs x^2/2 ulps, 85 of them at x = 13. Here x = k/16 + r; (k/16)^2 is exact and what is
+    left of the exponent is small. Below the least normal number (x > 13.1 in float32, 37.6 in float64)
+    XLA flushes the result to 0.
+    """
+    x = jnp.minimum(x, 64)
+    grid = jnp.floor(16 * x) / 16
+    return jnp.exp(-0.5 * jnp.square(grid)) * jnp.exp(-0.5 * (x - grid) * (x + grid))
