@@ -88,10 +88,8 @@ def _log_kernel(x, centre, scale, n_values):
         return float(kernel.logpdf(x))
     # The mass of the value's cell as a mean density. Away from the centre the tail that is small is used.
     low, high = x - 0.5 / n_values, x + 0.5 / n_values
-    if low > centre:
-        mass = kernel.sf(low) - kernel.sf(high)
-    else:
-        mass = kernel.cdf(high) - kernel.cdf(low)
+    tail = kernel.sf if low > centre else kernel.cdf
+    mass = abs(tail(high) - tail(low))
     return math.log(mass * n_values) if mass > 0 else -math.inf
 
 

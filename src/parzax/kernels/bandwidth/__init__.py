@@ -5,6 +5,10 @@ from parzax.kernels.bandwidth.dimension import dimension as dimension
 from parzax.kernels.bandwidth.grid import MINIMUM as MINIMUM
 from parzax.kernels.bandwidth.grid import scott_on_grid as scott_on_grid
 from parzax.kernels.bandwidth.hyperopt import hyperopt as hyperopt
+from parzax.kernels.bandwidth.leave_one_out import leave_one_out as leave_one_out
+from parzax.kernels.bandwidth.likelihood import (
+    leave_one_out_log_likelihood as leave_one_out_log_likelihood,
+)
 from parzax.kernels.bandwidth.neighbours import neighbours as neighbours
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE as PRIOR_SCALE
 from parzax.kernels.bandwidth.rule import Bandwidth as Bandwidth
