@@ -12,10 +12,12 @@ from parzax.importance import level_counts as level_counts
 from parzax.importance import naive as naive
 from parzax.importance import ped_anova as ped_anova
 from parzax.importance import within_regime_variance as within_regime_variance
+from parzax.kernels import bandwidth as bandwidth
 from parzax.observations import GridSpec as GridSpec
 from parzax.observations import ImportReport as ImportReport
 from parzax.observations import Observations as Observations
 from parzax.parzen import GridEstimator as GridEstimator
+from parzax.parzen import ParzenEstimator as ParzenEstimator
 from parzax.parzen import grid_density as grid_density
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical

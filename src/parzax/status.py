@@ -25,6 +25,8 @@ class Status(enum.IntFlag):
     UNIDENTIFIABLE = enum.auto()
     NOT_ABOVE_CHANCE = enum.auto()
     ALL_ZERO = enum.auto()
+    NO_ROWS = enum.auto()
+    INVALID_ROWS = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -51,6 +53,9 @@ _ADVICE = {
     "compared; give the parameter fixed bounds, or divide it by its bound.",
     Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
+    Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
+    Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; check "
+    "them on the host with Observations.from_arrays.",
 }
 
 

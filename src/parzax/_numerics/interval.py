@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Num
 
 from parzax._numerics.dtypes import as_floats
-from parzax._numerics.hazard import gaussian, hazard, hazard_excess
+from parzax._numerics.hazard import gaussian, hazard, hazard_excess, log1m
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
@@ -147,7 +147,7 @@ def _tail(low: Float[Array, "..."], width: Float[Array, "..."]) -> tuple[Float[A
     high = low + finite_width
     low_ratio = rate / (1 - q)
     high_ratio = q * hazard(high) / (1 - q)
-    log_mass = jnp.log1p(-q) - jnp.log(rate) - jnp.asarray(LOG_SQRT_2PI, low.dtype)
+    log_mass = log1m(q) - jnp.log(rate) - jnp.asarray(LOG_SQRT_2PI, low.dtype)
     # The mean of Z - a above a, less the part above b; then E[Z^2] = 1 + a low_ratio - b high_ratio.
     mean = (excess - q * (hazard_excess(high) + finite_width)) / (1 - q)
     square = 1 + low * mean - finite_width * high_ratio
@@ -173,4 +173,4 @@ def _straddling(low: Float[Array, "..."], high: Float[Array, "..."]) -> tuple[Fl
     low_ratio, high_ratio = low_density / (1 - outside), high_density / (1 - outside)
     mean = low_ratio - high_ratio
     square = 1 - low * low_ratio - high * high_ratio
-    return jnp.zeros_like(low), jnp.log1p(-outside), low_ratio, high_ratio, mean, square
+    return jnp.zeros_like(low), log1m(outside), low_ratio, high_ratio, mean, square

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, Num
 
 from parzax._numerics.dtypes import as_floats
-from parzax._numerics.hazard import gaussian, hazard, hazard_excess
+from parzax._numerics.hazard import gaussian, hazard, hazard_excess, log1m
 from parzax._numerics.interval import hermite_sums, survival, swap
 from parzax._numerics.truncated import Standardised, is_proper, standardise
 
@@ -95,7 +95,7 @@ def _quantile(u, loc, scale, low, high):
     q, _ = survival(start, jnp.where(tail, frame.width, 1))
     lost = p * (1 - q)
     few = lost < 0.5
-    fall = jnp.where(few, -jnp.log1p(-jnp.where(few, lost, 0)), -jnp.log(jnp.where(few, 1, c + p * q)))
+    fall = jnp.where(few, -log1m(jnp.where(few, lost, 0)), -jnp.log(jnp.where(few, 1, c + p * q)))
 
     # Around 0: the nearer tail's mass beyond the quantile.
     below, above = _tail_mass(-frame.low), _tail_mass(frame.high)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Num, Shaped
 
 from parzax._numerics.dtypes import as_floats
+from parzax._numerics.hazard import log1m
 
 
 def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
@@ -31,7 +32,7 @@ def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
 def log_diff_exp(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) -> Float[Array, "..."]:
     """log(exp(a) - exp(b)) for a >= b, elementwise, without overflow.
 
-    a + log(1 - exp(-d)), d = a - b, by expm1 for d < log 2 and log1p above (Maechler, "Accurately computing
+    a + log(1 - exp(-d)), d = a - b, by expm1 for d < log 2 and by log1p above (Maechler, "Accurately computing
     log(1 - exp(-|a|))", 2012). The derivatives are 1/(1 - exp(-d)) and -exp(-d)/(1 - exp(-d)).
 
     It is -inf where a = b, both -inf included, NaN where a < b and where both are +inf. There the
@@ -45,7 +46,7 @@ def _log_diff_exp(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array
     positive, d = _gap(a, b)
     small = d < 0.6931
     log_complement = jnp.where(
-        small, jnp.log(-jnp.expm1(-jnp.where(small, d, 1))), jnp.log1p(-jnp.exp(-jnp.where(small, 1, d)))
+        small, jnp.log(-jnp.expm1(-jnp.where(small, d, 1))), log1m(jnp.exp(-jnp.where(small, 1, d)))
     )
     equal = (a == b) & (a < jnp.inf)
     return jnp.where(positive, a + log_complement, jnp.where(equal, -jnp.inf, jnp.nan))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
 from parzax._numerics.dtypes import as_floats
-from parzax._numerics.hazard import gaussian, hazard
+from parzax._numerics.hazard import gaussian, hazard, log1m
 
 # Mills ratio R(x) = exp(x^2/2) sqrt(2 pi) Q(x) = P(t) / (1 + x), t = (x - 4)/(x + 4), for x >= 0: Chebyshev
 # interpolants of P found with mpmath, as coefficients of t^0, t^1, ...; relative error 3e-16 and 1.7e-7.
@@ -105,7 +105,7 @@ def log_upper_tail(x: Num[Array, "..."] | float) -> Float[Array, "..."]:
 def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
     x = jnp.where(z < 0, -z, z)
     below = -0.5 * jnp.square(x) - _constant(math.log(2 * math.pi) / 2, z) - jnp.log(hazard(x))
-    return jnp.where(z < 0, below, jnp.log1p(-_upper_tail(x)))
+    return jnp.where(z < 0, below, log1m(_upper_tail(x)))
 
 
 @_log_ndtr.defjvp

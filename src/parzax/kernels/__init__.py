@@ -1,4 +1,11 @@
+from parzax.kernels.axis import Axis as Axis
+from parzax.kernels.axis import kernel_axis as kernel_axis
 from parzax.kernels.bandwidth import scott_on_grid as scott_on_grid
+from parzax.kernels.categorical import AitchisonAitken as AitchisonAitken
 from parzax.kernels.categorical import AitchisonAitkenGrid as AitchisonAitkenGrid
+from parzax.kernels.categorical import FixedTop as FixedTop
+from parzax.kernels.categorical import OptunaTop as OptunaTop
+from parzax.kernels.discrete_normal import DiscreteNormal as DiscreteNormal
+from parzax.kernels.truncated_normal import TruncatedNormal as TruncatedNormal
 from parzax.kernels.truncated_normal import TruncatedNormalGrid as TruncatedNormalGrid
 from parzax.kernels.truncated_normal import prior_on_grid as prior_on_grid

@@ -1,6 +1,7 @@
-"""The Aitchison-Aitken kernel on a grid of categories."""
+"""The Aitchison-Aitken kernel: on categories, and as a matrix on a grid of counts."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
@@ -32,3 +33,63 @@ class AitchisonAitkenGrid(eqx.Module):
         """(K * K) x, with K squared entry by entry."""
         on, off = jnp.square(1 + self.spread), jnp.square(self.spread)
         return (on * x + off * (x.sum() - x)) / jnp.square(1 + self.n_cells * self.spread)
+
+
+class AitchisonAitken(eqx.Module):
+    """P(b) = 1 - bandwidth for the kernel's own category, bandwidth / (C - 1) for each other one.
+
+    Aitchison and Aitken (1976). ``top`` in the papers on TPE is 1 - bandwidth.
+
+    Attributes:
+        index: the kernel's category.
+        bandwidth: probability of another category, in [0, 1).
+        n_choices: C; static.
+    """
+
+    index: Int[Array, ""]
+    bandwidth: Float[Array, ""]
+    n_choices: int = eqx.field(static=True)
+
+    def log_prob(self, index: Int[Array, "..."]) -> Float[Array, "..."]:
+        """log P of a category; -inf where there is none."""
+        other = self.bandwidth / max(self.n_choices - 1, 1)
+        probability = jnp.where(index == self.index, 1 - self.bandwidth, other)
+        possible = (index >= 0) & (index < self.n_choices) & (probability > 0)
+        return jnp.where(possible, jnp.log(jnp.where(possible, probability, 1)), -jnp.inf)
+
+    def log_masses(self) -> Float[Array, " c"]:
+        """log P of every category."""
+        return self.log_prob(jnp.arange(self.n_choices))
+
+    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
+        """Categories: the own one, or any other with equal probability."""
+        stay, move = jax.random.split(key)
+        moved = jax.random.uniform(stay, shape, self.bandwidth.dtype) < self.bandwidth
+        step = jax.random.randint(move, shape, 1, max(self.n_choices, 2))
+        return jnp.where(moved, (self.index + step) % self.n_choices, self.index).astype(jnp.int32)
+
+
+class FixedTop(eqx.Module):
+    """The papers' rule: every kernel gives its own category ``top``."""
+
+    top: float | Float[Array, ""]
+
+    def __call__(
+        self, n_kernels: Float[Array, ""], prior_weight: Float[Array, ""], n_choices: int
+    ) -> Float[Array, ""]:
+        """Bandwidth 1 - top."""
+        return 1 - jnp.asarray(self.top, n_kernels.dtype)
+
+
+class OptunaTop(eqx.Module):
+    """Optuna 5's rule, which depends on the number of kernels n (the prior's included).
+
+    Each category gets prior_weight / n and the own one 1 more, normalised.
+    """
+
+    def __call__(
+        self, n_kernels: Float[Array, ""], prior_weight: Float[Array, ""], n_choices: int
+    ) -> Float[Array, ""]:
+        """Bandwidth (C - 1) a / (1 + C a), a = prior_weight / n."""
+        share = prior_weight / n_kernels
+        return (n_choices - 1) * share / (1 + n_choices * share)

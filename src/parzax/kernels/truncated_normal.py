@@ -1,4 +1,4 @@
-"""The truncated normal kernel on a grid of unit cells."""
+"""The truncated normal kernel: on the kernel axis, and on a grid of unit cells."""
 
 import math
 
@@ -8,7 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from parzax._numerics import unit_cell_tails, upper_tail
+from parzax._numerics import (
+    log_normal_mass,
+    truncated_normal_log_prob,
+    truncated_normal_sample,
+    unit_cell_tails,
+    upper_tail,
+)
 
 
 class TruncatedNormalGrid(eqx.Module):
@@ -85,3 +91,43 @@ def _toeplitz(mass: Float[Array, " g"], x: Float[Array, " g"]) -> Float[Array, "
         return out, None
 
     return jax.lax.scan(add_block, jnp.zeros_like(x), (jnp.array([0, half]), blocks))[0]
+
+
+class TruncatedNormal(eqx.Module):
+    """A normal truncated to the kernel axis [0, 1]; densities are with respect to the unit coordinate.
+
+    Attributes:
+        loc: centre.
+        scale: standard deviation before truncation.
+    """
+
+    loc: Float[Array, ""]
+    scale: Float[Array, ""]
+
+    def log_prob(self, unit: Float[Array, "..."]) -> Float[Array, "..."]:
+        """log density at a unit coordinate; -inf outside [0, 1]."""
+        return truncated_normal_log_prob(unit, self.loc, self.scale, 0.0, 1.0)
+
+    def log_normaliser(self) -> Float[Array, ""]:
+        """log of sqrt(2 pi) scale times the normal's mass within [0, 1]."""
+        mass = log_normal_mass(-self.loc / self.scale, (1 - self.loc) / self.scale)
+        return mass + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
+
+    @staticmethod
+    def features(unit: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:
+        """Functions of the point in which log density is linear: c^2 and c, with c = unit - 1/2.
+
+        Centred, because squares of large numbers would cancel.
+        """
+        centred = unit - 0.5
+        return jnp.square(centred), centred
+
+    def coefficients(self) -> tuple[Float[Array, ""], ...]:
+        """What multiplies `features`, and last the constant: their sum is log density on [0, 1]."""
+        precision, centred = 1 / jnp.square(self.scale), self.loc - 0.5
+        constant = -0.5 * jnp.square(centred) * precision - self.log_normaliser()
+        return -0.5 * precision, centred * precision, constant
+
+    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
+        """Unit coordinates."""
+        return truncated_normal_sample(key, self.loc, self.scale, 0.0, 1.0, shape)

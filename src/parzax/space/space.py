@@ -63,6 +63,11 @@ class Space:
         return tuple(self._domains.values())
 
     @property
+    def order(self) -> tuple[str, ...]:
+        """Names with parents before children."""
+        return self._order
+
+    @property
     def n_regimes(self) -> int:
         """The largest number of domains of a parameter, plus one for "inactive"."""
         return max(len(domains) for domains in self.domains) + 1

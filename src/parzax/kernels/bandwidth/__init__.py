@@ -13,3 +13,5 @@ from parzax.kernels.bandwidth.neighbours import neighbours as neighbours
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE as PRIOR_SCALE
 from parzax.kernels.bandwidth.rule import Bandwidth as Bandwidth
 from parzax.kernels.bandwidth.scott import scott as scott
+from parzax.kernels.bandwidth.top import fixed_top as fixed_top
+from parzax.kernels.bandwidth.top import optuna_top as optuna_top

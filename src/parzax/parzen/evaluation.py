@@ -1,0 +1,146 @@
+"""Evaluation of a mixture at many points: three forms of the same sum, in blocks of points."""
+
+import math
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from parzax._numerics import masked_logsumexp
+from parzax.parzen.points import Points, Slot
+from parzax.parzen.prior import Prior
+from parzax.parzen.product import (
+    anchor_log_prob,
+    coefficients,
+    features,
+    kernel_log_prob,
+    long_differences,
+    prior_log_prob,
+    prior_ratio,
+)
+
+Form = Literal["product", "max", "difference"]
+FORMS = ("product", "max", "difference")
+
+# Pairs of point and kernel in one block: 8 MiB in float32.
+_BLOCK = 1 << 21
+# The same of the difference form, whose intermediates are many.
+_DIFFERENCE_BLOCK = 1 << 17
+# Up to this many pairs the difference form is used in float32, where the product loses digits on kernels.
+_SMALL = 1 << 14
+# The share of the log of the largest float by which exponents are lowered, and the share they may fill.
+_SHIFT, _FILLED = 0.45, 0.95
+# With less prior weight per unit of other weight the anchor itself could underflow.
+_LEAST_PRIOR = 1e-3
+
+
+def choose_form(n_points: int, n_kernels: int, dtype: Any, peak: float | None, prior_weight: Any) -> Form:
+    """The form for a problem, from what is known before it runs.
+
+    * "difference" for at most 2^14 pairs in float32: exact also on the kernels' centres, 5-70 times slower.
+    * "product": exp without a maximum, anchored at the wide kernels. It needs a prior weight of at least 1e-3
+      and logs of kernel / wide kernel, at most ``peak``, within the range of exp: about 25 parameters in
+      float32 at a bandwidth of 0.01, 190 in float64.
+    * "max": the same matrix product, then logsumexp, for everything else.
+
+    Args:
+        n_points, n_kernels: numbers of pairs.
+        dtype: floating dtype.
+        peak: largest log of kernel / wide kernel; None where it is not known.
+        prior_weight: as given to `ParzenEstimator.fit`; traced values are not known.
+    """
+    if jnp.dtype(dtype) == jnp.float32 and n_points * n_kernels <= _SMALL:
+        return "difference"
+    known = isinstance(prior_weight, (int, float)) and prior_weight >= _LEAST_PRIOR
+    limit = math.log(float(jnp.finfo(dtype).max))
+    if known and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
+        return "product"
+    return "max"
+
+
+class Mixture(eqx.Module):
+    """A mixture prepared for evaluation: the coefficients of all kernels are built, once.
+
+    Attributes:
+        coefficients: (n, f) see `parzax.parzen.product`; (n, 0) in the difference form.
+        kernels, scale: the kernels, for what the product leaves out.
+        weight: (n,) mixture weights, 0 for absent rows.
+        prior_weight: weight of the prior; all weights sum to 1.
+        priors: the prior of each slot.
+        slots: static.
+        form: static.
+    """
+
+    coefficients: Float[Array, "n f"]
+    kernels: Points
+    scale: Float[Array, "n d"]
+    weight: Float[Array, " n"]
+    prior_weight: Float[Array, ""]
+    priors: tuple[Prior, ...]
+    slots: tuple[Slot, ...] = eqx.field(static=True)
+    form: Form = eqx.field(static=True)
+
+    @classmethod
+    def prepare(
+        cls,
+        kernels: Points,
+        scale: Float[Array, "n d"],
+        weight: Float[Array, " n"],
+        prior_weight: Float[Array, ""],
+        priors: tuple[Prior, ...],
+        slots: tuple[Slot, ...],
+        form: Form,
+    ) -> "Mixture":
+        """Build the coefficients."""
+        built = jnp.zeros((len(scale), 0), scale.dtype)
+        if form != "difference":
+            shift = _shift(scale.dtype) if form == "product" else 0.0
+            # Absent rows get a constant so low that exp gives 0 whatever stands in them.
+            constant = jnp.where(weight > 0, -shift, -4.0 * _shift(scale.dtype)).astype(scale.dtype)
+            built = coefficients(slots, priors, kernels, scale, constant)
+            built = jnp.where((weight > 0)[:, None], built, 0).at[:, -1].set(constant)
+        return cls(built, kernels, scale, weight, prior_weight, priors, slots, form)
+
+    def log_prob(self, points: Points) -> Float[Array, " j"]:
+        """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
+        n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
+        pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
+        block = max(1, min(n_points, pairs // n_kernels))
+        if n_points <= block:
+            return self._block(points)
+        n_blocks = -(-n_points // block)
+        block = -(-n_points // n_blocks)
+        padding = n_blocks * block - n_points
+        blocks = jax.tree.map(
+            lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
+        )
+        return jax.lax.map(jax.checkpoint(self._block), blocks).reshape(-1)[:n_points]
+
+    def _block(self, points: Points) -> Float[Array, " j"]:
+        if self.form == "difference":
+            logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, points)
+            wide = prior_log_prob(self.slots, self.priors, points)
+            logs = jnp.concatenate([logs, wide[:, None]], axis=-1)
+            return masked_logsumexp(logs, self._weights(), axis=-1)
+        ratio = jnp.matmul(
+            features(self.slots, self.priors, points), self.coefficients.T, precision="highest"
+        )
+        ratio = ratio + long_differences(self.slots, self.kernels, self.scale, points)
+        anchor = anchor_log_prob(self.slots, points)
+        if self.form == "product":
+            shift = _shift(self.scale.dtype)
+            # A product with the weights, not a sum: the exponentials are then one plain pass.
+            kernels = jnp.matmul(jnp.exp(ratio), self.weight, precision="highest")
+            return anchor + shift + jnp.log(kernels + self.prior_weight * math.exp(-shift))
+        prior = prior_ratio(self.slots, self.priors, points)
+        ratio = jnp.concatenate([ratio, prior[:, None]], axis=-1)
+        return anchor + masked_logsumexp(ratio, self._weights(), axis=-1)
+
+    def _weights(self) -> Float[Array, " n+1"]:
+        return jnp.append(self.weight, self.prior_weight)
+
+
+def _shift(dtype: Any) -> float:
+    return _SHIFT * math.log(float(jnp.finfo(dtype).max))

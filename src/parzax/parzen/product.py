@@ -1,0 +1,175 @@
+"""Mixtures of product kernels as one matrix product over features.
+
+The log of a product kernel is linear in functions of the point: c^2 and c of a continuous coordinate, one
+indicator per value of a short list. So the logs of all kernels at all points are one matrix product. What
+is multiplied is log kernel minus log of the regime's wide kernel, the anchor: a kernel whose regime the
+point does not share stands for the prior there, which is the anchor itself unless the user gave another.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from parzax.kernels import AitchisonAitken, DiscreteNormal, TruncatedNormal
+from parzax.parzen.points import Points, Slot
+from parzax.parzen.prior import NativePrior, Prior, wide_kernel
+
+# Domains of up to this many values have a table of log masses per kernel; longer ones are integrated anew for
+# every pair of point and kernel.
+TABLE_LIMIT = 128
+# This share of the largest float stands for the log of 0, where -inf would turn 0 * -inf into NaN.
+_LOWEST = 0.125
+
+
+def kernels_of(slot: Slot, kernels: Points, scale: Float[Array, "n d"]) -> Any:
+    """The kernels of all rows in one regime, as one module of (n,) arrays."""
+    j, axis = slot.parameter, slot.axis
+    if axis.kind == "categorical":
+        return AitchisonAitken(kernels.index[:, j], scale[:, j], axis.n_values)
+    if axis.kind == "stepped":
+        return DiscreteNormal(kernels.unit[:, j], scale[:, j], axis)
+    return TruncatedNormal(kernels.unit[:, j], scale[:, j])
+
+
+def position(slot: Slot, points: Points) -> Array:
+    """What a kernel of the slot takes: unit coordinates, or numbers of values; (j,)."""
+    return (points.unit if slot.axis.kind == "continuous" else points.index)[..., slot.parameter]
+
+
+def here(slot: Slot, points: Points) -> Array:
+    """Which points are in the regime, (j,)."""
+    return points.regime[..., slot.parameter] == slot.regime
+
+
+def has_table(slot: Slot) -> bool:
+    """Whether the slot has one indicator per value."""
+    kind, n_values = slot.axis.kind, slot.axis.n_values
+    return kind == "categorical" or (kind == "stepped" and n_values <= TABLE_LIMIT)
+
+
+def is_long(slot: Slot) -> bool:
+    """Whether the slot has too many values for a table, and is left out of the product."""
+    return slot.axis.kind == "stepped" and not has_table(slot)
+
+
+def anchor_log_prob(own: tuple[Slot, ...], points: Points) -> Float[Array, " j"]:
+    """log density of the wide kernels in unit coordinates; 0 for inactive parameters and single values."""
+    out = jnp.zeros(points.unit.shape[:-1], points.unit.dtype)
+    for slot in own:
+        if slot.axis.kind != "point":
+            wide = wide_kernel(slot.axis, out.dtype).log_prob(position(slot, points))
+            out = out + jnp.where(here(slot, points), wide, 0)
+    return out
+
+
+def prior_ratio(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -> Float[Array, " j"]:
+    """log prior - log anchor: 0 but for the parameters with a prior of the user's."""
+    out = jnp.zeros(points.unit.shape[:-1], points.unit.dtype)
+    for slot, prior in zip(own, priors, strict=True):
+        if isinstance(prior, NativePrior):
+            out = out + _prior_ratio(slot, prior, points, len(own))
+    return out
+
+
+def features(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -> Float[Array, "j f"]:
+    """Functions of the points, (j, f); the last column is 1."""
+    dtype = points.unit.dtype
+    columns = []
+    for slot, prior in zip(own, priors, strict=True):
+        inside = here(slot, points)[:, None]
+        if slot.axis.kind == "continuous":
+            parts = [*TruncatedNormal.features(position(slot, points)), jnp.ones_like(points.unit[:, 0])]
+            columns.append(jnp.where(inside, jnp.stack(parts, axis=-1), 0))
+        elif has_table(slot):
+            one_hot = position(slot, points)[:, None] == jnp.arange(slot.axis.n_values)
+            columns.append((one_hot & inside).astype(dtype))
+        if isinstance(prior, NativePrior):
+            columns.append(_prior_ratio(slot, prior, points, len(own))[:, None])
+    columns.append(jnp.ones((len(points.unit), 1), dtype))
+    return jnp.concatenate(columns, axis=-1)
+
+
+def coefficients(
+    own: tuple[Slot, ...],
+    priors: tuple[Prior, ...],
+    kernels: Points,
+    scale: Float[Array, "n d"],
+    constant: Float[Array, " n"],
+) -> Float[Array, "n f"]:
+    """What multiplies the features, (n, f): log kernel - log anchor, plus a constant per kernel."""
+    dtype = scale.dtype
+    columns = []
+    for slot, prior in zip(own, priors, strict=True):
+        inside = here(slot, kernels)[:, None]
+        if slot.axis.kind == "continuous":
+            parts = jnp.stack(kernels_of(slot, kernels, scale).coefficients(), axis=-1)
+            anchor = wide_kernel(slot.axis, dtype)
+            assert isinstance(anchor, TruncatedNormal)
+            columns.append(jnp.where(inside, parts - jnp.stack(anchor.coefficients()), 0))
+        elif has_table(slot):
+            table = jax.vmap(lambda kernel: kernel.log_masses())(kernels_of(slot, kernels, scale))
+            anchor = wide_kernel(slot.axis, dtype)
+            assert not isinstance(anchor, TruncatedNormal)
+            difference = table - anchor.log_masses()
+            columns.append(jnp.where(inside, _finite(difference, len(own)), 0))
+        if isinstance(prior, NativePrior):
+            # Kernels of other regimes stand for the prior.
+            columns.append((~inside).astype(dtype))
+    columns.append(constant[:, None])
+    return jnp.concatenate(columns, axis=-1)
+
+
+def long_differences(
+    own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], points: Points
+) -> Float[Array, "j n"] | float:
+    """log kernel - log anchor summed over the slots that are left out of the product; 0 without any."""
+    out: Any = 0.0
+    for slot in own:
+        if is_long(slot):
+            number = position(slot, points)[:, None]
+            anchor = wide_kernel(slot.axis, scale.dtype).log_prob(number)
+            both = here(slot, points)[:, None] & here(slot, kernels)
+            out = out + jnp.where(both, kernels_of(slot, kernels, scale).log_prob(number) - anchor, 0)
+    return out
+
+
+def _prior_ratio(slot: Slot, prior: NativePrior, points: Points, n_slots: int) -> Float[Array, " j"]:
+    place = position(slot, points)
+    difference = prior.log_prob(place) - wide_kernel(slot.axis, points.unit.dtype).log_prob(place)
+    return jnp.where(here(slot, points), _finite(difference, n_slots), 0)
+
+
+def _finite(x: Float[Array, "..."], n_slots: int) -> Float[Array, "..."]:
+    """A number so low that its exponential is 0 in place of -inf; the sum over all slots stays finite."""
+    lowest = -_LOWEST * float(jnp.finfo(x.dtype).max) / n_slots
+    return jnp.where(jnp.isneginf(x), lowest, x)
+
+
+def prior_log_prob(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -> Float[Array, " j"]:
+    """log density of the prior in unit coordinates; 0 for inactive parameters and single values."""
+    out = jnp.zeros(points.unit.shape[:-1], points.unit.dtype)
+    for slot, prior in zip(own, priors, strict=True):
+        if prior is not None:
+            out = out + jnp.where(here(slot, points), prior.log_prob(position(slot, points)), 0)
+    return out
+
+
+def kernel_log_prob(
+    own: tuple[Slot, ...],
+    priors: tuple[Prior, ...],
+    kernels: Points,
+    scale: Float[Array, "n d"],
+    points: Points,
+) -> Float[Array, "j n"]:
+    """log of every product kernel at every point, one parameter after the other (the difference form)."""
+    out = jnp.zeros((len(points.unit), len(scale)), scale.dtype)
+    for slot, prior in zip(own, priors, strict=True):
+        if prior is None:
+            continue
+        place = position(slot, points)[:, None]
+        around = kernels_of(slot, kernels, scale).log_prob(place)
+        factor = jnp.where(here(slot, kernels), around, prior.log_prob(place))
+        out = out + jnp.where(here(slot, points)[:, None], factor, 0)
+    return out
