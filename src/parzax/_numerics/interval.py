@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Num
 
 from parzax._numerics.dtypes import as_floats
-from parzax._numerics.hazard import gaussian, hazard, hazard_excess, log1m
+from parzax._numerics.hazard import gaussian, hazard_excess, log1m
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
@@ -57,6 +57,7 @@ def log_normal_mass(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) 
     return _log_normal_mass(*as_floats(a, b))
 
 
+@jax.jit
 @jax.custom_jvp
 def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     proper, _, interval = _of_bounds(a, b)
@@ -64,7 +65,7 @@ def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Ar
     return jnp.where(proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
 
 
-@_log_normal_mass.defjvp
+@_log_normal_mass.__wrapped__.defjvp
 def _log_normal_mass_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
     proper, flip, interval = _of_bounds(a, b)
@@ -98,11 +99,16 @@ def describe(low: Float[Array, "..."], high: Float[Array, "..."], width: Float[A
     limit = 0.25 if low.dtype == jnp.float64 else 0.4
     narrow = (low + 0.5 * width + 1) * (0.5 * width) <= limit
     tail = ~narrow & (low >= 0)
-    straddling = ~narrow & ~tail
+    finite_width = jnp.where(tail & (width < jnp.inf), width, 1)
+    # Distances of the ends from 0, for both formulas; beyond 64 a straddling interval's density is 0, and
+    # infinity would be multiplied by it.
+    x_low = jnp.where(narrow, 1, jnp.where(tail, low, jnp.minimum(-low, 64)))
+    x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(high, 64)))
+    ends = x_low, x_high, hazard_excess(x_low), hazard_excess(x_high)
     branches = (
         _narrow(jnp.where(narrow, low, 0), jnp.where(narrow, width, 0.25)),
-        _tail(jnp.where(tail, low, 1), jnp.where(tail, width, 1)),
-        _straddling(jnp.where(straddling, low, -1), jnp.where(straddling, high, 1)),
+        _tail(*ends, finite_width, tail & (width < jnp.inf)),
+        _straddling(*ends),
     )
     chosen = (jnp.where(narrow, a, jnp.where(tail, b, c)) for a, b, c in zip(*branches, strict=True))
     return Interval(*chosen, narrow=narrow, tail=tail)
@@ -141,35 +147,35 @@ def hermite_sums(
     return total, odd, even
 
 
-def _tail(low: Float[Array, "..."], width: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:
-    rate, excess = hazard(low), hazard_excess(low)
-    q, finite_width = survival(low, width)
-    high = low + finite_width
-    low_ratio = rate / (1 - q)
-    high_ratio = q * hazard(high) / (1 - q)
-    log_mass = log1m(q) - jnp.log(rate) - jnp.asarray(LOG_SQRT_2PI, low.dtype)
+def _tail(
+    low: Float[Array, "..."],
+    high: Float[Array, "..."],
+    excess_low: Float[Array, "..."],
+    excess_high: Float[Array, "..."],
+    width: Float[Array, "..."],
+    bounded: Bool[Array, "..."],
+) -> tuple[Float[Array, "..."], ...]:
+    rate_low, rate_high = low + excess_low, high + excess_high
+    # Q(high)/Q(low)
+    q = jnp.where(bounded, jnp.exp(-width * (low + 0.5 * width)) * (rate_low / rate_high), 0)
+    low_ratio, high_ratio = rate_low / (1 - q), q * rate_high / (1 - q)
+    log_mass = log1m(q) - jnp.log(rate_low) - jnp.asarray(LOG_SQRT_2PI, low.dtype)
     # The mean of Z - a above a, less the part above b; then E[Z^2] = 1 + a low_ratio - b high_ratio.
-    mean = (excess - q * (hazard_excess(high) + finite_width)) / (1 - q)
-    square = 1 + low * mean - finite_width * high_ratio
+    mean = (excess_low - q * (excess_high + width)) / (1 - q)
+    square = 1 + low * mean - width * high_ratio
     return low, log_mass, low_ratio, high_ratio, mean, square
 
 
-def survival(
-    low: Float[Array, "..."], width: Float[Array, "..."]
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Q(low + width) / Q(low) for low >= 0, and the width; 0 and 1 where it is infinite."""
-    bounded = width < jnp.inf
-    width = jnp.where(bounded, width, 1)
-    q = jnp.exp(-width * (low + 0.5 * width)) * (hazard(low) / hazard(low + width))
-    return jnp.where(bounded, q, 0), width
-
-
-def _straddling(low: Float[Array, "..."], high: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:
+def _straddling(
+    low: Float[Array, "..."],
+    high: Float[Array, "..."],
+    excess_low: Float[Array, "..."],
+    excess_high: Float[Array, "..."],
+) -> tuple[Float[Array, "..."], ...]:
+    """[-low, high]."""
     scale = jnp.asarray((2 * math.pi) ** -0.5, low.dtype)
-    # Beyond 64 the density is 0; infinity itself would be multiplied by it.
-    low, high = jnp.minimum(-low, 64), jnp.minimum(high, 64)
     low_density, high_density = scale * gaussian(low), scale * gaussian(high)
-    outside = low_density / hazard(low) + high_density / hazard(high)
+    outside = low_density / (low + excess_low) + high_density / (high + excess_high)
     low_ratio, high_ratio = low_density / (1 - outside), high_density / (1 - outside)
     mean = low_ratio - high_ratio
     square = 1 - low * low_ratio - high * high_ratio

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key, Num
 
 from parzax._numerics.dtypes import as_floats
 from parzax._numerics.hazard import gaussian, hazard, hazard_excess, log1m
-from parzax._numerics.interval import hermite_sums, survival, swap
+from parzax._numerics.interval import hermite_sums, swap
 from parzax._numerics.truncated import Standardised, is_proper, standardise
 
 
@@ -79,6 +79,7 @@ def _open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float
     return (k.astype(dtype) + 0.5) * 2.0**-n
 
 
+@jax.jit
 @jax.custom_jvp
 def _quantile(u, loc, scale, low, high):
     frame = standardise(loc, scale, low, high)
@@ -92,7 +93,9 @@ def _quantile(u, loc, scale, low, high):
 
     # In the tail: how far log Q falls from a to the quantile.
     start = jnp.where(tail, frame.low, 0)
-    q, _ = survival(start, jnp.where(tail, frame.width, 1))
+    width = jnp.where(tail & (frame.width < jnp.inf), frame.width, 1)
+    q = jnp.exp(-width * (start + 0.5 * width)) * (hazard(start) / hazard(start + width))
+    q = jnp.where(frame.width < jnp.inf, q, 0)
     lost = p * (1 - q)
     few = lost < 0.5
     fall = jnp.where(few, -log1m(jnp.where(few, lost, 0)), -jnp.log(jnp.where(few, 1, c + p * q)))
@@ -129,11 +132,13 @@ def _solve_tail(a: Float[Array, "..."], fall: Float[Array, "..."]) -> Float[Arra
     The left side is convex, with derivative h(a + v), the hazard rate, and second derivative h times its
     excess. The start solves the equation with the second derivative kept at its value at a.
     """
-    rate, excess = hazard(a), hazard_excess(a)
+    excess = hazard_excess(a)
+    rate = a + excess
     linear = fall / rate
     v = 2 * linear / (1 + jnp.sqrt(1 + 2 * excess * linear))
     for _ in range(4 if a.dtype == jnp.float64 else 3):
-        rate_at, excess_at = hazard(a + v), hazard_excess(a + v)
+        excess_at = hazard_excess(a + v)
+        rate_at = a + v + excess_at
         growth = jnp.log1p((v + (excess_at - excess)) / rate)
         newton = (v * (a + 0.5 * v) + growth - fall) / rate_at
         v = jnp.maximum(v - newton / (1 - 0.5 * newton * excess_at), 0)
@@ -156,7 +161,7 @@ def _solve_narrow(
     return fraction
 
 
-@_quantile.defjvp
+@_quantile.__wrapped__.defjvp
 def _quantile_jvp(primals, tangents):
     u, loc, scale, low, high = primals
     x = _quantile(*primals)

@@ -32,8 +32,8 @@ def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
 def log_diff_exp(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) -> Float[Array, "..."]:
     """log(exp(a) - exp(b)) for a >= b, elementwise, without overflow.
 
-    a + log(1 - exp(-d)), d = a - b, by expm1 for d < log 2 and by log1p above (Maechler, "Accurately computing
-    log(1 - exp(-|a|))", 2012). The derivatives are 1/(1 - exp(-d)) and -exp(-d)/(1 - exp(-d)).
+    a + log(1 - exp(-d)), d = a - b, by expm1 for d < log 2 and by log1p above (Maechler, "Accurately
+    computing log(1 - exp(-|a|))", 2012). The derivatives are 1/(1 - exp(-d)) and -exp(-d)/(1 - exp(-d)).
 
     It is -inf where a = b, both -inf included, NaN where a < b and where both are +inf. There the
     derivatives are 0: the true ones at a = b are +inf and -inf, which would turn a masked-out entry into NaN.
@@ -41,6 +41,7 @@ def log_diff_exp(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) -> 
     return _log_diff_exp(*as_floats(a, b))
 
 
+@jax.jit
 @jax.custom_jvp
 def _log_diff_exp(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     positive, d = _gap(a, b)
@@ -52,7 +53,7 @@ def _log_diff_exp(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array
     return jnp.where(positive, a + log_complement, jnp.where(equal, -jnp.inf, jnp.nan))
 
 
-@_log_diff_exp.defjvp
+@_log_diff_exp.__wrapped__.defjvp
 def _log_diff_exp_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
     positive, d = _gap(a, b)

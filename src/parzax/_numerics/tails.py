@@ -101,6 +101,7 @@ def log_upper_tail(x: Num[Array, "..."] | float) -> Float[Array, "..."]:
     return _log_ndtr(-as_floats(x)[0])
 
 
+@jax.jit
 @jax.custom_jvp
 def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
     x = jnp.where(z < 0, -z, z)
@@ -108,7 +109,7 @@ def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(z < 0, below, log1m(_upper_tail(x)))
 
 
-@_log_ndtr.defjvp
+@_log_ndtr.__wrapped__.defjvp
 def _log_ndtr_jvp(primals, tangents):
     (z,), (dz,) = primals, tangents
     return _log_ndtr(z), _inverse_mills(z) * dz

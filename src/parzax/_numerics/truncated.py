@@ -44,11 +44,17 @@ def standardise(
     proper = is_proper(loc, scale, low, high)
     loc, scale = jnp.where(proper, loc, 0), jnp.where(proper, scale, 1)
     low, high = jnp.where(proper, low, -1), jnp.where(proper, high, 1)
-    a, b = (low - loc) / scale, (high - loc) / scale
-    width = (high - low) / scale
+    a, b = per_scale(low - loc, scale), per_scale(high - loc, scale)
+    width = per_scale(high - low, scale)
     flip = a + b < 0
     a, b = swap(flip, a, b, -1)
     return Standardised(proper, flip, a, b, width, describe(a, b, width))
+
+
+def per_scale(distance: Float[Array, "..."], scale: Float[Array, "..."]) -> Float[Array, "..."]:
+    """distance / scale; for infinite distances without the NaN in the derivative by the scale."""
+    finite = jnp.isfinite(distance)
+    return jnp.where(finite, jnp.where(finite, distance, 0) / scale, distance)
 
 
 def truncated_normal_log_prob(
@@ -104,7 +110,7 @@ def _position(x, loc, scale, low, high) -> _Position:
     )
     frame = standardise(loc, scale, low, high)
     z = (x - loc) / scale
-    from_low = jnp.where(frame.flip, high - x, x - low) / scale
+    from_low = per_scale(jnp.where(frame.flip, high - x, x - low), scale)
     offset = jnp.where(
         frame.interval.narrow,
         from_low - 0.5 * frame.width,
@@ -114,6 +120,7 @@ def _position(x, loc, scale, low, high) -> _Position:
     return _Position(inside, scale, z, offset, square, frame)
 
 
+@jax.jit
 @jax.custom_jvp
 def _log_prob(x, loc, scale, low, high):
     at = _position(x, loc, scale, low, high)
@@ -123,7 +130,7 @@ def _log_prob(x, loc, scale, low, high):
     return jnp.where(at.inside, value, jnp.where(undefined, jnp.nan, -jnp.inf))
 
 
-@_log_prob.defjvp
+@_log_prob.__wrapped__.defjvp
 def _log_prob_jvp(primals, tangents):
     at = _position(*primals)
     interval = at.frame.interval

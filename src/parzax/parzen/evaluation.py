@@ -116,7 +116,7 @@ class Mixture(eqx.Module):
         blocks = jax.tree.map(
             lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
         )
-        return jax.lax.map(jax.checkpoint(self._block), blocks).reshape(-1)[:n_points]
+        return jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks).reshape(-1)[:n_points]
 
     def _block(self, points: Points) -> Float[Array, " j"]:
         if self.form == "difference":

@@ -168,17 +168,13 @@ class ParzenEstimator(eqx.Module):
         """
         kept = with_ancestors(self.space, names)
         columns = np.array([self.space.index(name) for name in kept])
-        own = [
-            prior
-            for slot, prior in zip(slots(self.space), self.priors, strict=True)
-            if slot.parameter in columns
-        ]
-        return replace_parts(
+        pairs = zip(slots(self.space), self.priors, strict=True)
+        return _of_columns(
             self,
             Space({name: self.space[name] for name in kept}),
             jax.tree.map(lambda a: a[:, columns], self.kernels),
             self.scale[:, columns],
-            tuple(own),
+            tuple(prior for slot, prior in pairs if slot.parameter in columns),
         )
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
