@@ -10,6 +10,7 @@ mp.dps = 50
 SQRT2, LOG_SQRT_2PI = mp.sqrt(2), mp.log(2 * mp.pi) / 2
 
 
+@functools.cache
 def upper_tail(x):
     return mp.erfc(mp.mpf(x) / SQRT2) / 2
 

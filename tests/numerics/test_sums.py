@@ -1,0 +1,108 @@
+"""Sums and differences of numbers given by their logarithms."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from parzax._numerics import log_diff_exp, masked_logsumexp
+
+GRADIENT = jax.jit(jax.vmap(jax.grad(log_diff_exp, (0, 1))))
+CURVATURE = jax.jit(jax.vmap(jax.grad(lambda a, b: jax.grad(log_diff_exp)(a, b))))
+
+
+def test_log_diff_exp(x64):
+    """Catches cancellation for near-equal arguments and overflow for large ones, against mpmath."""
+    dtype = np.float64 if x64 else np.float32
+    d = np.geomspace(1e-12 if x64 else 1e-6, 500, 400)
+    # Multiples of a power of two, so that a - b is exact.
+    a, b = np.concatenate([0 * d, 1000 + 0 * d]).astype(dtype), np.concatenate([-d, 1000 - d]).astype(dtype)
+    a, b = a[b < a], b[b < a]
+    value, (slope_a, slope_b) = jax.jit(log_diff_exp)(a, b), GRADIENT(a, b)
+    curvature = CURVATURE(a, b)
+    assert value.dtype == dtype
+    eps = float(np.finfo(dtype).eps)
+    with mpmath.workdps(50):
+        for i, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+            gap = mpmath.mpf(x) - mpmath.mpf(y)
+            true = x + mpmath.log(-mpmath.expm1(-gap))
+            assert abs(float(value[i]) - true) <= 8 * eps * max(abs(true), eps)
+            true_slope = -1 / mpmath.expm1(-gap)
+            assert float(slope_a[i]) == pytest.approx(float(true_slope), rel=8 * eps)
+            assert float(slope_b[i]) == pytest.approx(float(-1 / mpmath.expm1(gap)), rel=8 * eps, abs=1e-37)
+            true_curvature = -true_slope / mpmath.expm1(gap)
+            assert float(curvature[i]) == pytest.approx(float(true_curvature), rel=16 * eps, abs=4 * eps)
+
+
+def test_log_diff_exp_at_its_ends(x64):
+    """Catches NaN gradients at equal arguments and at -inf, and a value where there is none."""
+    inf = np.inf
+    a = jnp.asarray([1.0, -inf, 2.0, 1.0, inf, inf, np.nan])
+    b = jnp.asarray([1.0, -inf, -inf, 2.0, 0.0, inf, 0.0])
+    np.testing.assert_array_equal(log_diff_exp(a, b), [-inf, -inf, 2, np.nan, inf, np.nan, np.nan])
+    slope_a, slope_b = GRADIENT(a, b)
+    np.testing.assert_array_equal(slope_a, [0, 0, 1, 0, 1, 0, 0])
+    np.testing.assert_array_equal(slope_b, 0)
+
+
+def test_masked_logsumexp(x64):
+    """Catches anything that leaks from masked entries into value or gradient."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5, 12)) * 3 - 800
+    weight = rng.integers(0, 3, (5, 12)).astype(float) / 2
+    weight[3] = 0
+    weight[:, 0] = 1.5
+    weight[3, 0] = 0
+    dirty = np.where(weight == 0, rng.choice([np.nan, np.inf, -np.inf, 1e30], x.shape), x)
+
+    def loss(x, weight):
+        out = masked_logsumexp(x, weight, axis=1)
+        return jnp.where(jnp.isfinite(out), out, 0).sum(), out
+
+    (_, out), (dx, dw) = jax.value_and_grad(loss, (0, 1), has_aux=True)(
+        jnp.asarray(dirty), jnp.asarray(weight)
+    )
+    with np.errstate(divide="ignore"):
+        shares = weight * np.exp(x + 800)
+        expected = np.log(shares.sum(1)) - 800
+    rtol = 1e-13 if x64 else 1e-6
+    np.testing.assert_allclose(out, expected, rtol=rtol)
+    assert out[3] == -np.inf
+    rows = [0, 1, 2, 4]
+    normalised = shares[rows] / shares[rows].sum(1, keepdims=True)
+    # In float32 x itself is rounded, by up to 3e-5.
+    np.testing.assert_allclose(dx[rows, :], normalised, rtol=1e-11 if x64 else 3e-4)
+    np.testing.assert_array_equal(dx[3], 0)
+    expected = np.where(weight[rows] > 0, normalised / np.where(weight[rows] > 0, weight[rows], 1), 0)
+    np.testing.assert_allclose(dw[rows, :], expected, rtol=1e-11 if x64 else 3e-4)
+    np.testing.assert_array_equal(dw[3], 0)
+
+
+def test_masked_logsumexp_all_masked_gradient(x64):
+    """Catches NaN from log 0 behind a select: nothing left is -inf with gradient 0, unguarded."""
+    dx = jax.grad(lambda x: masked_logsumexp(x, jnp.zeros(3)))(jnp.asarray([1.0, np.nan, np.inf]))
+    np.testing.assert_array_equal(dx, 0)
+    dx = jax.grad(lambda x: masked_logsumexp(x, jnp.ones(3)))(jnp.asarray([1.0, -np.inf, 1.0]))
+    np.testing.assert_allclose(dx, [0.5, 0, 0.5])
+
+
+def test_masked_logsumexp_forms(x64):
+    """Masks, a duplicate as a weight of two, tiny weights, axes, and weights that are none."""
+    x = jnp.asarray([0.5, -1.0, 2.0])
+    mask = jnp.asarray([True, False, True])
+    expected = float(np.log(np.exp(0.5) + np.exp(2.0)))
+    assert float(masked_logsumexp(x, mask)) == pytest.approx(expected, rel=1e-6)
+    assert masked_logsumexp(x, mask).dtype == x.dtype
+    twice = masked_logsumexp(jnp.asarray([0.5, 2.0, 2.0]), jnp.ones(3))
+    assert float(masked_logsumexp(x, jnp.asarray([1, 0, 2]))) == pytest.approx(float(twice), rel=1e-6)
+    # The largest x has next to no weight: its exponential alone would underflow all others.
+    out = masked_logsumexp(jnp.asarray([300.0, 200.0]), jnp.asarray([1e-37, 1.0]))
+    assert float(out) == pytest.approx(np.logaddexp(300 + np.log(1e-37), 200.0), rel=1e-6)
+    grid = jnp.arange(24.0).reshape(2, 3, 4)
+    out = masked_logsumexp(grid, jnp.ones(4), axis=(0, 2))
+    np.testing.assert_allclose(out, np.log(np.exp(np.arange(24.0).reshape(2, 3, 4)).sum((0, 2))), rtol=1e-6)
+    assert np.isnan(masked_logsumexp(x, jnp.asarray([1.0, -1.0, 1.0])))
+    assert np.isnan(masked_logsumexp(jnp.asarray([0.0, np.nan]), jnp.ones(2)))
+    assert masked_logsumexp(jnp.asarray([0.0, np.inf]), jnp.ones(2)) == np.inf
+    np.testing.assert_array_equal(masked_logsumexp(jnp.zeros((2, 0)), jnp.ones(0), axis=1), -np.inf)
