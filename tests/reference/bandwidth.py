@@ -7,7 +7,7 @@ nowhere when that is None.
 import math
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
 
 
 def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic_exponent=None):
@@ -83,14 +83,19 @@ def leave_one_out(scale, rows, prior=0.5, prior_weight=1.0, n_values=None):
 
 
 def _log_kernel(x, centre, scale, n_values):
-    kernel = stats.truncnorm(-centre / scale, (1 - centre) / scale, loc=centre, scale=scale)
+    """Truncated normal at x, or its mass on the cell of x over the cell's width."""
+    inside = 1 - _tail(centre / scale) - _tail((1 - centre) / scale)
     if n_values is None:
-        return float(kernel.logpdf(x))
-    # The mass of the value's cell as a mean density. Away from the centre the tail that is small is used.
-    low, high = x - 0.5 / n_values, x + 0.5 / n_values
-    tail = kernel.sf if low > centre else kernel.cdf
-    mass = abs(tail(high) - tail(low))
+        z = (x - centre) / scale
+        return -0.5 * z * z - math.log(scale * math.sqrt(2 * math.pi) * inside)
+    # Seen from the side on which the cell lies, so that a far one is a difference of small tails.
+    distance, half = abs(x - centre), 0.5 / n_values
+    mass = (_tail((distance - half) / scale) - _tail((distance + half) / scale)) / inside
     return math.log(mass * n_values) if mass > 0 else -math.inf
+
+
+def _tail(z):
+    return 0.5 * math.erfc(z / math.sqrt(2))
 
 
 def best_leave_one_out(rows, minimum=0.01, maximum=0.5, **options):

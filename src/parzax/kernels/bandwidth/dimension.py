@@ -70,7 +70,7 @@ def dimension(
         ValueError: a setting that is not positive, or minimum > maximum.
 
     >>> import jax.numpy as jnp
-    >>> print(dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0].round(4))
+    >>> print(f"{dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")
     0.1262
     """
     check_settings(

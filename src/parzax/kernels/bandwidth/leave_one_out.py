@@ -57,7 +57,7 @@ def leave_one_out(
     the scale by nested grids: several maxima do not mislead it, and its likelihood is never below that of
     ``scott`` with the same clips, which is tried too. With one row or none it is ``scott``'s.
 
-    44 evaluations, each of n^2 kernels: for analysis rather than for each step of an optimisation. Equal
+    45 evaluations, each of n^2 kernels: for analysis rather than for each step of an optimisation. Equal
     rows on a continuous domain draw the scale to the minimum. A row of weight w equals w rows. The scale
     counts as a constant in gradients.
 
@@ -75,7 +75,7 @@ def leave_one_out(
 
     >>> import jax.numpy as jnp
     >>> two_groups = jnp.array([0.1, 0.12, 0.14, 0.86, 0.88, 0.9])
-    >>> print(leave_one_out()(two_groups, jnp.ones(6))[0].round(2))
+    >>> print(f"{leave_one_out()(two_groups, jnp.ones(6))[0]:.2f}")
     0.02
     """
     settings = {"minimum": minimum, "maximum": maximum, "discrete_minimum": discrete_minimum}

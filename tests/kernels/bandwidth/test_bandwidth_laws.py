@@ -1,0 +1,236 @@
+"""Laws that every bandwidth rule of a mixture keeps, and each rule against a plain loop."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import bandwidth as loops
+
+from parzax.kernels import bandwidth
+
+RULES = {
+    "scott": bandwidth.scott(),
+    "magic scott": bandwidth.scott(magic_exponent=0.5, discrete_minimum=None),
+    "neighbours": bandwidth.neighbours(),
+    "ends": bandwidth.neighbours(consider_endpoints=True, consider_magic_clip=False, consider_prior=True),
+    "hyperopt": bandwidth.hyperopt(),
+    "dimension": bandwidth.dimension(),
+    "constant": bandwidth.constant(0.07),
+    "leave_one_out": bandwidth.leave_one_out(),
+}
+# Rules for which a row of weight 2 equals two rows; a neighbour rule gives two equal rows two scales.
+BY_FREQUENCY = ("scott", "magic scott", "dimension", "constant", "leave_one_out")
+CAPACITY = 16
+
+
+def _call(rule, position, weight, prior_position=0.5, n_values=None):
+    return rule(position, weight, prior_position=prior_position, n_parameters=3, n_values=n_values)
+
+
+# One compiled function for all rules and settings: a rule is an argument.
+_compiled = jax.jit(_call)
+
+
+def _rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.uniform(size=n) < 0.6, rng.uniform(size=n), rng.normal(0.3, 0.02, n)).clip(0, 1)
+
+
+def _padded(rows, weight=None, capacity=CAPACITY, filler=1e30):
+    """Rows at random places among absent ones, and where they are."""
+    place = np.sort(np.random.default_rng(9).permutation(capacity)[: len(rows)])
+    position, frequency = np.full(capacity, filler), np.zeros(capacity)
+    position[place], frequency[place] = rows, 1 if weight is None else weight
+    dtype = jnp.result_type(float)
+    return jnp.asarray(position, dtype), jnp.asarray(frequency, dtype), place
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_positive_and_finite(name, x64):
+    """No row, one, all equal, the prior absent, a discrete domain; and the dtype is the positions'."""
+    for rows in ([], [0.3], [0.0], [1.0], [0.5] * 9, [0.25] * 16, _rows(12)):
+        for prior in (0.5, None):
+            for n_values in (0, 1, 7):
+                position, weight, _ = _padded(rows)
+                scale = _compiled(RULES[name], position, weight, prior, n_values)
+                assert scale.dtype == position.dtype == jnp.result_type(float)
+                assert scale.shape == (CAPACITY,)
+                assert bool(jnp.isfinite(scale).all() & (scale > 0).all()), (rows, prior, n_values)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_padding_and_masks(name, x64):
+    """What stands in absent rows does not matter, nor how many they are, nor bool for float."""
+    rows = _rows(11)
+    plain = _compiled(RULES[name], jnp.asarray(rows, jnp.result_type(float)), jnp.ones(11))
+    for filler in (0.0, -1e30, np.nan, np.inf):
+        position, weight, place = _padded(rows, filler=filler)
+        np.testing.assert_allclose(_compiled(RULES[name], position, weight)[place], plain, rtol=1e-5)
+    if name == "scott":
+        mask = _compiled(RULES[name], position, weight > 0)
+        np.testing.assert_array_equal(mask, _compiled(RULES[name], position, weight))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_order_and_mirror(name, double):
+    """Permuted rows permute the scales, and the mirror x -> 1 - x changes none."""
+    rows, order = _rows(CAPACITY), np.random.default_rng(1).permutation(CAPACITY)
+    ones = jnp.ones(CAPACITY)
+    scale = np.asarray(_compiled(RULES[name], jnp.asarray(rows), ones))
+    np.testing.assert_allclose(
+        _compiled(RULES[name], jnp.asarray(rows[order]), ones), scale[order], rtol=1e-12
+    )
+    np.testing.assert_allclose(_compiled(RULES[name], jnp.asarray(1 - rows), ones), scale, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", BY_FREQUENCY)
+@pytest.mark.parametrize("prior", [0.5, None])
+def test_duplicate_is_weight_two(name, prior, double):
+    """A row of weight w equals w rows: catches a quartile or a ddof that counts rows."""
+    rows, times = _rows(6, seed=2), np.array([1, 3, 1, 2, 4, 1])
+    position, weight, _ = _padded(rows, times)
+    repeated, ones, _ = _padded(np.repeat(rows, times))
+    heavy = _compiled(RULES[name], position, weight, prior, 12)
+    light = _compiled(RULES[name], repeated, ones, prior, 12)
+    np.testing.assert_allclose(heavy[0], light[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        bandwidth.scott(1e-9, 10.0),
+        bandwidth.neighbours(maximum=10.0, consider_magic_clip=False),
+        bandwidth.leave_one_out(1e-3, 0.3),
+    ],
+    ids=["scott", "neighbours", "leave_one_out"],
+)
+def test_affine_covariance(rule, double):
+    """Where neither the clips nor the ends hold, a + b x has scales b times those of x."""
+    rows = _rows(CAPACITY) * 0.5 + 0.25
+    if "LeaveOneOut" in type(rule).__name__:
+        # The truncation to [0, 1] must not be felt, and the clips move along.
+        rows = 0.5 + 0.05 * np.random.default_rng(3).normal(size=CAPACITY)
+        shrunk = bandwidth.leave_one_out(1e-3 / 4, 0.3 / 4)
+    else:
+        shrunk = rule
+    ones = jnp.ones(CAPACITY)
+    scale = np.asarray(_compiled(rule, jnp.asarray(rows), ones, None))
+    moved = _compiled(shrunk, jnp.asarray(0.4 + rows / 4), ones, None)
+    np.testing.assert_allclose(moved, scale / 4, rtol=1e-6 if shrunk is not rule else 1e-11)
+
+
+@pytest.mark.parametrize("name", ["scott", "neighbours", "dimension"])
+def test_no_values_are_continuous(name, double):
+    """0 values mean what None means."""
+    x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
+    found = _compiled(RULES[name], x, ones, 0.5, 0)
+    np.testing.assert_array_equal(found, _compiled(RULES[name], x, ones))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_vmap_is_a_loop(name, double):
+    """Over sets of rows, and over domains of which some are discrete."""
+    sets = jnp.asarray(np.stack([_rows(CAPACITY, seed) for seed in range(3)]))
+    weight = jnp.asarray(np.random.default_rng(4).integers(0, 3, sets.shape), float)
+    values = jnp.array([0, 7, 100])
+    batch = jax.jit(jax.vmap(lambda x, w, m: _call(RULES[name], x, w, n_values=m)))(sets, weight, values)
+    for i, n_values in enumerate((0, 7, 100)):
+        alone = _compiled(RULES[name], sets[i], weight[i], 0.5, n_values)
+        np.testing.assert_allclose(batch[i], alone, rtol=1e-12)
+
+
+def test_settings_are_leaves(double):
+    """A rule can be made of traced settings, and another number does not compile again."""
+    x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
+    minima = jnp.array([0.01, 0.2, 0.3])
+    batch = jax.vmap(lambda minimum: _call(bandwidth.scott(minimum), x, ones))(minima)
+    for scale, minimum in zip(batch, (0.01, 0.2, 0.3), strict=True):
+        np.testing.assert_allclose(scale, bandwidth.scott(minimum)(x, ones), rtol=1e-14)
+    traces = []
+
+    @jax.jit
+    def counted(rule):
+        traces.append(rule)
+        return _call(rule, x, ones)
+
+    for minimum in (0.01, 0.1, 0.2):
+        assert float(counted(bandwidth.neighbours(minimum))[0]) >= minimum
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_gradients_are_finite(name, x64):
+    """At ties, clips, one row and none; 0 in absent rows, even where NaN stands: catches sqrt at 0."""
+    gradient = jax.jit(jax.grad(lambda x, rule, w: _call(rule, x, w).sum()))
+    for rows in ([], [0.5], [0.25] * 16, [0.0, 0.0, 1.0, 1.0], _rows(12)):
+        position, weight, place = _padded(rows, filler=np.nan)
+        found = gradient(position, RULES[name], weight)
+        assert bool(jnp.isfinite(found).all()), rows
+        absent = np.setdiff1d(np.arange(CAPACITY), place)
+        np.testing.assert_array_equal(found[absent], 0)
+
+
+def test_gradient_of_scott(double):
+    """Against finite differences where a spread, not a clip, decides."""
+    x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
+    rule = bandwidth.scott(1e-6, 10.0)
+    found = jax.grad(lambda x: _call(rule, x, ones)[0])(x)
+    step = 1e-6
+    for i in range(0, CAPACITY, 5):
+        up, down = (_call(rule, x.at[i].add(s), ones)[0] for s in (step, -step))
+        assert float(found[i]) == pytest.approx(float((up - down) / (2 * step)), abs=1e-8)
+
+
+LOOPS = {
+    "scott": lambda rows, prior: loops.scott(rows, prior),
+    "magic scott": lambda rows, prior: loops.scott(rows, prior, magic_exponent=0.5),
+    "neighbours": lambda rows, prior: loops.neighbours(rows, prior),
+    "ends": lambda rows, prior: loops.neighbours(rows, prior, True, False, True),
+    "hyperopt": lambda rows, prior: loops.hyperopt(rows, prior),
+    "dimension": lambda rows, prior: loops.dimension(rows, 3, prior),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("prior", [0.5, None])
+def test_against_the_loop(name, prior, double):
+    """Every size up to 16, with ties and rows at the centre and the ends."""
+    for n in range(CAPACITY + 1):
+        for rows in (_rows(n, n), _rows(n, n).round(1)):
+            position, weight, place = _padded(rows)
+            found = _compiled(RULES[name], position, weight, prior)[place]
+            np.testing.assert_allclose(found, np.broadcast_to(LOOPS[name](rows, prior), n), rtol=1e-12)
+
+
+def test_fractional_weights(double):
+    """Quartiles vary continuously with the weights, and 1.5 lies between 1 and 2; no jump at whole ones."""
+    rule = bandwidth.scott(1e-6, 10.0)
+    x, base = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
+    for w in (1.0, 1.5, 2.0):
+        near = [float(_compiled(rule, x, base.at[3].set(w + e), None)[0]) for e in (-1e-9, 1e-9)]
+        assert near[0] == pytest.approx(near[1], rel=1e-7)
+    tiny = _compiled(rule, x, 0.01 * base, None)
+    assert bool(jnp.isfinite(tiny).all())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: bandwidth.scott(minimum=0.0), "scott: minimum"),
+        (lambda: bandwidth.scott(minimum=0.6), "must not exceed"),
+        (lambda: bandwidth.neighbours(maximum=-1.0), "neighbours: maximum"),
+        (lambda: bandwidth.hyperopt(minimum=float("nan")), "hyperopt: minimum"),
+        (lambda: bandwidth.dimension(magnitude=float("inf")), "dimension: magnitude"),
+        (lambda: bandwidth.constant(0), "constant: scale"),
+        (lambda: bandwidth.leave_one_out(prior_weight=-1.0), "leave_one_out: prior_weight"),
+        (lambda: RULES["scott"](jnp.zeros(3), jnp.ones(2)), "vectors of one length"),
+    ],
+)
+def test_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_refused_types():
+    with pytest.raises(TypeError, match="minimum must be a number"):
+        bandwidth.scott("0.1")
