@@ -54,10 +54,9 @@ def log_normal_mass(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) 
     phi(b)/mass come from the same formulas and can be differentiated again. The value is -inf where a = b or
     b - a underflows, NaN where a > b, with derivatives 0 in both.
     """
-    return _log_normal_mass(*as_floats(a, b))
+    return _compiled_log_normal_mass(*as_floats(a, b))
 
 
-@jax.jit
 @jax.custom_jvp
 def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     proper, _, interval = _of_bounds(a, b)
@@ -65,12 +64,16 @@ def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Ar
     return jnp.where(proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
 
 
-@_log_normal_mass.__wrapped__.defjvp
+@_log_normal_mass.defjvp
 def _log_normal_mass_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
     proper, flip, interval = _of_bounds(a, b)
     ratio_a, ratio_b = swap(flip, interval.low_ratio, interval.high_ratio)
     return _log_normal_mass(a, b), jnp.where(proper, ratio_b, 0) * db - jnp.where(proper, ratio_a, 0) * da
+
+
+# Outside of jit, a hundred operations would be dispatched one by one.
+_compiled_log_normal_mass = jax.jit(_log_normal_mass)
 
 
 def _of_bounds(

@@ -40,7 +40,7 @@ def truncated_normal_quantile(
         x, in the dtype of the arguments. NaN with derivatives 0 where there is no distribution; see
         `truncated_normal_log_prob`.
     """
-    return _quantile(*as_floats(u, loc, scale, low, high))
+    return _compiled_quantile(*as_floats(u, loc, scale, low, high))
 
 
 def truncated_normal_sample(
@@ -79,7 +79,6 @@ def _open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float
     return (k.astype(dtype) + 0.5) * 2.0**-n
 
 
-@jax.jit
 @jax.custom_jvp
 def _quantile(u, loc, scale, low, high):
     frame = standardise(loc, scale, low, high)
@@ -136,13 +135,15 @@ def _solve_tail(a: Float[Array, "..."], fall: Float[Array, "..."]) -> Float[Arra
     rate = a + excess
     linear = fall / rate
     v = 2 * linear / (1 + jnp.sqrt(1 + 2 * excess * linear))
-    for _ in range(4 if a.dtype == jnp.float64 else 3):
+
+    def halley(_: int, v: Array) -> Array:
         excess_at = hazard_excess(a + v)
         rate_at = a + v + excess_at
         growth = jnp.log1p((v + (excess_at - excess)) / rate)
         newton = (v * (a + 0.5 * v) + growth - fall) / rate_at
-        v = jnp.maximum(v - newton / (1 - 0.5 * newton * excess_at), 0)
-    return v
+        return jnp.maximum(v - newton / (1 - 0.5 * newton * excess_at), 0)
+
+    return jax.lax.fori_loop(0, 4 if a.dtype == jnp.float64 else 3, halley, v)
 
 
 def _solve_narrow(
@@ -150,18 +151,19 @@ def _solve_narrow(
 ) -> Float[Array, "..."]:
     """The fraction of a narrow interval, midpoint m and half-width h, that holds a share p of its mass."""
     total = hermite_sums(m, h)[0]
-    fraction = p
-    for _ in range(5 if p.dtype == jnp.float64 else 4):
+
+    def newton(_: int, fraction: Array) -> Array:
         to_middle = h * (1 - fraction)
         part = hermite_sums(m - to_middle, h * fraction)[0]
         share = fraction * jnp.exp(to_middle * (m - 0.5 * to_middle)) * (part / total)
         u = h * (2 * fraction - 1)
         slope = jnp.exp(-u * (m + 0.5 * u)) / total
-        fraction = jnp.clip(fraction - (share - p) / slope, 0, 1)
-    return fraction
+        return jnp.clip(fraction - (share - p) / slope, 0, 1)
+
+    return jax.lax.fori_loop(0, 5 if p.dtype == jnp.float64 else 4, newton, p)
 
 
-@_quantile.__wrapped__.defjvp
+@_quantile.defjvp
 def _quantile_jvp(primals, tangents):
     u, loc, scale, low, high = primals
     x = _quantile(*primals)
@@ -198,6 +200,10 @@ def _quantile_jvp(primals, tangents):
     for slope, direction in zip(slopes, tangents, strict=True):
         tangent = tangent + jnp.where(regular, slope, 0) * direction
     return _quantile(*primals), tangent
+
+
+# Outside of jit, a hundred operations would be dispatched one by one.
+_compiled_quantile = jax.jit(_quantile)
 
 
 def _tilted(share: Float[Array, "..."], exponent: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -38,10 +38,9 @@ def log_diff_exp(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) -> 
     It is -inf where a = b, both -inf included, NaN where a < b and where both are +inf. There the
     derivatives are 0: the true ones at a = b are +inf and -inf, which would turn a masked-out entry into NaN.
     """
-    return _log_diff_exp(*as_floats(a, b))
+    return _compiled_log_diff_exp(*as_floats(a, b))
 
 
-@jax.jit
 @jax.custom_jvp
 def _log_diff_exp(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     positive, d = _gap(a, b)
@@ -53,7 +52,7 @@ def _log_diff_exp(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array
     return jnp.where(positive, a + log_complement, jnp.where(equal, -jnp.inf, jnp.nan))
 
 
-@_log_diff_exp.__wrapped__.defjvp
+@_log_diff_exp.defjvp
 def _log_diff_exp_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
     positive, d = _gap(a, b)
@@ -61,6 +60,10 @@ def _log_diff_exp_jvp(primals, tangents):
     slope_a = jnp.where(positive, 1 / complement, 0)
     slope_b = jnp.where(positive, jnp.exp(-d) / complement, 0)
     return _log_diff_exp(a, b), slope_a * da - slope_b * db
+
+
+# Outside of jit, a hundred operations would be dispatched one by one.
+_compiled_log_diff_exp = jax.jit(_log_diff_exp)
 
 
 def _gap(a: Float[Array, "..."], b: Float[Array, "..."]) -> tuple[Bool[Array, "..."], Float[Array, "..."]]:

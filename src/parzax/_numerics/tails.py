@@ -93,15 +93,14 @@ def log_ndtr(z: Num[Array, "..."] | float) -> Float[Array, "..."]:
     below the least normal number and XLA flushes it to 0. It is -inf, with the largest finite number as
     derivative, where z^2/2 overflows and at -inf; 0 with derivative 0 at +inf; NaN at NaN.
     """
-    return _log_ndtr(*as_floats(z))
+    return _compiled_log_ndtr(*as_floats(z))
 
 
 def log_upper_tail(x: Num[Array, "..."] | float) -> Float[Array, "..."]:
     """log Q(x) = log Phi(-x) of the standard normal, for any x; see `log_ndtr`."""
-    return _log_ndtr(-as_floats(x)[0])
+    return _compiled_log_ndtr(-as_floats(x)[0])
 
 
-@jax.jit
 @jax.custom_jvp
 def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
     x = jnp.where(z < 0, -z, z)
@@ -109,10 +108,14 @@ def _log_ndtr(z: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(z < 0, below, log1m(_upper_tail(x)))
 
 
-@_log_ndtr.__wrapped__.defjvp
+@_log_ndtr.defjvp
 def _log_ndtr_jvp(primals, tangents):
     (z,), (dz,) = primals, tangents
     return _log_ndtr(z), _inverse_mills(z) * dz
+
+
+# Outside of jit, a hundred operations would be dispatched one by one.
+_compiled_log_ndtr = jax.jit(_log_ndtr)
 
 
 def _inverse_mills(z: Float[Array, "..."]) -> Float[Array, "..."]:

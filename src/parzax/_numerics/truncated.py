@@ -87,7 +87,7 @@ def truncated_normal_log_prob(
         The log density, in the dtype of the arguments. NaN, with derivatives 0, where there is no
         distribution: low >= high (or so close that (high - low)/scale underflows), scale not positive, NaN.
     """
-    return _log_prob(*as_floats(x, loc, scale, low, high))
+    return _compiled_log_prob(*as_floats(x, loc, scale, low, high))
 
 
 class _Position(NamedTuple):
@@ -120,7 +120,6 @@ def _position(x, loc, scale, low, high) -> _Position:
     return _Position(inside, scale, z, offset, square, frame)
 
 
-@jax.jit
 @jax.custom_jvp
 def _log_prob(x, loc, scale, low, high):
     at = _position(x, loc, scale, low, high)
@@ -130,7 +129,7 @@ def _log_prob(x, loc, scale, low, high):
     return jnp.where(at.inside, value, jnp.where(undefined, jnp.nan, -jnp.inf))
 
 
-@_log_prob.__wrapped__.defjvp
+@_log_prob.defjvp
 def _log_prob_jvp(primals, tangents):
     at = _position(*primals)
     interval = at.frame.interval
@@ -147,3 +146,7 @@ def _log_prob_jvp(primals, tangents):
     for slope, direction in zip(slopes, tangents, strict=True):
         tangent = tangent + jnp.where(at.inside, slope / at.scale, 0) * direction
     return _log_prob(*primals), tangent
+
+
+# Outside of jit, a hundred operations would be dispatched one by one.
+_compiled_log_prob = jax.jit(_log_prob)
