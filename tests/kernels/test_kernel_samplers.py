@@ -1,0 +1,337 @@
+"""Samplers of the kernels against their laws, 1e5 draws each; and broken samplers, which must fail.
+
+All checks of this file, in float32 and float64, have a total false-alarm rate of at most 5e-7 (as those of
+mixtures in `tests/parzen/test_samplers.py` have); see `reference.frequencies`.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import frequencies, laws, normal
+from reference.frequencies import Checks
+
+import parzax as px
+from parzax._numerics import truncated_normal_sample
+from parzax.kernels import AitchisonAitken, Axis, DiscreteNormal, OptunaTop, TruncatedNormal, kernel_axis
+
+N = 100_000
+CHECKS = Checks(5e-7, 500)
+INF = np.inf
+
+# loc, scale, low, high
+INTERVALS = [
+    (0, 1, 5, 6), (0, 1, 5.5, 5.625), (0, 1, 5, INF), (0, 1, -6, -5), (0, 1, 8, 9),
+    (0, 1, 10, 11), (0, 1, 10, 10.0078125), (0, 1, -INF, -10), (0, 1, 38, 39), (0, 1, 38, INF),
+    (0, 1, -39, -38), (3, 0.1, 0, 1), (-1.875, 0.05, 0, 1), (4.8, 0.1, 0, 1), (0, 1, 0, 0.001),
+    (0, 1, 1, 1.0078125), (0, 1, -40, 40), (0, 1, -INF, INF), (0.25, 30, 0, 1), (1000, 20, 100, 300),
+]  # fmt: skip
+# loc, scale on the kernel axis [0, 1]
+KERNELS = [
+    (0.3, 0.2), (0.3, 1e-3), (0, 1e-5), (1, 0.01), (0, 1e-12), (0.5, 1), (0.9, 30), (0.999, 0.5),
+]  # fmt: skip
+# domain, value at the centre, scale on the kernel axis
+GRIDS = [
+    (px.Int(0, 9), 3, 0.05), (px.Int(0, 9), 0, 0.3), (px.Int(0, 9), 9, 30), (px.Int(0, 9), 4, 1e-6),
+    (px.Float(0, 1, step=0.25), 0.75, 0.2), (px.Float(-3, 3, step=0.1), 2.9, 0.07),
+    (px.Int(1, 10, log=True), 2, 0.25), (px.Int(1, 10, log=True), 1, 1),
+    (px.Int(1, 1000, log=True), 30, 0.2), (px.Int(1, 1000, log=True), 3, 0.01),
+    (px.Int(0, 999), 700, 0.1), (px.Int(0, 299), 299, 1e-3), (px.Int(0, 100_000, step=5), 40, 0.02),
+    (px.Ordinal([1, 2, 4, 32]), 4, 0.2), (px.Ordinal([1, 2, 4, 32], log=True), 1, 0.3),
+    (px.Ordinal([0.001, 0.5, 0.7]), 0.001, 1),
+]  # fmt: skip
+# number of choices, own category, probability of the own category
+CATEGORIES = [(2, 1, 0.8), (3, 0, 0.8), (5, 4, 0.8), (5, 2, 1.0), (4, 3, 0.25), (17, 16, 0.9), (4, 1, None)]
+# Optuna's probability of the own category among 4, for 9 rows and a prior of weight 1, by hand.
+OPTUNA = (1 + 1 / 10) / (1 + 4 / 10)
+
+INTERVAL_DRAWS = jax.jit(truncated_normal_sample, static_argnames="shape")
+KERNEL_DRAWS = jax.jit(lambda key, kernel: kernel.sample(key, (N,)))
+
+
+def _dtype(x64: bool) -> type:
+    return np.float64 if x64 else np.float32
+
+
+def _key(*numbers: int) -> jax.Array:
+    return functools.reduce(jax.random.fold_in, numbers, jax.random.key(20))
+
+
+def _failures(excess: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in excess.items() if not value <= 1}
+
+
+# --- the checks of each kernel: what draws are worth, as a multiple of what chance explains ------
+
+
+def interval_excess(draws, loc, scale, low, high, checks) -> dict[str, float]:
+    """Against the distribution function in float64; a draw may be off by one rounding of its dtype."""
+    assert draws.shape == (N,)
+    x = np.asarray(draws, float)
+    if not ((x >= low) & (x <= high)).all():
+        return {"outside": INF}
+    spacing = np.spacing(np.maximum(np.abs(draws), np.finfo(draws.dtype).tiny)).max()
+    cdf = functools.partial(laws.truncated_cdf, loc=loc, scale=scale, low=low, high=high)
+
+    def resolution(at):
+        return np.spacing(np.abs(at).astype(draws.dtype)).astype(float)
+
+    out = {"line": checks.line(x, cdf, resolution)}
+    ends = (max(low, loc - 50 * scale), min(high, loc + 50 * scale))
+    if low > loc or high < loc:
+        ends = (max(low, high - 50 * scale), min(high, low + 50 * scale))
+    cuts = frequencies.quantile_cuts(cdf, *ends)
+    if (cdf(cuts + spacing) - cdf(cuts - spacing)).max() < 1e-4:
+        # Where rounding moves no more than this across a cut, cells tell a wrong scale apart better.
+        masses = np.diff(np.concatenate([[0], cdf(cuts), [1]]))
+        out["cells"] = checks.cells(np.bincount(np.searchsorted(cuts, x), minlength=len(masses)), masses)
+    return out
+
+
+def grid_excess(draws, domain, centre, scale, checks) -> dict[str, float]:
+    """Against sums over cells in float64."""
+    masses = laws.Values(domain).masses(centre, scale)
+    return _number_excess(draws, masses, checks)
+
+
+def category_excess(draws, n_choices, own, top, checks) -> dict[str, float]:
+    masses = np.where(np.arange(n_choices) == own, top, (1 - top) / (n_choices - 1))
+    return _number_excess(draws, masses, checks)
+
+
+def _number_excess(draws, masses, checks) -> dict[str, float]:
+    number = np.asarray(draws)
+    assert number.shape == (N,)
+    if not (np.issubdtype(number.dtype, np.integer) and 0 <= number.min() <= number.max() < len(masses)):
+        return {"outside": INF}
+    return laws.values_excess(number, masses, checks, "value")
+
+
+# --- the samplers pass ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", range(len(INTERVALS)), ids=[str(case) for case in INTERVALS])
+def test_intervals(x64, case):
+    """Catches tails cut off or coarse, a lost scale, a wrong end."""
+    problem = [_dtype(x64)(v) for v in INTERVALS[case]]
+    draws = INTERVAL_DRAWS(_key(0, x64, case), *problem, shape=(N,))
+    assert draws.dtype == _dtype(x64)
+    assert not _failures(interval_excess(np.asarray(draws), *map(float, problem), CHECKS))
+
+
+@pytest.mark.parametrize("case", range(len(KERNELS)), ids=[str(case) for case in KERNELS])
+def test_truncated_normals(x64, case):
+    """Catches a kernel that clips at the ends of its axis instead of truncating."""
+    problem = [_dtype(x64)(v) for v in KERNELS[case]]
+    draws = KERNEL_DRAWS(_key(1, x64, case), TruncatedNormal(*map(jnp.asarray, problem)))
+    assert draws.dtype == _dtype(x64)
+    assert not _failures(interval_excess(np.asarray(draws), *map(float, problem), 0, 1, CHECKS))
+
+
+def _discrete(domain, centre, scale, dtype) -> DiscreteNormal:
+    axis = kernel_axis(domain)
+    loc = axis.unit(np.asarray(float(centre)), np)
+    return DiscreteNormal(jnp.asarray(loc, dtype), jnp.asarray(scale, dtype), axis)
+
+
+@pytest.mark.parametrize("case", range(len(GRIDS)), ids=[f"{d}, {c}, {s}" for d, c, s in GRIDS])
+def test_discrete_normals(x64, case):
+    """Catches cells of the wrong width, above all the outermost ones and those of a log axis."""
+    draws = KERNEL_DRAWS(_key(2, x64, case), _discrete(*GRIDS[case], _dtype(x64)))
+    assert not _failures(grid_excess(draws, *GRIDS[case], CHECKS))
+
+
+def _aitchison_aitken(n_choices, own, top, dtype) -> AitchisonAitken:
+    if top is None:
+        bandwidth = OptunaTop()(jnp.asarray(10, dtype), jnp.asarray(1, dtype), n_choices)
+    else:
+        bandwidth = jnp.asarray(1 - top, dtype)
+    return AitchisonAitken(jnp.asarray(own), bandwidth, n_choices)
+
+
+@pytest.mark.parametrize("case", range(len(CATEGORIES)), ids=[str(case) for case in CATEGORIES])
+def test_categories(x64, case):
+    """Catches other categories that include the own one, or leave out the last."""
+    n_choices, own, top = CATEGORIES[case]
+    draws = KERNEL_DRAWS(_key(3, x64, case), _aitchison_aitken(*CATEGORIES[case], _dtype(x64)))
+    assert not _failures(category_excess(draws, n_choices, own, OPTUNA if top is None else top, CHECKS))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "x64"),
+    [(5, 6, False), (5.5, 5.6, False), (10, 11, False), (8, 9, True)],
+    ids=["5-6", "5.5-5.6", "10-11", "8-9, float64"],
+    indirect=["x64"],
+)
+def test_distinct_draws(low, high, x64, record_property):
+    """jax.random.truncated_normal has 10, 1, 1 and 12 values here; ours as many as the dtype can tell apart.
+
+    The comparison is with exact draws, rounded to the dtype: as many less 5 sigma or 1 %.
+    """
+    low, high = _dtype(x64)(low), _dtype(x64)(high)
+    draws = np.asarray(INTERVAL_DRAWS(_key(4, x64), _dtype(x64)(0), _dtype(x64)(1), low, high, shape=(N,)))
+    uniform = np.random.default_rng(0).uniform(size=N)
+    start, length = float(low), float(high) - float(low)
+    exact = start - np.log1p(uniform * np.expm1(-start * length)) / start
+    for _ in range(8):
+        # Newton on the distribution function, from the exponential with the tail's rate.
+        share = laws.truncated_cdf(exact, 0.0, 1.0, start, float(high))
+        mass = float(normal.mass(start, float(high)))
+        density = np.exp(-(exact**2) / 2) / np.sqrt(2 * np.pi) / mass
+        exact = np.clip(exact - (share - uniform) / density, start, float(high))
+    possible = len(np.unique(exact.astype(draws.dtype)))
+    distinct = len(np.unique(draws))
+    record_property(
+        "tried", f"distinct draws on [{low}, {high}] in {draws.dtype}: {distinct} of {N}, exact: {possible}"
+    )
+    assert distinct >= 0.99 * possible
+
+
+# --- broken samplers fail -----------------------------------------------------------------------
+
+
+def _normals(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=N)
+
+
+def _untruncated():
+    return interval_excess(0.3 + 0.2 * _normals(0), 0.3, 0.2, 0, 1, MUTANTS)
+
+
+def _clipped():
+    return interval_excess(np.clip(0.3 + 0.2 * _normals(1), 0, 1), 0.3, 0.2, 0, 1, MUTANTS)
+
+
+def _scale_off():
+    kernel = TruncatedNormal(jnp.asarray(0.3), jnp.asarray(0.1 * 1.03))
+    return interval_excess(np.asarray(KERNEL_DRAWS(_key(5), kernel)), 0.3, 0.1, 0, 1, MUTANTS)
+
+
+def _loc_off():
+    kernel = TruncatedNormal(jnp.asarray(0.3 + 0.04 * 0.1), jnp.asarray(0.1))
+    return interval_excess(np.asarray(KERNEL_DRAWS(_key(5), kernel)), 0.3, 0.1, 0, 1, MUTANTS)
+
+
+def _jax_tail():
+    draws = np.asarray(jax.random.truncated_normal(_key(6), 5.0, 6.0, (N,)))
+    return interval_excess(draws, 0, 1, 5, 6, MUTANTS)
+
+
+def _exponential_tail():
+    """The tail's first-order law, exp(-a v): right to 4 % at 5 sigma."""
+    draws = 5 + np.random.default_rng(2).exponential(1 / 5, size=N)
+    return interval_excess(draws, 0, 1, 5, INF, MUTANTS)
+
+
+def _discrete_excess(number, problem):
+    return grid_excess(number.astype(np.int32), *problem, MUTANTS)
+
+
+def _not_renormalised():
+    domain, centre, scale = GRIDS[1]
+    kernel = _discrete(*GRIDS[1], float)
+    unit = float(kernel.loc) + scale * _normals(3)
+    return _discrete_excess(np.clip(np.floor(unit * 10), 0, 9), GRIDS[1])
+
+
+def _patched_cells(monkeypatch, problem, index_at):
+    monkeypatch.setattr(Axis, "index_at", index_at)
+    kernel = _discrete(*problem, float)
+    return _discrete_excess(np.asarray(kernel.sample(_key(7), (N,))), problem)
+
+
+def _half_outer_cells(monkeypatch):
+    return _patched_cells(
+        monkeypatch,
+        GRIDS[1],
+        lambda axis, unit, xp: xp.round(unit * (axis.n_values - 1)).astype(xp.int32),
+    )
+
+
+def _nearest_log_value(monkeypatch):
+    """The value nearest on the log axis, where the cell ends at v + 1/2."""
+
+    def index_at(axis, unit, xp):
+        position = axis.low + unit * axis.length
+        values = xp.log(xp.arange(1, axis.n_values + 1))
+        return xp.abs(values - position[:, None]).argmin(axis=-1).astype(xp.int32)
+
+    return _patched_cells(monkeypatch, GRIDS[6], index_at)
+
+
+def _equal_ordinal_cells(monkeypatch):
+    return _patched_cells(
+        monkeypatch, GRIDS[13], lambda axis, unit, xp: xp.floor(unit * axis.n_values).astype(xp.int32)
+    )
+
+
+def _top_off():
+    draws = KERNEL_DRAWS(_key(8), _aitchison_aitken(3, 0, 0.78, float))
+    return category_excess(draws, 3, 0, 0.8, MUTANTS)
+
+
+def _others_include_own():
+    rng = np.random.default_rng(4)
+    moved, other = rng.uniform(size=N) < 0.2, rng.integers(0, 5, N)
+    return category_excess(np.where(moved, other, 4), 5, 4, 0.8, MUTANTS)
+
+
+def _last_left_out():
+    rng = np.random.default_rng(5)
+    moved, step = rng.uniform(size=N) < 0.2, rng.integers(1, 4, N)
+    return category_excess(np.where(moved, (4 + step) % 5, 4), 5, 4, 0.8, MUTANTS)
+
+
+MUTANTS = Checks(CHECKS.total, CHECKS.at_most)
+BROKEN = [
+    _untruncated, _clipped, _scale_off, _loc_off, _jax_tail, _exponential_tail, _not_renormalised,
+    _half_outer_cells, _nearest_log_value, _equal_ordinal_cells, _top_off, _others_include_own, _last_left_out,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda f: f.__name__.strip("_"))
+def test_broken_samplers_fail(broken, request, monkeypatch, record_property):
+    """The same checks at the same level notice each of these mistakes."""
+    takes_patch = "monkeypatch" in broken.__code__.co_varnames[: broken.__code__.co_argcount]
+    failures = _failures(broken(monkeypatch) if takes_patch else broken())
+    assert failures
+    worst = max(failures, key=failures.get)
+    record_property(
+        "tried",
+        f"broken sampler {broken.__name__.strip('_')}: {worst} at {failures[worst]:.2f} of the allowance",
+    )
+
+
+# --- the checks themselves ------------------------------------------------------------------------
+
+
+def test_distribution_function():
+    """The oracle against mpmath, tails included."""
+    for loc, scale, low, high in INTERVALS:
+        width = min(high, max(low, loc) + 8 * scale) - max(low, min(high, loc) - 8 * scale)
+        for share in (1e-3, 0.01, 0.1, 0.5, 0.9):
+            x = max(low, min(high, loc) - 8 * scale) + share * width
+            a, b, z = ((normal.mp.mpf(v) - loc) / scale for v in (low, high, x))
+            true = normal.mass(a, z) / normal.mass(a, b)
+            assert abs(laws.truncated_cdf(x, loc, scale, low, high) - float(true)) < 1e-11
+
+
+def test_false_alarms():
+    """True laws are rejected no more often than stated, at a level where that can be seen."""
+    checks, rng, n = Checks(0.02 * 10_000, 10_000), np.random.default_rng(0), 500
+    masses = np.array([0.5, 0.25, 0.2, 0.045, 0.005])
+    alarms = [checks.cells(rng.multinomial(n, masses), masses) > 1 for _ in range(1000)]
+    alarms_line = [checks.line(rng.uniform(size=n), lambda x: np.clip(x, 0, 1)) > 1 for _ in range(1000)]
+    # 0.02 plus 4 sigma of 1000 trials.
+    assert np.mean(alarms) <= 0.038
+    assert np.mean(alarms_line) <= 0.038
+
+
+def test_total_false_alarms(record_property):
+    """Last: the budget of this file was kept."""
+    assert CHECKS.count * CHECKS.level <= 5e-7
+    n_cases = len(INTERVALS) + len(KERNELS) + len(GRIDS) + len(CATEGORIES)
+    assert n_cases >= 40
+    record_property("tried", f"{n_cases} kernels in two dtypes: {CHECKS.summary(N)}")
