@@ -16,8 +16,8 @@ STRIDE = 20
 class Checks:
     """Checks that share a false-alarm rate: by the union bound each one has ``total / at_most``.
 
-    Every check returns how far the draws are from the law, as a multiple of what is allowed: above 1 it fails.
-    The draws must be independent and, under the law, exact but for the stated resolution.
+    Every check returns how far the draws are from the law, as a multiple of what is allowed: above 1 it
+    fails. The draws must be independent and, under the law, exact but for the stated resolution.
 
     Attributes:
         level: false-alarm rate of one check.
@@ -98,7 +98,7 @@ class Checks:
             f"{self.count * self.level:.1e}; caught: distribution functions {self.distance(n):.4f} apart, "
             f"a probability of 1/2 off by {two:.4f}, of 0.01 by {two * 2 * math.sqrt(0.01 * 0.99):.4f}, "
             f"10 cells with KL >= {self.divergence(n, 10):.1e} (a scale off by "
-            f"{math.sqrt(self.divergence(n, 10)):.3f}), {MOST_CELLS} cells {2 * many:.3f} apart (root of 2 KL)"
+            f"{math.sqrt(self.divergence(n, 10)):.3f}), {MOST_CELLS} with {2 * many**2:.1e}"
         )
 
 

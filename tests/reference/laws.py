@@ -151,9 +151,9 @@ class Point(Values):
 def axis_of(domain: Any, top: Any) -> Any:
     if isinstance(domain, px.Categorical):
         return Categories(domain, top)
-    if isinstance(domain, px.Float) and domain.step is None:
-        return Line(domain)
-    return Point(domain) if domain.is_single else Values(domain)
+    if domain.is_single:
+        return Point(domain)
+    return Line(domain) if isinstance(domain, px.Float) and domain.step is None else Values(domain)
 
 
 # --- mixtures --------------------------------------------------------------------------------

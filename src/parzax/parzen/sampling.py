@@ -4,10 +4,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from parzax.parzen.points import Points, applies, slots
-from parzax.parzen.prior import Prior
+from parzax.parzen.prior import NativePrior, Prior
 from parzax.parzen.product import kernels_of
 from parzax.space import INACTIVE, Space
 
@@ -55,9 +55,9 @@ def sample_one(
             inside = applies(space, domain, regime, index, value, jnp)
             drawn: Any = jnp.asarray(0, jnp.int32)
             if prior is not None:
-                near, wide = jax.random.split(branch[i])
-                around = kernels_of(slot, own, own_scale).sample(near, (1,))[0]
-                drawn = jnp.where((own.regime[0, j] == i) & ~is_prior, around, prior.sample(wide))
+                near = (own.regime[0, j] == i) & ~is_prior
+                kernel = jax.tree.map(lambda a: a[0], kernels_of(slot, own, own_scale))
+                drawn = _draw(branch[i], near, kernel, prior)
             regime[j] = jnp.where(inside, i, regime[j])
             if slot.axis.kind == "continuous":
                 native = slot.axis.native_at(drawn, jnp)
@@ -66,3 +66,11 @@ def sample_one(
                 native = slot.axis.native(drawn, dtype, jnp)
             value[j] = jnp.where(inside, native, value[j])
     return jnp.stack(value)
+
+
+def _draw(key: jax.Array, near: Bool[Array, ""], kernel: Any, prior: Any) -> Array:
+    """From the kernel or, where it is not ``near``, the prior: one draw where both are of one family."""
+    if isinstance(prior, NativePrior):
+        around, wide = jax.random.split(key)
+        return jnp.where(near, kernel.sample(around), prior.sample(wide))
+    return jax.tree.map(lambda own, other: jnp.where(near, own, other), kernel, prior).sample(key)
