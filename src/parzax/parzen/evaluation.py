@@ -24,8 +24,8 @@ from parzax.parzen.product import (
 Form = Literal["product", "max", "difference"]
 FORMS = ("product", "max", "difference")
 
-# Pairs of point and kernel in one block: 8 MiB in float32.
-_BLOCK = 1 << 21
+# Pairs of point and kernel in one block: 2 MiB in float32, what a core keeps close.
+_BLOCK = 1 << 19
 # The same of the difference form, whose intermediates are many.
 _DIFFERENCE_BLOCK = 1 << 17
 # Up to this many pairs the difference form is used in float32, where the product loses digits on kernels.
@@ -97,10 +97,11 @@ class Mixture(eqx.Module):
         built = jnp.zeros((len(scale), 0), scale.dtype)
         if form != "difference":
             shift = _shift(scale.dtype) if form == "product" else 0.0
-            # Absent rows get a constant so low that exp gives 0 whatever stands in them.
-            constant = jnp.where(weight > 0, -shift, -4.0 * _shift(scale.dtype)).astype(scale.dtype)
-            built = coefficients(slots, priors, kernels, scale, constant)
-            built = jnp.where((weight > 0)[:, None], built, 0).at[:, -1].set(constant)
+            built = coefficients(slots, priors, kernels, scale, jnp.full_like(weight, -shift))
+            # Absent rows are 0 but for a constant so low that its exponential is 0.
+            present = (weight > 0)[:, None]
+            built = jnp.where(present, built, 0)
+            built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * _shift(scale.dtype)))
         return cls(built, kernels, scale, weight, prior_weight, priors, slots, form)
 
     def log_prob(self, points: Points) -> Float[Array, " j"]:

@@ -138,8 +138,7 @@ class ParzenEstimator(eqx.Module):
             missing value of an active parameter, a value of an inactive one.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
-        array = _configurations(self.space, x)
-        return _log_prob(self, points(self.space, array), measure=measure, form=form)
+        return _log_prob(self, _configurations(self.space, x), measure=measure, form=form)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations, exp of `log_prob`; 0 outside the space."""
@@ -254,6 +253,8 @@ def _rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Point
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
     weight = _host_weight("weight", weight, len(x))
     mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
+    # A row of weight 0 may hold anything.
+    x = np.where((weight > 0)[:, None], x, np.nan)
     checked_regimes(space, x, None, weight > 0)
     extra = capacity(len(x)) - len(x)
     padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
@@ -370,18 +371,21 @@ def _peak(space: Space, bandwidth: Bandwidth) -> float | None:
 
 
 def _configurations(space: Space, x: Any) -> Any:
-    """(..., d) floats; NumPy stays on the host."""
+    """(..., d) values: encoded when they are NumPy's, else floats that are encoded in compiled code."""
     if not isinstance(x, jax.Array):
         x = _checks.float_array("x", x)
     elif not jnp.issubdtype(x.dtype, jnp.floating):
         x = x.astype(jnp.result_type(float))
     if x.ndim < 1 or x.shape[-1] != len(space):
         raise ValueError(f"x must have shape (..., {len(space)}), got {x.shape}.")
-    return x
+    return points(space, x) if isinstance(x, np.ndarray) else x
 
 
 @eqx.filter_jit
-def _log_prob(pe: ParzenEstimator, at: Points, *, measure: str, form: Form | None) -> Float[Array, "..."]:
+def _log_prob(
+    pe: ParzenEstimator, at: Points | Float[Array, "... d"], *, measure: str, form: Form | None
+) -> Float[Array, "..."]:
+    at = at if isinstance(at, Points) else points(pe.space, at)
     shape, dtype = at.unit.shape[:-1], pe.scale.dtype
     flat = jax.tree.map(lambda a: jnp.asarray(a).reshape(-1, a.shape[-1]), at)
     flat = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, flat)

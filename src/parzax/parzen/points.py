@@ -44,6 +44,7 @@ class Slot(NamedTuple):
     parameter: int
     regime: int
     axis: Axis
+    always: bool  # whether it applies at every point
 
 
 @lru_cache(maxsize=256)
@@ -60,7 +61,7 @@ def slots(space: Space) -> tuple[Slot, ...]:
                 "give it conditions (In, Between), or leave it out."
             )
     return tuple(
-        Slot(j, i, kernel_axis(domain))
+        Slot(j, i, kernel_axis(domain), not domains[0].conditions)
         for j, domains in enumerate(space.domains)
         for i, domain in enumerate(domains)
     )

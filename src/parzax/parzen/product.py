@@ -80,7 +80,9 @@ def features(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -
     for slot, prior in zip(own, priors, strict=True):
         inside = here(slot, points)[:, None]
         if slot.axis.kind == "continuous":
-            parts = [*TruncatedNormal.features(position(slot, points)), jnp.ones_like(points.unit[:, 0])]
+            parts = [*TruncatedNormal.features(position(slot, points))]
+            if not slot.always:
+                parts.append(jnp.ones_like(points.unit[:, 0]))
             columns.append(jnp.where(inside, jnp.stack(parts, axis=-1), 0))
         elif has_table(slot):
             one_hot = position(slot, points)[:, None] == jnp.arange(slot.axis.n_values)
@@ -107,7 +109,11 @@ def coefficients(
             parts = jnp.stack(kernels_of(slot, kernels, scale).coefficients(), axis=-1)
             anchor = wide_kernel(slot.axis, dtype)
             assert isinstance(anchor, TruncatedNormal)
-            columns.append(jnp.where(inside, parts - jnp.stack(anchor.coefficients()), 0))
+            parts = jnp.where(inside, parts - jnp.stack(anchor.coefficients()), 0)
+            if slot.always:
+                # The constant of a parameter that is always active is one of the kernel's.
+                parts, constant = parts[:, :2], constant + parts[:, 2]
+            columns.append(parts)
         elif has_table(slot):
             table = jax.vmap(lambda kernel: kernel.log_masses())(kernels_of(slot, kernels, scale))
             anchor = wide_kernel(slot.axis, dtype)

@@ -1,0 +1,212 @@
+"""Parzen densities against peers: ``python -m benchmarks.density [--quick] [--json FILE]``.
+
+For each row: our median, the peer's, the ratio, the goal, the time of the first call and the largest
+difference between the two results (log densities). One core, interleaved, one process. The mixtures are
+built beforehand on both sides: ours by `ParzenEstimator.prepare`, Optuna's by its constructor, SciPy's
+``gaussian_kde`` likewise. "fit and log_prob" rows build ours anew in every call.
+
+The bound is what a core needs for the same matrix product, exponentials and weighted sums, and nothing else.
+"""
+
+from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.stats as jax_stats
+import numpy as np
+import scipy.stats
+from optuna.distributions import FloatDistribution
+from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
+
+import parzax as px
+from benchmarks.rows import SLACK, Row, table
+from parzax.parzen.evaluation import Mixture
+from parzax.parzen.points import Points, points
+
+N_KERNELS, D = 1000, 10
+GOALS = {24: 20.0, 1000: 150.0, 100_000: 400.0}
+# Candidates that the slow peers see of 1e5, whose time is scaled.
+PART = 2000
+# What a core reaches of its own bound, at least.
+SHARE = 0.9
+
+
+@jax.jit
+def evaluate(mixture: Mixture, at: Points) -> jax.Array:
+    """Log densities in unit coordinates, of a prepared mixture."""
+    return mixture.log_prob(at)
+
+
+@jax.jit
+def exponentials(ratio: jax.Array, weight: jax.Array) -> jax.Array:
+    """exp and a weighted sum: the serial part of the bound."""
+    return jnp.exp(ratio) @ weight
+
+
+@jax.jit
+def product(features: jax.Array, coefficients: jax.Array) -> jax.Array:
+    """Multiply-adds: the other part of the bound."""
+    return jnp.matmul(features, coefficients.T, precision="highest")
+
+
+def space(d: int = D) -> px.Space:
+    """d continuous parameters."""
+    return px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
+
+
+def rows(n: int, d: int = D) -> np.ndarray:
+    """Observations: a cloud around 0.4 in a uniform background."""
+    rng = np.random.default_rng(0)
+    near = np.clip(0.4 + 0.1 * rng.normal(size=(n // 2, d)), 0, 1)
+    return np.concatenate([near, rng.uniform(size=(n - n // 2, d))])
+
+
+def candidates(n: int, d: int = D) -> np.ndarray:
+    """Points to score."""
+    return np.random.default_rng(1).uniform(size=(n, d))
+
+
+def optuna_estimator(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Optuna's log density of the same rows."""
+    names = [f"x{j}" for j in range(x.shape[1])]
+    settings = _ParzenEstimatorParameters(1.0, True, False, np.ones, True)
+    built = _ParzenEstimator(
+        {name: x[:, j] for j, name in enumerate(names)},
+        {name: FloatDistribution(0, 1) for name in names},
+        settings,
+    )
+    return lambda y: built.log_pdf({name: y[:, j] for j, name in enumerate(names)})
+
+
+def against_optuna(n_points: int, *, repeats: int) -> list[Row]:
+    """Prepared evaluation, and fit and evaluation together, against Optuna's log density."""
+    x, y = rows(N_KERNELS), candidates(n_points)
+    theirs = optuna_estimator(x)
+    part = y[:PART]
+    out, peers = [], {"theirs": lambda: theirs(part)}
+    for bits in (64, 32):
+        with jax.enable_x64(bits == 64):
+            pe = px.ParzenEstimator.fit(space(), x, bandwidth=px.bandwidth.neighbours())
+            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
+            first = timing.once(ours)
+            error = np.abs(np.asarray(ours())[:PART] - theirs(part)).max()
+            medians = timing.interleaved({"ours": ours} | peers, repeats)
+        scale = len(y) / len(part)
+        name = f"log density, {N_KERNELS} kernels, {n_points} points"
+        out.append(
+            Row(
+                name,
+                bits,
+                "Optuna",
+                medians["ours"],
+                medians["theirs"] * scale,
+                first,
+                float(error),
+                GOALS[n_points],
+            )
+        )
+    return out
+
+
+def against_gaussian_kde(n_points: int, *, repeats: int) -> list[Row]:
+    """Against SciPy's and JAX's gaussian_kde; they have full covariance and no bounds."""
+    x, y = rows(N_KERNELS), candidates(n_points)
+    out = []
+    for bits in (64, 32):
+        with jax.enable_x64(bits == 64):
+            pe = px.ParzenEstimator.fit(space(), x)
+            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
+            kde = scipy.stats.gaussian_kde(x.T)
+            jax_kde = jax_stats.gaussian_kde(jnp.asarray(x.T))
+            on_device = jnp.asarray(y.T)
+            compiled = jax.jit(jax_kde.logpdf)
+            first = timing.once(ours)
+            timing.once(lambda c=compiled, a=on_device: jax.block_until_ready(c(a)))
+            calls = {
+                "ours": ours,
+                "scipy": lambda k=kde: k.logpdf(y.T),
+                "jax.scipy": lambda c=compiled, a=on_device: jax.block_until_ready(c(a)),
+            }
+            medians = timing.interleaved(calls, repeats)
+        name = f"log density, {N_KERNELS} kernels, {n_points} points"
+        for peer in ("scipy", "jax.scipy"):
+            out.append(Row(name, bits, peer, medians["ours"], medians[peer], first, 0.0, 10.0))
+    return out
+
+
+def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
+    """The share of the bound that a prepared mixture reaches, as a ratio of times."""
+    x, y = rows(N_KERNELS), candidates(n_points)
+    out = []
+    for bits in (64, 32):
+        with jax.enable_x64(bits == 64):
+            pe = px.ParzenEstimator.fit(space(), x)
+            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            # As many pairs at a time as the evaluation takes, in as many calls.
+            block = 250
+            features = jnp.ones((block, mixture.coefficients.shape[1]))
+            ratio = jnp.full((block, len(mixture.weight)), -3.0)
+            calls = {
+                "ours": lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a)),
+                "exp": lambda r=ratio, m=mixture: [
+                    jax.block_until_ready(exponentials(r, m.weight)) for _ in range(n_points // block)
+                ],
+                "product": lambda f=features, m=mixture: [
+                    jax.block_until_ready(product(f, m.coefficients)) for _ in range(n_points // block)
+                ],
+            }
+            first = timing.once(calls["ours"])
+            medians = timing.interleaved(calls, repeats)
+        bound = medians["exp"] + medians["product"]
+        out.append(
+            Row(
+                f"share of the bound, {n_points} points",
+                bits,
+                "exp + FMA",
+                medians["ours"],
+                bound,
+                first,
+                0.0,
+                SHARE,
+            )
+        )
+    return out
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, print, and say whether every promise holds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args(argv)
+    quick = options.quick
+    kind = jax.devices()[0].device_kind
+    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    found: list[Row] = []
+    for n_points in GOALS:
+        found += against_optuna(n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
+    found += against_gaussian_kde(1000, repeats=11 if quick else 31)
+    found += against_the_bound(1000, repeats=31 if quick else 101)
+    print(table(found))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in found], indent=1))
+    failed = [row for row in found if not row.holds]
+    for row in failed:
+        print(f"below {SLACK} of the promise, or different: {row.work}, {row.bits} bits, {row.peer}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

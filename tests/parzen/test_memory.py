@@ -1,0 +1,38 @@
+"""Temporary memory of large evaluations, as the compiler plans it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.parzen.evaluation import Mixture
+from parzax.parzen.points import Points, slots
+from parzax.parzen.prior import priors
+
+N_POINTS, N_KERNELS, D = 100_000, 10_000, 10
+LIMIT_MIB = 64
+
+
+@pytest.mark.parametrize("form", ["product", "max"])
+@pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+def test_temporaries_stay_within_the_limit(form, gradient):
+    """1e5 candidates x 1e4 kernels x 10 dimensions, with respect to candidates, locations and widths."""
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(D)})
+
+    def points(unit):
+        zeros = jnp.zeros(unit.shape, jnp.int32)
+        return Points(zeros, unit, zeros, jnp.zeros_like(unit), jnp.ones(unit.shape, bool))
+
+    def mean_log_prob(unit, loc, scale):
+        weight = jnp.full(N_KERNELS, 1 / (N_KERNELS + 1), jnp.float32)
+        own = priors(space, None, jnp.float32)
+        mixture = Mixture.prepare(points(loc), scale, weight, weight[0], own, slots(space), form)
+        return mixture.log_prob(points(unit)).mean()
+
+    function = jax.value_and_grad(mean_log_prob, (0, 1, 2)) if gradient else mean_log_prob
+    shapes = [jax.ShapeDtypeStruct((n, D), np.float32) for n in (N_POINTS, N_KERNELS, N_KERNELS)]
+    memory = jax.jit(function).lower(*shapes).compile().memory_analysis()
+    mib = memory.temp_size_in_bytes / 2**20
+    print(f"\n{form}, {'gradient' if gradient else 'value'}: {mib:.1f} MiB of temporaries")
+    assert 0 < mib <= LIMIT_MIB
