@@ -14,6 +14,11 @@ os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 )
 
+import jax
+
+# By default a second thread runs what is not tiny; on one core that is two context switches for each call.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+
 
 def interleaved(
     candidates: dict[str, Callable[[], Any]], repeats: int, inner: dict[str, int] | None = None
