@@ -152,6 +152,31 @@ def test_kinds_that_are_inferred():
     assert any(sentence.startswith("never: left out") for sentence in obs.report.inferred)
 
 
+@frames
+def test_a_state_that_is_no_trial_state_is_a_column_like_any_other(frame):
+    """Catches a table of US states all of whose rows are left out as trials that did not complete."""
+    data = {"x": [0.1, 0.5, 0.9], "state": ["CA", "NY", "CA"], "value": [3.0, 1.0, 2.0]}
+    obs = read(frame(data))
+    assert obs.n == 3
+    assert obs.space["state"] == (px.Categorical(("CA", "NY")),)
+    assert obs.report.dropped == {}
+    note = "state: none of its values is a trial state, so it leaves out no row and is "
+    assert note + "a parameter" in obs.report.inferred
+    # With params_* it is no parameter; and in a space no guess.
+    prefixed = {"params_x": data["x"], "state": [1, 2, 3], "value": data["value"]}
+    assert read(frame(prefixed)).space.names == ("x",)
+    assert note + "ignored" in read(frame(prefixed)).report.inferred
+    space = px.Space({"x": px.Float(0, 1), "state": px.Categorical(["CA", "NY"])})
+    obs = read(frame(data), space=space, direction="minimize")
+    np.testing.assert_array_equal(obs.values[:, 1], [0, 1, 0])
+    assert obs.report.inferred == ()
+    # One trial state is enough to know the others as such, in any spelling.
+    for complete in ("COMPLETE", "complete", "TrialState.COMPLETE"):
+        obs = read(frame(data | {"state": [complete, "crashed", complete]}))
+        assert obs.report.dropped == {"state CRASHED": 1}
+        assert obs.space.names == ("x",)
+
+
 def test_integers_with_gaps_stay_integers_when_the_gaps_are_left_out():
     """Catches a kind that is inferred from the rows that are left instead of the column."""
     df = pd.DataFrame(
