@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import optuna
 import pandas as pd
@@ -15,6 +16,7 @@ from parzax import problems
 from parzax.cli import main
 from parzax.cli.filters import parse_filter
 from parzax.cli.levels import parse_levels
+from parzax.cli.writing import write_all
 
 N = 200
 
@@ -275,3 +277,78 @@ def test_one_of_several_objectives_is_named(capsys):
     status, out, _ = run(capsys, "importance", "two.csv", "--objective", "1")
     assert status == 0
     assert out.startswith("objective 1 of 2 (minimize); --objective I for another\n")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_outputs_are_put_in_place_together_or_not_at_all(capsys, tmp_path, monkeypatch, there):
+    """Catches a file of this call beside one of the last, where a later output cannot be put in place."""
+    outputs = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    if there:
+        for path in outputs[:2]:
+            path.write_text("before")
+    outputs[2].mkdir()  # a file cannot replace it
+    before = {p.name: p.is_file() and p.read_text() for p in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"cannot write '.*c\.json'"):
+        write_all([(path, lambda p: p.write_text("new") and None) for path in outputs])
+    assert {p.name: p.is_file() and p.read_text() for p in tmp_path.iterdir()} == before
+
+    def fails(path):
+        path.write_text("half")
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        write_all([(outputs[0], lambda p: p.write_text("new") and None), (outputs[1], fails)])
+    assert {p.name: p.is_file() and p.read_text() for p in tmp_path.iterdir()} == before
+
+
+def test_what_is_no_file_is_never_replaced(logs, capsys):
+    """Catches /dev/null replaced by a file, and inputs overwritten."""
+    status, _, err = run(capsys, "importance", logs / "t.csv", "--json", "/dev/null")
+    assert (status, "no regular file" in err) == (2, True)
+    assert not os.path.isfile("/dev/null")
+    space = logs / "space.json"
+    status, _, err = run(capsys, "importance", logs / "t.csv", "--space", space, "--write-space", space)
+    assert (status, "is the search space itself" in err) == (2, True)
+
+
+def test_plot_kinds(logs, capsys, tmp_path):
+    """Catches a kind of picture that cannot be had, or that is the same as another."""
+    base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--target-quantile", "0.2,0.5"]
+    pictures = []
+    for i, extra in enumerate(
+        (
+            [],
+            ["--plot-kind", "bars"],
+            ["--plot-kind", "regimes"],
+            ["--plot-kind", "values"],
+            ["--plot-kind", "values", "--plot-parameter", "c"],
+        )
+    ):
+        status, _, err = run(capsys, *base, *extra, "--plot", f"{i}.png")
+        assert status == 0, err
+        pictures.append((tmp_path / f"{i}.png").read_bytes())
+    assert len(set(pictures)) == len(pictures)
+    status, _, err = run(capsys, *base, "--plot-kind", "sweep", "--plot", "again.png")
+    assert (tmp_path / "again.png").read_bytes() == pictures[0]
+    assert not plt.get_fignums()
+    for extra, message in (
+        (["--plot-kind", "bars"], "give --plot out.png too"),
+        (["--plot", "o.png", "--plot-parameter", "c"], "--plot-kind values only"),
+        (
+            ["--plot", "o.png", "--plot-kind", "values", "--plot-parameter", "z"],
+            "no parameter 'z'; there are 'c'",
+        ),
+    ):
+        status, _, err = run(capsys, *base, *extra)
+        assert (status, message in err) == (2, True), err
+
+
+def test_the_space_can_be_written_and_given_again(logs, capsys, tmp_path):
+    """Catches an inferred space that cannot be had from the command line, or that reads back otherwise."""
+    args = ["importance", logs / "t.csv", "--direction", "minimize"]
+    status, out, _ = run(capsys, *args, "--write-space", "guess.json", "--json", "first.json")
+    assert (status, "written: guess.json" in out) == (0, True)
+    status, _, err = run(capsys, *args, "--space", "guess.json", "--json", "second.json")
+    assert (status, err) == (0, "")
+    first, second = (json.loads((tmp_path / f).read_text()) for f in ("first.json", "second.json"))
+    assert first["importance"] == second["importance"]

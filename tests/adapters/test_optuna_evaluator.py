@@ -202,7 +202,6 @@ class TestInOptuna:
         assert ours == pytest.approx(theirs, rel=1e-12, abs=0)
 
     def test_plot_param_importances(self, study):
-        pytest.importorskip("plotly")
         figure = optuna.visualization.plot_param_importances(
             study, evaluator=CondPedAnovaImportanceEvaluator()
         )

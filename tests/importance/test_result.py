@@ -59,6 +59,41 @@ def test_over_seeds(result):
     assert np.isfinite(mean).all()
 
 
+def test_seeds_without_importance_do_not_count():
+    """Catches a seed about which nothing can be said that pulls every mean towards 0, and a hidden count."""
+    values, losses = zoo(n_seeds=4)
+    losses[1] = 0.0  # all equal
+    losses[3] = np.nan  # no usable row
+    result = zoo_sweep(values, losses)
+    good = result.importance[[0, 2]]
+    assert good.any(axis=-1).all()
+    np.testing.assert_array_equal(result.has_importance, np.array([[1, 0, 1, 0]] * 3, bool).T)
+    np.testing.assert_array_equal(result.seeds_counted, [2, 2, 2])
+    mean, error = result.over_seeds()
+    np.testing.assert_allclose(mean, good.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(mean.sum(axis=-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(error, good.std(axis=0, ddof=1) / np.sqrt(2), rtol=1e-5)
+    assert mean.dtype == result.importance.dtype
+    # One seed left has no error, none left is 0 with its status.
+    one, no_error = zoo_sweep(values[:2], losses[:2]).over_seeds()
+    np.testing.assert_allclose(one, result.importance[0], rtol=1e-6)
+    assert np.isnan(no_error).all()
+    none = zoo_sweep(values[[1, 3]], losses[[1, 3]])
+    assert not none.over_seeds()[0].any()
+    assert np.isnan(none.over_seeds()[1]).all()
+    assert (none.status != 0).all()
+
+
+def test_parity_counts_every_seed():
+    """Catches Optuna's 1/d, a convention, taken for a seed without importance."""
+    values, losses = zoo(n_seeds=2)
+    losses[1] = 0.0
+    result = zoo_sweep(values, losses, parity=True)
+    np.testing.assert_allclose(result.importance[1], 1 / 5, rtol=1e-6)
+    np.testing.assert_array_equal(result.seeds_counted, [2, 2, 2])
+    np.testing.assert_allclose(result.over_seeds()[0], result.importance.mean(axis=0), rtol=1e-6)
+
+
 def test_ranking_is_stable():
     """Equal importances keep the order of the space: catches an order that depends on hashing or sorting."""
     values, losses = zoo()

@@ -80,7 +80,12 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     """Catches a table of 99 lines, one that hides this, and errors that are not those of the mean."""
     result = make_result(n_seeds=3, levels=np.arange(1, 100) / 100)
     lines = to_text(result).splitlines()
-    assert lines[0] == "importance, mean ± standard error of 3 seeds; 11 of 99 levels shown"
+    counted = result.seeds_counted
+    assert counted.min() == 0, "the example must have a level without any importance"
+    assert lines[0] == (
+        "importance, mean ± standard error of the 0-3 of 3 seeds that have one; 11 of 99 levels shown"
+    )
+    assert [row.split()[-2] for row in lines[2:13]] == [str(counted[i]) for i in [0, *range(9, 99, 10), 98]]
     rows = lines[2:13]
     assert [row.split()[0] for row in rows] == ["0.01", *(f"{i / 10:g}" for i in range(1, 10)), "0.99"]
     mean, error = result.over_seeds()
@@ -143,3 +148,29 @@ def test_short_names_stay_different():
         assert len(set(labels.values())) == len(names)
     assert max(map(len, short_names(cases[0], 18).values())) <= 18
     assert short_names(["lr", "a" * 40], 18) == {"lr": "lr", "a" * 40: "a" * 11 + "…" + "a" * 6}
+
+
+def test_seeds_without_importance_are_left_out_and_counted():
+    """Catches a mean that seeds without any importance pull to 0, and a count of seeds that is too high."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(3, 60, 2))
+    losses = x[..., 0].copy()
+    losses[1] = 0.0
+    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, losses)
+    one = px.cond_ped_anova(obs, 0.3)
+    lines = to_text(one).splitlines()
+    assert lines[0] == "importance, mean ± standard error of the 2 of 3 seeds that have one at level 0.3"
+    best = one.importance[[0, 2], 0, 0]
+    assert f"{best.mean():.3f} ± {best.std(ddof=1) / np.sqrt(2):.3f}" in lines[2]
+    several = to_text(px.cond_ped_anova(obs, [0.3, 0.5])).splitlines()
+    assert several[1].split() == ["level", "a", "b", "seeds", "n_target"]
+    assert several[2].split()[-2] == "2"
+
+
+def test_the_report_says_what_is_of_each_seed_and_what_of_all():
+    """Catches "60 rows, 90 without a usable objective value"."""
+    x = np.random.default_rng(0).uniform(size=(2, 60, 1))
+    losses = np.where(x[..., 0] < 0.75, np.nan, x[..., 0])
+    text = to_text(px.cond_ped_anova(px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x, losses)))
+    assert "60 rows in each of 2 seeds, minimize" in text
+    assert f"{np.isnan(losses).sum()} of all 120 without a usable objective value, left out" in text

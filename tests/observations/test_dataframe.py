@@ -2,7 +2,7 @@
 
 import json
 import sys
-import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,17 @@ TRIALS = {
     "state": ["COMPLETE", "COMPLETE", "COMPLETE", "FAIL"],
     "user_attrs_note": ["a", "b", "c", "d"],
 }
+
+
+@contextmanager
+def counted_calls():
+    """A list that grows with each call of a function, Python's or C's: work without a clock."""
+    calls: list[str] = []
+    sys.setprofile(lambda _, event, __: calls.append(event) if event in ("call", "c_call") else None)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
 
 
 def read(df, **options):
@@ -150,6 +161,31 @@ def test_kinds_that_are_inferred():
     assert kinds["objects"] == px.Int(1, 2)
     assert "never" not in kinds
     assert any(sentence.startswith("never: left out") for sentence in obs.report.inferred)
+
+
+@frames
+def test_a_state_that_is_no_trial_state_is_a_column_like_any_other(frame):
+    """Catches a table of US states all of whose rows are left out as trials that did not complete."""
+    data = {"x": [0.1, 0.5, 0.9], "state": ["CA", "NY", "CA"], "value": [3.0, 1.0, 2.0]}
+    obs = read(frame(data))
+    assert obs.n == 3
+    assert obs.space["state"] == (px.Categorical(("CA", "NY")),)
+    assert obs.report.dropped == {}
+    note = "state: none of its values is a trial state, so it leaves out no row and is "
+    assert note + "a parameter" in obs.report.inferred
+    # With params_* it is no parameter; and in a space no guess.
+    prefixed = {"params_x": data["x"], "state": [1, 2, 3], "value": data["value"]}
+    assert read(frame(prefixed)).space.names == ("x",)
+    assert note + "ignored" in read(frame(prefixed)).report.inferred
+    space = px.Space({"x": px.Float(0, 1), "state": px.Categorical(["CA", "NY"])})
+    obs = read(frame(data), space=space, direction="minimize")
+    np.testing.assert_array_equal(obs.values[:, 1], [0, 1, 0])
+    assert obs.report.inferred == ()
+    # One trial state is enough to know the others as such, in any spelling.
+    for complete in ("COMPLETE", "complete", "TrialState.COMPLETE"):
+        obs = read(frame(data | {"state": [complete, "crashed", complete]}))
+        assert obs.report.dropped == {"state CRASHED": 1}
+        assert obs.space.names == ("x",)
 
 
 def test_integers_with_gaps_stay_integers_when_the_gaps_are_left_out():
@@ -331,11 +367,12 @@ def test_very_wide_tables_fail_fast(frame):
     """Catches a loop over a million columns before anybody notices that they are no parameters."""
     wide = {f"c{i}": [0.5, 0.6] for i in range(100_000)} | {"value": [1.0, 2.0]}
     df = frame(wide)
-    start = time.perf_counter()
-    with pytest.raises(ValueError, match="100000 columns would be parameters"):
+    with counted_calls() as calls, pytest.raises(ValueError, match="100000 columns would be parameters"):
         read(df)
-    assert read(df, space=px.Space({"c7": px.Float(0, 1)})).n == 2
-    assert time.perf_counter() - start < 20
+    assert len(calls) < 40 * 100_000
+    with counted_calls() as calls:
+        assert read(df, space=px.Space({"c7": px.Float(0, 1)})).n == 2
+    assert len(calls) < 40 * 100_000
 
 
 def test_missing_narwhals_says_what_to_install(monkeypatch):
@@ -345,16 +382,17 @@ def test_missing_narwhals_says_what_to_install(monkeypatch):
         read(GOOD)
 
 
-def test_speed():
-    """Catches Python loops over cells; far above the usual 0.4 s so that a busy machine passes."""
+def test_no_python_loop_over_the_numbers():
+    """Catches loops over the 1.5 million numbers of a large table."""
     rng = np.random.default_rng(0)
     n = 100_000
     data = {f"params_f{i}": rng.uniform(size=n) for i in range(15)}
     data |= {f"params_s{i}": rng.choice(["a", "b", "c"], n) for i in range(5)} | {"value": rng.normal(size=n)}
     df = pd.DataFrame(data)
-    start = time.perf_counter()
-    read(df)
-    assert time.perf_counter() - start < 3
+    with counted_calls() as calls:
+        read(df)
+    # About six for each text, none for each number.
+    assert 0 < len(calls) < 8 * 5 * n
 
 
 def test_round_trip_through_a_csv_file(tmp_path):

@@ -6,7 +6,7 @@ from conftest import zoo, zoo_observations
 from reference import grid, logs
 
 import parzax as px
-from parzax.observations import capacity, grid_codes, layout
+from parzax.observations import GridSpec, capacity, grid_codes, layout
 from parzax.observations.grid import cell_kind, cells
 
 DOMAINS = [
@@ -156,3 +156,14 @@ def test_wide_codes():
         codes = grid_codes(obs, px.GridSpec())
         assert codes.dtype == dtype
         assert codes.ravel().tolist() == [n_choices - 1, 0]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_values_within_rounding_of_the_bounds_fall_into_the_end_cells(log):
+    """On a domain so narrow that the slack of the bounds spans cells, nothing wraps to the other end."""
+    low, high = 1.0, 1.0 + 2.0**-40
+    domain = px.Float(low, high, log=log)
+    slack = 60 * 2.0**-52
+    values = np.array([[low - slack], [low], [high], [high + slack]])
+    obs = px.Observations.from_arrays(px.Space({"x": domain}), values, np.arange(4.0))
+    assert grid_codes(obs, GridSpec())[0, 0].tolist() == [0, 0, 49, 49]

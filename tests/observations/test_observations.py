@@ -109,3 +109,13 @@ def test_types():
         px.Observations.from_arrays({}, VALUES, [1, 2, 3])
     with pytest.raises(TypeError, match="obs must be"):
         px.cond_ped_anova(VALUES)
+
+
+def test_a_direction_that_is_none_is_refused_by_name():
+    with pytest.raises(TypeError, match="direction must be"):
+        px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], direction=None)
+
+
+def test_a_misspelt_option_of_from_dataframe_is_refused_by_its_own_name():
+    with pytest.raises(TypeError, match=r"from_dataframe\(\) got an unexpected keyword argument 'sapce'"):
+        px.Observations.from_dataframe({}, sapce=None)

@@ -8,9 +8,9 @@ import pytest
 
 import parzax as px
 from parzax.plotting import importance_bars, importance_sweep, regimes
-from parzax.plotting.bars import value_text
+from parzax.plotting._bars import value_text
 
-from .conftest import mixed_observations
+from .conftest import activation, mixed_observations
 
 
 def rows(ax):
@@ -151,3 +151,53 @@ def test_long_names_stay_different():
     assert sum("layer_11." in name for name in names) == 1
     names = [t.get_text().split(" ")[0] for t in regimes(result).get_yticklabels()]
     assert len(set(names)) == len(LAYERS)
+
+
+def test_seeds_without_importance_do_not_count():
+    # Catches bars, lines and regimes shortened by a seed about which nothing can be said, or a hidden count.
+    obs = activation(4)
+    losses = obs.losses.copy()
+    losses[2] = 0.0
+    result = px.cond_ped_anova(dataclasses.replace(obs, losses=losses), [0.3, 0.7])
+    mean, _ = result.over_seeds()
+    np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
+    ax = importance_bars(result)
+    assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))
+    assert ax.get_xlabel() == "importance at γ′ = 0.3 (mean ± standard error, 3 of 4 seeds)"
+    assert "all losses are equal (some seeds)" in footnote(ax)
+    ax = importance_sweep(result)
+    line = ax.lines[0]
+    np.testing.assert_allclose(line.get_ydata(), mean[:, result.names.index(line.get_label())], rtol=1e-6)
+    assert ax.get_ylabel() == "importance\n(mean of 3 of 4 seeds)"
+    assert not any(patch.get_hatch() for patch in ax.patches)
+    ax = regimes(result)
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1)
+    assert ax.get_xlabel().endswith("by regime (mean of 3 of 4 seeds)")
+    # A single seed that counts has a bar with its value and no whisker.
+    losses[:2] = 0.0
+    alone = px.cond_ped_anova(dataclasses.replace(obs, losses=losses), [0.3, 0.7])
+    ax = importance_bars(alone)
+    assert np.isfinite(ax.get_xlim()).all()
+    assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(alone.importance[3, 0]))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("draw", [importance_bars, regimes])
+def test_few_bars_stay_thin(draw, n):
+    # Catches one or two bars as thick as the figure is high.
+    x = np.random.default_rng(0).uniform(size=(100, n))
+    space = px.Space({f"p{i}": px.Float(0, 1) for i in range(n)})
+    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), 0.3)
+    for given in (None, plt.subplots(figsize=(6, 5), layout="constrained")[1]):
+        ax = draw(result, ax=given)
+        ax.get_figure(root=True).canvas.draw()
+        points = 72 / ax.get_figure(root=True).dpi
+        assert 4 < max(bar.get_window_extent().height for bar in ax.patches) * points < 30
+
+
+def test_removed_axes_say_so(one_level):
+    # Catches an AttributeError of None for Axes that belong to no figure any more.
+    ax = plt.subplots()[1]
+    ax.remove()
+    with pytest.raises(ValueError, match="belongs to no figure"):
+        importance_bars(one_level, ax=ax)

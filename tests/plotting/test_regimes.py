@@ -8,7 +8,6 @@ from matplotlib.text import Text
 import parzax as px
 from parzax.importance import within_regime_variance
 from parzax.plotting import regimes
-from parzax.plotting.regime_shares import regime_importance
 
 from .conftest import activation, mixed_observations
 
@@ -22,7 +21,7 @@ def test_parts_sum_to_the_importance(which, request):
     # Catches a term forgotten, a regime counted twice, negative divergences that take from others.
     result = request.getfixturevalue(which)
     for q in range(len(result.target_quantile)):
-        parts = regime_importance(result, q)
+        parts = result.regime_importance.reshape(-1, *result.divergence.shape[-3:])[:, q]
         assert (parts >= 0).all()
         assert (parts[..., -1] == 0).all(), "inactive has no part"
         importance = result.importance.reshape(-1, *result.importance.shape[-2:])[:, q]
@@ -33,7 +32,7 @@ def test_parts_are_the_terms_of_the_variance():
     # Catches alpha and beta exchanged or a square left out: where no divergence is negative the parts are the
     # terms of Eq. 11, one regime at a time.
     result = px.cond_ped_anova(activation(None), 0.6, estimator=px.GridEstimator.optuna())
-    parts, j = regime_importance(result)[0], 1
+    parts, j = result.regime_importance[0], 1
     alpha, beta, divergence = (x[0, j] for x in (result.alpha, result.beta, result.divergence))
     n_target, n_region = result.n_target[0], result.n_region
     terms = [

@@ -9,7 +9,7 @@ from conftest import COARSE, synthetic_observations
 import parzax as px
 
 # `parzax.importance.sweep` the attribute is the function; the module is needed to replace it.
-_module = importlib.import_module("parzax.importance.ped_anova")
+_module = importlib.import_module("parzax.importance.sweep")
 
 
 def test_few_compilations_over_fifty_sizes():
@@ -23,7 +23,7 @@ def test_few_compilations_over_fifty_sizes():
     )
     while len(sizes) < 50:
         sizes.append(int(rng.integers(1, 4097)))
-    before = _module.sweep._cache_size()
+    before = _module.compiled_sweep._cache_size()
     for n in sizes:
         values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
         result = px.cond_ped_anova(
@@ -31,7 +31,7 @@ def test_few_compilations_over_fifty_sizes():
         )
         assert result.n_region == n
         assert result.n_target[0] == -(-n // 10)
-    compiled = _module.sweep._cache_size() - before
+    compiled = _module.compiled_sweep._cache_size() - before
     print(f"\n{len(sizes)} sizes, {compiled} compilations")
     assert len(sizes) == 50
     assert 1 <= compiled <= 4
@@ -43,13 +43,13 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     Catches a loop over levels, seeds or parameters, and stray eager arithmetic around the call.
     """
     calls = []
-    original = _module.sweep
+    original = _module.compiled_sweep
 
     def counted(*args, **kwargs):
         calls.append(args[0].shape)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(_module, "sweep", counted)
+    monkeypatch.setattr(_module, "compiled_sweep", counted)
     obs = synthetic_observations("activation-disjoint")
     levels = np.arange(1, 100) / 100
     estimator = px.GridEstimator(grid=COARSE)
@@ -96,11 +96,11 @@ def test_data_are_traced():
         levels = np.sort(rng.uniform(0.05, 0.9, 2))
         return px.cond_ped_anova(obs, levels, 0.95, estimator=estimator)
 
-    before = _module.sweep._cache_size()
+    before = _module.compiled_sweep._cache_size()
     for _ in range(3):
         run(None)
-    assert _module.sweep._cache_size() == before + 1
+    assert _module.compiled_sweep._cache_size() == before + 1
     for _ in range(3):
         run(rng.integers(0, 3, 50))
     # Weights are another argument type, once.
-    assert _module.sweep._cache_size() == before + 2
+    assert _module.compiled_sweep._cache_size() == before + 2

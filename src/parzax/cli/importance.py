@@ -9,9 +9,18 @@ import jax
 from parzax.cli.levels import parse_levels
 from parzax.cli.progress import progress
 from parzax.cli.reading import Source, read_log
-from parzax.cli.writing import Writer, check_outputs, csv_writer, figure_writer, json_writer, write_all
+from parzax.cli.writing import (
+    Writer,
+    check_outputs,
+    csv_writer,
+    figure_writer,
+    json_writer,
+    space_writer,
+    write_all,
+)
 from parzax.importance import cond_ped_anova
 from parzax.importance.table import to_text
+from parzax.observations.columns import listed
 from parzax.parzen import GridEstimator
 
 
@@ -31,8 +40,16 @@ def run_importance(args: Namespace) -> None:
         failed=args.failed,
     )
     check_outputs(
-        {"--plot": args.plot, "--json": args.json, "--csv": args.csv, "--npz": args.npz}, source.path
+        {
+            "--plot": args.plot,
+            "--json": args.json,
+            "--csv": args.csv,
+            "--npz": args.npz,
+            "--write-space": args.write_space,
+        },
+        {"the log": source.path} | ({} if args.space is None else {"the search space": Path(args.space)}),
     )
+    _check_plot(args)
     if args.npz is not None and args.npz.suffix != ".npz":
         raise ValueError(f"--npz: {str(args.npz)!r} must end in .npz.")
     if args.plot is not None:
@@ -40,6 +57,10 @@ def run_importance(args: Namespace) -> None:
         from parzax import plotting as plotting
     with progress(f"reading {source.path}"):
         obs = read_log(source)
+    if args.plot_parameter is not None and args.plot_parameter not in obs.space:
+        raise ValueError(
+            f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
+        )
     with progress("compiling and computing"), jax.enable_x64(True):
         result = cond_ped_anova(
             obs,
@@ -53,13 +74,15 @@ def run_importance(args: Namespace) -> None:
     text = to_text(result, inferred=False)
     outputs: list[tuple[Path, Writer]] = []
     if args.plot is not None:
-        outputs.append((args.plot, figure_writer(result)))
+        outputs.append((args.plot, figure_writer(result, args.plot_kind, args.plot_parameter)))
     if args.json is not None:
         outputs.append((args.json, json_writer(result)))
     if args.csv is not None:
         outputs.append((args.csv, csv_writer(result)))
     if args.npz is not None:
         outputs.append((args.npz, result.save))
+    if args.write_space is not None:
+        outputs.append((args.write_space, space_writer(obs.space)))
     write_all(outputs)
     for sentence in obs.report.inferred:
         print(f"parzax: note: {sentence}", file=sys.stderr)
@@ -69,3 +92,11 @@ def run_importance(args: Namespace) -> None:
     print(text)
     for path, _ in outputs:
         print(f"written: {path}")
+
+
+def _check_plot(args: Namespace) -> None:
+    """Refuse options of a figure that nobody asked for."""
+    if args.plot_kind is not None and args.plot is None:
+        raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
+    if args.plot_parameter is not None and args.plot_kind != "values":
+        raise ValueError("--plot-parameter goes with --plot-kind values only.")

@@ -14,6 +14,7 @@ import jax
 import parzax
 from parzax.cli.demo import run_demo
 from parzax.cli.importance import run_importance
+from parzax.cli.writing import KINDS
 
 _MAX_MESSAGE = 600
 
@@ -155,6 +156,14 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("npz", "everything, for ImportanceResult.load"),
     ):
         add(f"--{kind}", type=Path, metavar=f"out.{'png' if kind == 'plot' else kind}", help=f"write: {text}")
+    add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
+    add(
+        "--plot-kind",
+        choices=KINDS,
+        help="what the figure shows: a sweep over the levels, or bars, regimes or good values at the first "
+        "level (bars for one level, sweep for several)",
+    )
+    add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
     importance.set_defaults(run=run_importance)
 
 

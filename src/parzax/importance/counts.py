@@ -1,6 +1,7 @@
 """Counts per (level, cell): one pass over the rows, then a running sum over the levels."""
 
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import jax
@@ -16,6 +17,8 @@ from parzax.observations import Layout
 _FLAT_LIMIT = 1 << 17
 # Joint counts of two columns are worth it while they fit the first-level cache.
 _PAIR_LIMIT = 1 << 13
+# Sums of up to this many rows are written out.
+_WRITTEN_OUT = 4
 
 
 def level_counts(
@@ -147,9 +150,13 @@ def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
 
 
 def running_sum(x: Array, axis: int) -> Array:
-    """Cumulative sum along ``axis`` as a scan; jnp.cumsum is ten times slower on a CPU."""
-    if x.shape[axis] == 1:
-        return x
+    """Cumulative sum along ``axis``: written out when short, else a scan.
+
+    On a CPU jnp.cumsum is ten times slower, and a loop of a few rounds costs more than what it adds.
+    """
     rows = jnp.moveaxis(x, axis, 0)
-    _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
+    if len(rows) <= _WRITTEN_OUT:
+        sums = jnp.stack(list(accumulate(rows)))
+    else:
+        _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
     return jnp.moveaxis(sums, 0, axis)

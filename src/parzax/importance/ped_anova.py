@@ -71,12 +71,12 @@ def cond_ped_anova(
     target, region = _levels(target_quantile, region_quantile)
     losses = _losses(obs, objective)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
-    sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels)
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     size = capacity(obs.n)
+    sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels, rows=size)
     out = sweep(
         grid_codes(obs, estimator.grid, size),
-        _pad(sets.level, size, len(target) + 1),
+        sets.level,
         _frequencies(weight, size),
         sets.status,
         layout=layout(obs.space, estimator.grid),
@@ -140,13 +140,12 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
     if levels.ndim > 1 or levels.size == 0:
         raise ValueError(f"target_quantile must be a number or a non-empty list, got shape {levels.shape}.")
     levels = levels.reshape(-1)
-    bad = levels[~((levels > 0) & (levels <= 1))]
-    if bad.size:
-        raise ValueError(f"target_quantile must lie in (0, 1], got {float(bad[0])!r}.")
-    if levels.max() >= region:
-        raise ValueError(
-            f"target_quantile must be below region_quantile = {region!r}, got {float(levels.max())!r}."
-        )
+    # A Python loop: for one level every NumPy call would cost as much as all of it.
+    for level in levels.tolist():
+        if not 0 < level <= 1:
+            raise ValueError(f"target_quantile must lie in (0, 1], got {level!r}.")
+        if level >= region:
+            raise ValueError(f"target_quantile must be below region_quantile = {region!r}, got {level!r}.")
     # Levels that differ by rounding alone are the same; those below the rounding are not all 0.
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
@@ -161,15 +160,11 @@ def _losses(obs: Observations, objective: Any) -> np.ndarray:
     return obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
 
 
-def _pad(rows: np.ndarray, size: int, fill: float) -> np.ndarray:
-    padded = np.full((len(rows), size), fill, dtype=rows.dtype)
-    padded[:, : rows.shape[1]] = rows
-    return padded
-
-
 def _frequencies(weight: np.ndarray | None, size: int) -> Any:
     """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
     if weight is None:
         return None
     whole = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
-    return jnp.asarray(_pad(weight, size, 0), dtype=jnp.int32 if whole else float)
+    return jnp.asarray(
+        np.pad(weight, ((0, 0), (0, size - weight.shape[1]))), dtype=jnp.int32 if whole else float
+    )

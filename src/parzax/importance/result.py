@@ -8,6 +8,7 @@ import numpy as np
 
 from parzax.importance.density import RegimeDensity, regime_densities
 from parzax.importance.files import read_result, save_result
+from parzax.importance.seeds import mean_and_error
 from parzax.observations import ImportReport, Observations
 from parzax.parzen import GridEstimator
 from parzax.space import Space
@@ -71,31 +72,25 @@ class ImportanceResult:
         reference: str,
     ) -> "ImportanceResult":
         """Wrap the arrays of a sweep (s seeds, ascending levels) in the shape and order that was asked."""
-        batch = obs.batch_shape
-        ascending = bool((order[:-1] < order[1:]).all())
-
-        def shaped(of_levels: Any) -> np.ndarray:
-            x = np.asarray(of_levels)
-            x = x if ascending else x[:, order]
-            return x.reshape(*batch, *x.shape[1:])
-
-        counts = np.asarray(out.counts)
-        if not ascending:
-            counts = np.concatenate([counts[:, :-1][:, order], counts[:, -1:]], axis=1)
-        regime_region = np.asarray(out.n_region)
+        if len(order) > 1 and (order[:-1] > order[1:]).any():
+            counts = np.concatenate([out.counts[:, order], out.counts[:, -1:]], axis=1)
+            by_level = (x if x is out.n_region else x[:, order] for x in out[1:])
+            out = type(out)(counts, *by_level)
+        if obs.batch_shape != (len(out.counts),):
+            out = type(out)(*(x.reshape(*obs.batch_shape, *x.shape[1:]) for x in out))
         return cls(
             space=obs.space,
             target_quantile=target_quantile,
             region_quantile=region_quantile,
-            importance=shaped(out.importance),
-            variance=shaped(out.variance),
-            divergence=shaped(out.divergence),
-            inter=shaped(out.inter),
-            unweighted=shaped(out.unweighted),
-            status=shaped(out.status),
-            regime_target=shaped(out.n_target),
-            regime_region=regime_region.reshape(*batch, *regime_region.shape[1:]),
-            counts=counts.reshape(*batch, *counts.shape[1:]),
+            importance=out.importance,
+            variance=out.variance,
+            divergence=out.divergence,
+            inter=out.inter,
+            unweighted=out.unweighted,
+            status=out.status,
+            regime_target=out.n_target,
+            regime_region=out.n_region,
+            counts=out.counts,
             estimator=estimator,
             reference=reference,
             report=obs.report,
@@ -139,12 +134,43 @@ class ImportanceResult:
         """Number of seeds (1 without a seed axis)."""
         return int(np.prod(self.importance.shape[:-2], dtype=int))
 
+    @property
+    def has_importance(self) -> np.ndarray:
+        """(..., q) whether any parameter has an importance there; where not, a status says why."""
+        return np.asarray((self.importance > 0).any(axis=-1))
+
+    @property
+    def seeds_counted(self) -> np.ndarray:
+        """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
+        return self.has_importance.reshape(-1, len(self.target_quantile)).sum(axis=0)
+
+    @property
+    def regime_importance(self) -> np.ndarray:
+        """(..., q, d, k) each regime's part of the importance of each parameter, "inactive" last (always 0).
+
+        Regime i adds (n_T/n_R)^2 alpha_i^2 / beta_i D_i to the variance (Eq. 11, arXiv 2601.20800). Its part
+        of the importance is in proportion to that; debiased divergences below 0 count as 0. The parts sum
+        over k to the importance, except where that is positive by convention alone (1/d of the parity
+        estimator): there they are 0.
+        """
+        # Of one parameter: n_T and n_R are the same for all of its regimes, and so drop out.
+        term = np.square(self.alpha) * np.maximum(self.divergence, 0)
+        term = np.where(self.beta > 0, term / np.where(self.beta > 0, self.beta, 1), 0)
+        whole = term.sum(axis=-1, keepdims=True)
+        return self.importance[..., None] * term / np.where(whole > 0, whole, 1)
+
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over all seeds, (q, d) each; NaN error for one seed."""
+        """Mean and standard error of the importance over the seeds that have one, (q, d) each.
+
+        A seed in which no parameter has an importance at a level (`has_importance`: NO_DATA, ALL_ZERO and
+        their like) says nothing about shares, so it is left out there; `seeds_counted` has how many remain.
+        With the parity estimator's 1/d every seed counts.
+
+        Returns:
+            Means, 0 where no seed counts, and standard errors, NaN where fewer than two do.
+        """
         flat = self.importance.reshape(-1, *self.importance.shape[-2:])
-        if len(flat) < 2:
-            return flat.mean(axis=0), np.full(flat.shape[1:], np.nan)
-        return flat.mean(axis=0), flat.std(axis=0, ddof=1) / np.sqrt(len(flat))
+        return mean_and_error(flat, self.has_importance.reshape(flat.shape[:2]))
 
     def ranking(self, level: int = 0) -> list[str]:
         """Names by mean importance at the ``level``-th level, highest first; ties in the space's order."""

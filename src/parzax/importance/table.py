@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parzax.importance.labels import short_names
+from parzax.importance.seeds import mean_and_error, seeds_with_data
 from parzax.status import Status
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def to_dataframe(result: "ImportanceResult", backend: str | None = None) -> Any:
 def to_text(result: "ImportanceResult", inferred: bool = True) -> str:
     """A table for reading: levels down and parameters across, or parameters down for a single level.
 
-    With several seeds the entries are mean ± standard error. Below stand the sizes of the sets, how the
+    With several seeds the entries are mean ± standard error over those that have an importance, and where
+    that are not all, it is said how many. Below stand the sizes of the sets, how the
     log was read and, for each status that is set, one sentence of advice, with the levels or parameters
     that it concerns where there are several levels.
 
@@ -135,14 +137,17 @@ def _by_level(result: "ImportanceResult") -> list[str]:
     header = ["level", *(short[result.names[j]] for j in shown)]
     if len(shown) < len(order):
         header.append(f"{len(order) - len(shown)} others")
-    header.append("n_target")
+    some_left_out = bool((result.seeds_counted < result.n_seeds).any()) and result.n_seeds > 1
+    header += ["seeds", "n_target"] if some_left_out else ["n_target"]
     rows = []
     for level in by_level:
         row = [f"{result.target_quantile[level]:g}", *(_share(result, level, [j]) for j in shown)]
         if len(shown) < len(order):
             row.append(_share(result, level, order[len(shown) :]))
+        if some_left_out:
+            row.append(str(result.seeds_counted[level]))
         rows.append([*row, _size(result.n_target[..., level])])
-    title = f"importance{_over_seeds(result)}"
+    title = f"importance{_over_seeds(result, result.seeds_counted)}"
     if q > _MAX_LEVELS:
         title += f"; {len(by_level)} of {q} levels shown"
     return [title, *_aligned(header, rows)]
@@ -162,7 +167,7 @@ def _by_parameter(result: "ImportanceResult") -> list[str]:
     order = np.argsort(-mean[0], kind="stable")
     shown = order if len(order) <= _ROWS_SHOWN + 1 else order[:_ROWS_SHOWN]
     d = len(order)
-    variance = result.variance.reshape(-1, d).mean(axis=0)
+    variance, _ = mean_and_error(result.variance.reshape(-1, d), seeds_with_data(result)[:, 0])
     active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
     bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
     common = int(np.bitwise_and.reduce(bits))
@@ -184,19 +189,24 @@ def _by_parameter(result: "ImportanceResult") -> list[str]:
     header = ["parameter", "importance", "variance", "n active", "status"]
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
-    title = f"importance{_over_seeds(result)} at level {result.target_quantile[0]:g}"
+    of_seeds = _over_seeds(result, result.seeds_counted[:1])
+    title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
     return [title, *_aligned(header, rows)]
 
 
 def _share(result: "ImportanceResult", level: int, parameters: Any) -> str:
     per_seed = result.importance.reshape(-1, *result.importance.shape[-2:])[:, level, parameters].sum(axis=-1)
-    if len(per_seed) < 2:
-        return f"{per_seed.mean():.3f}"
-    return f"{per_seed.mean():.3f} ± {per_seed.std(ddof=1) / np.sqrt(len(per_seed)):.3f}"
+    mean, error = mean_and_error(per_seed, result.has_importance.reshape(len(per_seed), -1)[:, level])
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
 
 
-def _over_seeds(result: "ImportanceResult") -> str:
-    return f", mean ± standard error of {result.n_seeds} seeds" if result.n_seeds > 1 else ""
+def _over_seeds(result: "ImportanceResult", counted: np.ndarray) -> str:
+    """For a title: over how many seeds, where there are several."""
+    n = result.n_seeds
+    if n == 1:
+        return ""
+    of = f"{n}" if (counted == n).all() else f"the {_size(counted)} of {n}"
+    return f", mean ± standard error of {of} seeds" + ("" if of == f"{n}" else " that have one")
 
 
 def _size(n: np.ndarray) -> str:
@@ -210,7 +220,7 @@ def _report(result: "ImportanceResult", listed: bool) -> list[str]:
         (f"target: {_size(result.n_target)} rows, " if one else "")
         + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
         *(["one run: no standard errors (they need several seeds)"] if result.n_seeds == 1 else []),
-        *result.report.lines(),
+        *result.report.lines(result.n_seeds),
     ]
     inferred = [line for line in lines if line.startswith("inferred: ")]
     if inferred and not listed:

@@ -15,6 +15,8 @@ from parzax.observations.observations import Observations
 from parzax.observations.roles import find_parameters, find_space_columns, find_targets, named_columns
 from parzax.space import Domain, Space
 
+# Names of Optuna's trial states.
+_STATES = frozenset(("COMPLETE", "FAIL", "PRUNED", "RUNNING", "WAITING"))
 # A warning shows this many sentences; the report has them all.
 _SHOWN = 30
 
@@ -37,6 +39,8 @@ def read_dataframe(
     and bookkeeping. Where no column starts with ``params_``, every column is a parameter except
     the targets, weight, constraints and bookkeeping (``number``, ``state``, ``datetime_*``, ``duration``,
     ``user_attrs_*``, ``system_attrs_*``). A missing value (null or NaN) of a parameter means inactive.
+    ``state`` holds trial states if one of its values is COMPLETE, FAIL, PRUNED, RUNNING or WAITING (in any
+    case, also "TrialState.COMPLETE"); otherwise it is a column like any other.
 
     Args:
         df: the table, n rows.
@@ -80,18 +84,26 @@ def read_dataframe(
         direction = "minimize"
         inferred.append(f"direction: not given, so {listed(targets)} is minimised")
 
-    keep, dropped = _kept(table, failed, exclude or {})
+    states = _states(table)
+    ordinary = [] if states is not None or "state" not in table.columns else ["state"]
+    keep, dropped = _kept(len(table), states, failed, exclude or {})
     objectives = np.stack([read_column(table, t).take(keep).as_numbers() for t in targets], axis=-1)
-    objectives[_incomplete(table, targets)[keep]] = np.nan
+    if states is not None and "state" not in targets:
+        # Rows that failed although they are kept; their objective, if any, does not count.
+        objectives[states[keep] != "COMPLETE"] = np.nan
     used: np.ndarray = np.ones(len(objectives), dtype=bool)
     if failed == "drop":
         used = np.logical_not(np.isnan(objectives).all(axis=-1))
     if space is None:
-        where, ignored = find_parameters(table.columns, [*targets, *weights, *constrained])
+        where, ignored = find_parameters(table.columns, [*targets, *weights, *constrained], ordinary)
         if ignored:
             inferred.append(f"not parameters: the columns {listed(ignored)}")
     else:
         where = find_space_columns(table.columns, space.names)
+    asked_for = (*targets, *weights, *constrained, *(where.values() if space is not None else ()))
+    if ordinary and "state" not in asked_for:
+        what = "a parameter" if "state" in where.values() else "ignored"
+        inferred.append(f"state: none of its values is a trial state, so it leaves out no row and is {what}")
     columns = {name: read_column(table, column).take(keep) for name, column in where.items()}
     if space is None:
         space = _infer_space(columns, inferred)
@@ -136,11 +148,12 @@ def read_dataframe(
     return replace(obs, report=report)
 
 
-def _kept(table: Any, failed: str, exclude: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
+def _kept(
+    n: int, states: np.ndarray | None, failed: str, exclude: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, dict[str, int]]:
     """Rows that stay in, and reason -> number of those left out."""
-    keep, dropped = np.ones(len(table), dtype=bool), {}
+    keep, dropped = np.ones(n, dtype=bool), {}
     masks = dict(exclude)
-    states = _states(table)
     if states is not None:
         for state in np.unique(states):
             pending = state in ("RUNNING", "WAITING")
@@ -157,18 +170,14 @@ def _kept(table: Any, failed: str, exclude: Mapping[str, np.ndarray]) -> tuple[n
     return keep, dropped
 
 
-def _incomplete(table: Any, targets: Sequence[str]) -> np.ndarray:
-    """Rows that failed although they are kept; their objective, if any, does not count."""
-    states = None if "state" in targets else _states(table)
-    return np.zeros(len(table), dtype=bool) if states is None else states != "COMPLETE"
-
-
 def _states(table: Any) -> np.ndarray | None:
-    """(n,) trial states as upper-case names, or None without such a column."""
+    """(n,) trial states as upper-case names, or None without a column of them."""
     if "state" not in table.columns:
         return None
     found, index = read_column(table, "state").distinct()
     names = [str(getattr(x, "name", x)).rsplit(".", 1)[-1].upper() for x in found]
+    if _STATES.isdisjoint(names):
+        return None
     return np.array([*names, "MISSING"], dtype=object)[index].astype(str)
 
 

@@ -28,7 +28,7 @@ def grid_codes(obs: Observations, grid: GridSpec, rows: int | None = None) -> np
         rows: number of rows to pad to; padding has the code of "inactive".
     """
     n_parameters, n = len(obs.space), obs.n
-    shape = (int(np.prod(obs.batch_shape, dtype=int)), n, n_parameters)
+    shape = (math.prod(obs.batch_shape), n, n_parameters)
     values, regimes = obs.values.reshape(shape), obs.regime.reshape(shape)
     plan = _plan(obs.space, grid)
     codes = np.empty((shape[0], n_parameters, n if rows is None else rows), dtype=plan.dtype)
@@ -41,11 +41,11 @@ def grid_codes(obs: Observations, grid: GridSpec, rows: int | None = None) -> np
                 position = np.array(native[:, part.columns], order="C")
                 for j, transform in part.transforms:
                     position[:, j] = transform(position[:, j])
-                cell = nearest_cells(position, part.low, part.spacing, part.n_cells).astype(plan.dtype)
+                cell = nearest_cells(position, part.low, part.spacing).astype(plan.dtype)
                 cell += part.step
                 # A product with 0 or 1 is several times faster than an assignment under a mask, and
                 # clears whatever came of NaN and of other regimes' values.
-                cell *= own[:, part.columns] == regime
+                cell *= np.ascontiguousarray(own[:, part.columns] == regime).view(np.uint8)
                 codes[seeds, part.columns, block] += cell
     return codes
 
@@ -57,7 +57,6 @@ class _Regime(NamedTuple):
     transforms: tuple[tuple[int, Callable[[np.ndarray], np.ndarray]], ...]
     low: np.ndarray
     spacing: np.ndarray
-    n_cells: np.ndarray
     step: np.ndarray
 
 
@@ -84,7 +83,6 @@ def _plan(space: Space, grid: GridSpec) -> _Plan:
                 transforms=tuple((j, axis.transform) for j, axis in enumerate(axes) if axis.transform),
                 low=np.array([[axis.low] for axis in axes]),
                 spacing=np.array([[axis.spacing] for axis in axes]),
-                n_cells=np.array([[axis.n_cells] for axis in axes], dtype=np.uint32),
                 step=steps[:, None],
             )
         )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax.space import Categorical, Domain, Numeric, Ordinal, Varying
+from parzax.space.domains import BOUND_SLACK
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,16 @@ def cells(domain: Domain, values: np.ndarray, grid: GridSpec) -> np.ndarray:
     axis = grid_axis(domain, grid)
     with np.errstate(invalid="ignore", divide="ignore"):
         position = np.array(values if axis.transform is None else axis.transform(values), dtype=np.float64)
-        return nearest_cells(position, axis.low, axis.spacing, axis.n_cells).astype(np.int64)
+        return nearest_cells(position, axis.low, axis.spacing).astype(np.int64)
 
 
-def nearest_cells(position: np.ndarray, low: Any, spacing: Any, n_cells: Any) -> np.ndarray:
-    """ceil((position - low) / spacing - 1/2) as uint32; some cell for NaN and positions outside.
-
-    Overwrites ``position``.
-    """
+def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
+    """ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
     # A division and not a product, as in the references, so that equal values fall into equal cells.
     position -= low
     position /= spacing
     position -= 0.5
-    cell = np.ceil(position, out=position).astype(np.int32).view(np.uint32)
-    # One comparison bounds both sides: what is negative is huge without its sign.
-    return np.minimum(cell, n_cells - 1, out=cell)
+    return np.ceil(position, out=position)
 
 
 class GridAxis(NamedTuple):
@@ -81,7 +77,7 @@ class GridAxis(NamedTuple):
         kind: "numeric", "categorical", or without a grid "point" and "varying".
         n_cells: number of cells.
         low: position of the first cell's centre.
-        spacing: distance of the centres.
+        spacing: distance of the centres; infinite without a grid, which puts every value in cell 0.
         transform: from native values to positions; None where they are the same.
     """
 
@@ -96,7 +92,7 @@ def grid_axis(domain: Domain, grid: GridSpec) -> GridAxis:
     """The axis of a domain; categories and steps are their own cells."""
     kind, n_cells = cell_kind(domain, grid)
     if kind != "numeric":
-        return GridAxis(kind, n_cells)
+        return GridAxis(kind, n_cells, spacing=1.0 if kind == "categorical" else math.inf)
     if isinstance(domain, Ordinal):
         size = domain.n_values
         return GridAxis(kind, n_cells, transform=lambda x: _step_cells(domain.rank(x), size, n_cells))
@@ -106,7 +102,12 @@ def grid_axis(domain: Domain, grid: GridSpec) -> GridAxis:
         return GridAxis(kind, n_cells, transform=lambda x: _step_cells((x - low) / step, size, n_cells))
     # As in the references: the bounds' logs by math.log, the values' by np.log.
     low, high = domain.position_bounds
-    return GridAxis(kind, n_cells, low, (high - low) / (n_cells - 1), np.log if domain.log else None)
+    spacing = (high - low) / (n_cells - 1)
+    # Where the slack that values have beyond the bounds could reach another cell, they are clipped first.
+    slack = BOUND_SLACK * (1.0 if domain.log else max(abs(low), abs(high)))
+    clipped = slack > 0.25 * spacing
+    transform = domain.to_position if clipped else np.log if domain.log else None
+    return GridAxis(kind, n_cells, low, spacing, transform)
 
 
 def _step_cells(step: np.ndarray, n_values: int, n_cells: int) -> np.ndarray:

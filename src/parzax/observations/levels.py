@@ -10,6 +10,8 @@ from parzax.status import Status
 _FEW_LEVELS = 4
 # Size of the sample that brackets an order statistic.
 _SAMPLE = 2048
+# As plain integers: an enum takes a microsecond each time it meets an array.
+_NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL, Status.TIED_CUTOFF))
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class LevelSets:
     """First level set that contains each row, for q target levels and the region.
 
     Attributes:
-        level: (s, n) unsigned: index (in ascending order of level) of the first target set that holds
+        level: (s, rows) unsigned: index (in ascending order of level) of the first target set that holds
             the row; q if only the region does; q + 1 if nothing does.
         order: (q,) position of each requested level in ascending order.
         status: (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target, in ascending order.
@@ -51,6 +53,7 @@ def level_sets(
     region: float,
     *,
     raw: bool = False,
+    rows: int | None = None,
 ) -> LevelSets:
     """Assign every row the first level set that contains it; rows tied with a cut-off are in.
 
@@ -60,54 +63,60 @@ def level_sets(
         target: (q,) levels in (0, 1).
         region: level in (0, 1].
         raw: see `level_weight`.
+        rows: number of rows to pad to; padding is in no set.
     """
     s, n = losses.shape
     q = len(target)
-    order = np.argsort(target, kind="stable")
-    levels = [*target[order].tolist(), region]
-    rank = np.empty_like(order)
-    rank[order] = np.arange(q)
-    level = np.empty((s, n), dtype=np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32)
+    levels = sorted(target.tolist())
+    rank = np.argsort(np.argsort(target, kind="stable")) if q > 1 else np.zeros(1, dtype=np.int64)
+    dtype = np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32
+    level = np.full((s, n if rows is None else rows), q + 1, dtype=dtype)
     status = np.zeros((s, q), dtype=np.int32)
-    # One pass finds NaN as well as equal losses: both extremes of a row with NaN are NaN.
-    lowest, highest = losses.min(axis=-1, initial=np.inf), losses.max(axis=-1, initial=-np.inf)
-    all_equal, n_usable = lowest == highest, np.full(s, n)
-    if weight is not None or np.isnan(lowest).any():
+    # One pass finds NaN as well as equal losses: both extremes of a row with NaN are NaN. They are compared
+    # as Python numbers: for one log each NumPy call on them would cost as much as a pass over the rows.
+    lowest = np.minimum.reduce(losses, axis=-1, initial=np.inf).tolist()
+    highest = np.maximum.reduce(losses, axis=-1, initial=-np.inf).tolist()
+    all_equal, n_usable = [low == high for low, high in zip(lowest, highest, strict=True)], [n] * s
+    whole = True
+    if weight is not None or any(low != low for low in lowest):
         weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
-        all_equal, n_usable = _all_equal(losses, weight), (weight > 0).sum(axis=-1)
-    whole = weight is None or bool((weight == np.floor(weight)).all())
-    known: dict[float, np.ndarray] = {}
+        all_equal, n_usable = _all_equal(losses, weight).tolist(), (weight > 0).sum(axis=-1).tolist()
+        whole = bool((weight == np.floor(weight)).all())
+    known: dict[float, list[float]] = {}
     for i in range(s):
-        own = None if weight is None else weight[i]
+        if n_usable[i] < 2:
+            status[i] = _NO_DATA
+        elif all_equal[i]:
+            status[i] = _ALL_EQUAL
         if n_usable[i] == 0:
-            level[i] = q + 1
             continue
+        own = None if weight is None else weight[i]
         total = float(n if own is None else own.sum())
         if total not in known:
-            known[total] = np.array([level_weight(x, total, whole=whole, raw=raw) for x in levels])
+            known[total] = [level_weight(x, total, whole=whole, raw=raw) for x in (*levels, region)]
         if own is None and q < _FEW_LEVELS:
-            level[i], tied = _by_comparison(losses[i], known[total])
+            level[i, :n], tied = _by_comparison(losses[i], known[total])
         else:
-            level[i], tied = _by_sorting(losses[i], own, known[total], whole=whole)
-        status[i, tied[:-1]] = Status.TIED_CUTOFF
-    status[n_usable < 2] |= Status.NO_DATA
-    status[all_equal & (n_usable >= 2)] |= Status.ALL_EQUAL
+            level[i, :n], tied = _by_sorting(losses[i], own, np.array(known[total]), whole=whole)
+        if any(tied):
+            status[i, tied[:-1]] |= _TIED_CUTOFF
     return LevelSets(level, rank, status)
 
 
-def _by_comparison(losses: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:
     """Number of cut-offs below each loss, and which cut-offs are tied.
 
     For few levels selection and comparison are fastest.
     """
-    level = np.zeros(losses.shape, dtype=np.uint8)
-    tied = np.zeros(len(needed), dtype=bool)
-    for i, count in enumerate(needed.astype(np.int64).tolist()):
+    level, tied = 0, []
+    for count in map(int, needed):
         # Nothing lies above the worst loss.
-        if count < losses.size:
-            above = losses > _order_statistic(losses, count - 1)
-            level += above
-            tied[i] = losses.size - np.count_nonzero(above) > count
+        if count == losses.size:
+            tied.append(False)
+            continue
+        above = losses > _order_statistic(losses, count - 1)
+        level = level + above.view(np.uint8)
+        tied.append(losses.size - int(np.count_nonzero(above)) > count)
     return level, tied
 
 
@@ -128,12 +137,14 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
         between = x[(x >= low) & (x <= high)]
         if below <= k < below + between.size:
             x, k = between, k - below
-    return np.partition(x, k)[k]
+    x = x.copy()
+    x.partition(k)
+    return x[k]
 
 
 def _by_sorting(
     losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, *, whole: bool
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, list[bool]]:
     """The same from one sort: each set ends after the last row tied with the row that reaches its weight."""
     order = np.argsort(losses)  # NaN last
     ranked = losses[order]
@@ -148,9 +159,9 @@ def _by_sorting(
     level = np.full(losses.shape, len(needed), dtype=np.int64)
     level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
     if weight is None or not whole:
-        return level, ends > reached + 1
+        return level, (ends > reached + 1).tolist()
     # A weight of 2 is two equal rows, so it is tied with itself.
-    return level, np.cumsum(weight[order])[ends - 1] > needed
+    return level, (np.cumsum(weight[order])[ends - 1] > needed).tolist()
 
 
 def _all_equal(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:

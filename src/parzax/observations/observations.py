@@ -115,7 +115,18 @@ class Observations:
         return cls(space, values, regimes, losses, constraints, weight, report)
 
     @classmethod
-    def from_dataframe(cls, df: Any, target: str | Sequence[str] = "value", **options: Any) -> "Observations":
+    def from_dataframe(
+        cls,
+        df: Any,
+        target: str | Sequence[str] = "value",
+        *,
+        direction: str | Sequence[str] | None = None,
+        space: Space | None = None,
+        failed: str = "drop",
+        weight: str | None = None,
+        constraints: str | Sequence[str] | None = None,
+        warn: bool = True,
+    ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads); see `read_dataframe`.
 
         Args:
@@ -123,11 +134,24 @@ class Observations:
                 (or, where no column has that prefix, every column but the target and bookkeeping),
                 ``value`` or ``values_*``, ``state``. NaN or null = inactive.
             target: the objective column, or several.
-            **options: ``direction``, ``space``, ``failed``, ``weight``, ``constraints``, ``warn``.
+            direction: "minimize" or "maximize", or one of them per objective.
+            space: the search space; inferred, with a warning, when None.
+            failed: what becomes of rows without an objective, "drop" or "worst".
+            weight, constraints: columns that hold them.
+            warn: whether to warn of what was inferred.
         """
         from parzax.observations.dataframe import read_dataframe
 
-        return read_dataframe(df, target, **options)
+        return read_dataframe(
+            df,
+            target,
+            direction=direction,
+            space=space,
+            failed=failed,
+            weight=weight,
+            constraints=constraints,
+            warn=warn,
+        )
 
     # --- shapes --------------------------------------------------------------------------------
 
@@ -187,6 +211,10 @@ def _check_rows(name: str, shape: tuple[int, ...], values: np.ndarray) -> None:
 
 
 def _directions(direction: str | Sequence[str], n_objectives: int) -> tuple[str, ...]:
+    if not isinstance(direction, (str, Sequence)):
+        raise TypeError(
+            f'direction must be "minimize" or "maximize", one or one per objective, got {direction!r}.'
+        )
     directions = (direction,) * n_objectives if isinstance(direction, str) else tuple(direction)
     if len(directions) != n_objectives:
         raise ValueError(f"direction has {len(directions)} entries for {n_objectives} objectives.")

@@ -8,9 +8,9 @@ class ImportReport:
     """How a log became observations.
 
     Attributes:
-        n_rows: rows in the source (per seed).
+        n_rows: rows in the source, of each seed.
         dropped: reason -> number of rows left out when reading (over all seeds).
-        n_failed: rows whose loss is NaN or the worst infinity; see ``failed``.
+        n_failed: rows (over all seeds) whose loss is NaN or the worst infinity; see ``failed``.
         failed: what happens to them: "drop" leaves them out, "worst" ranks them last.
         direction: one of "minimize", "maximize" per objective, as in the source.
         inferred: sentences about whatever was not given but guessed.
@@ -23,13 +23,19 @@ class ImportReport:
     dropped: dict[str, int] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
-        """The report as short lines of text."""
-        out = [f"{self.n_rows} rows, {' and '.join(self.direction)}"]
-        out += [f"left out: {count} ({reason})" for reason, count in self.dropped.items() if count]
+    def lines(self, n_seeds: int = 1) -> list[str]:
+        """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.
+
+        >>> ImportReport(100, ("minimize",), n_failed=7).lines(n_seeds=5)
+        ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']
+        """
+        each = f" in each of {n_seeds} seeds" if n_seeds > 1 else ""
+        of_all = f" of all {n_seeds * self.n_rows}" if n_seeds > 1 else ""
+        out = [f"{self.n_rows} rows{each}, {' and '.join(self.direction)}"]
+        out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
-            out.append(f"{self.n_failed} without a usable objective value, {fate}")
+            out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
         return out + [f"inferred: {text}" for text in self.inferred]
 
     def __str__(self) -> str:

@@ -40,19 +40,22 @@ def named_columns(argument: str, names: Any, columns: Sequence[str]) -> list[str
     return names
 
 
-def find_parameters(columns: Sequence[str], used: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def find_parameters(
+    columns: Sequence[str], used: Sequence[str], ordinary: Sequence[str] = ()
+) -> tuple[dict[str, str], list[str]]:
     """Parameter name -> column, without a space; and the columns left out as bookkeeping.
 
     Args:
         columns: all columns.
         used: targets, weight and constraints.
+        ordinary: columns that hold something else than the bookkeeping that their names promise.
     """
     prefixed = {c.removeprefix(PREFIX): c for c in columns if c.startswith(PREFIX) and c not in used}
     taken = set(used)
     if prefixed:
         found, left = prefixed, []
     else:
-        left = [c for c in columns if _BOOKKEEPING.fullmatch(c) and c not in taken]
+        left = [c for c in columns if _BOOKKEEPING.fullmatch(c) and c not in taken and c not in ordinary]
         hidden = taken.union(left)
         found = {c: c for c in columns if c not in hidden}
     if not found:

@@ -31,8 +31,8 @@ def line_styles(result: ImportanceResult) -> dict[str, Any]:
 
 
 def overall_ranking(result: ImportanceResult) -> list[str]:
-    """Parameter names by importance, the mean over levels and seeds."""
-    mean = result.importance.reshape(-1, len(result.names)).mean(axis=0)
+    """Parameter names by importance, the mean over levels of that over seeds."""
+    mean = result.over_seeds()[0].mean(axis=0)
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 
@@ -100,17 +100,29 @@ def by_seed(result: ImportanceResult, array: np.ndarray, trailing: int) -> np.nd
     return np.asarray(array, dtype=np.float64).reshape(-1, *array.shape[array.ndim - trailing :])
 
 
-def mean_and_error(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error over the leading axis; the error of one seed is NaN."""
-    if len(x) < 2:
-        return x.mean(axis=0), np.full(x.shape[1:], np.nan)
-    return x.mean(axis=0), x.std(axis=0, ddof=1) / np.sqrt(len(x))
+def with_importance(result: ImportanceResult) -> np.ndarray:
+    """(s, q) the seeds that have an importance, the only ones that count for its mean."""
+    return result.has_importance.reshape(-1, len(result.target_quantile))
+
+
+def seeds_text(result: ImportanceResult, q: int) -> str:
+    """ "10 seeds", "7 of 10 seeds": how many count at a level; "" for a single one."""
+    n, counted = result.n_seeds, int(result.seeds_counted[q])
+    if n == 1:
+        return ""
+    return f"{n} seeds" if counted == n else f"{counted} of {n} seeds"
 
 
 def any_seed(result: ImportanceResult, bit: Status) -> np.ndarray:
     """(q, d) whether ``bit`` is set in some seed."""
     flat = result.status.reshape(-1, *result.status.shape[-2:])
     return ((flat & int(bit)) != 0).any(axis=0)
+
+
+def all_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
+    """(q, d) whether ``bit`` is set in every seed."""
+    flat = result.status.reshape(-1, *result.status.shape[-2:])
+    return ((flat & int(bit)) != 0).all(axis=0)
 
 
 def most_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:

@@ -8,6 +8,7 @@ from parzax.importance.labels import shorten as shorten
 
 try:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"parzax.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
@@ -29,6 +30,14 @@ def axes_or_new(ax: Any, width: float, height: float) -> Axes:
     return ax
 
 
+def figure_of(ax: Axes) -> Figure:
+    """The figure that ``ax`` stands in, also within a subfigure."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("ax belongs to no figure (it was removed from its own).")
+    return figure
+
+
 def tidy(ax: Axes) -> None:
     """Leave only the left and the bottom spine, and put the grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -37,7 +46,7 @@ def tidy(ax: Axes) -> None:
 
 def size_in_points(ax: Axes) -> tuple[float, float]:
     """Width and height of the Axes in points, as the layout stands now."""
-    box, dpi = ax.get_window_extent(), ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    box, dpi = ax.get_window_extent(), figure_of(ax).dpi
     return box.width * 72 / dpi, box.height * 72 / dpi
 
 
@@ -46,7 +55,7 @@ def text_width(ax: Axes, text: str, fontsize: float) -> float:
     probe = ax.text(0, 0, text, fontsize=fontsize)
     width = probe.get_window_extent().width
     probe.remove()
-    return width * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    return width * 72 / figure_of(ax).dpi
 
 
 def font_points(ax: Axes, share: float) -> float:

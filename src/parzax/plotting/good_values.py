@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from parzax.importance import ImportanceResult, RegimeDensity
 from parzax.importance.labels import short_names
+from parzax.importance.seeds import mean_and_error
 from parzax.plotting import _arguments as args
 from parzax.plotting import _text
 from parzax.plotting._matplotlib import GREY, font_points, note, plain, tidy
@@ -210,7 +211,7 @@ def _ticks(ax: Axes, density: RegimeDensity, x: np.ndarray, labels: list[str]) -
 
 def _curves(ax: Axes, x: np.ndarray, series: list[tuple[np.ndarray, str, str]]) -> None:
     for seeds, colour, label in series:
-        mean, error = args.mean_and_error(seeds)
+        mean, error = mean_and_error(seeds)
         marker = "o" if len(x) <= _FEW_CELLS else None
         ax.plot(x, mean, color=colour, linewidth=1.8, marker=marker, markersize=3.5, label=label)
         if len(seeds) > 1:
@@ -222,7 +223,7 @@ def _curves(ax: Axes, x: np.ndarray, series: list[tuple[np.ndarray, str, str]]) 
 def _bars(ax: Axes, x: np.ndarray, series: list[tuple[np.ndarray, str, str]]) -> None:
     width = 0.8 / len(series)
     for i, (seeds, colour, label) in enumerate(series):
-        mean, error = args.mean_and_error(seeds)
+        mean, error = mean_and_error(seeds)
         at = x + (i - (len(series) - 1) / 2) * width
         ax.bar(at, mean, width, color=colour, label=label)
         if len(seeds) > 1:

@@ -9,50 +9,16 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea,
 from matplotlib.patches import Rectangle
 
 from parzax.importance import ImportanceResult
-from parzax.importance.labels import short_names
+from parzax.importance.seeds import mean_and_error
 from parzax.plotting import _arguments as args
 from parzax.plotting import _text
-from parzax.plotting._matplotlib import (
-    axes_or_new,
-    font_points,
-    note,
-    plain,
-    shorten,
-    tidy,
-)
-from parzax.plotting.bars import NOTHING, footnote, label_bars, signs, value_text
+from parzax.plotting._bars import finish, names_with_signs, thickness, value_text
+from parzax.plotting._matplotlib import axes_or_new, font_points, plain, shorten
 
 _MOST_REGIMES = 6
 # Characters of one line of the caption above a bar.
 _CAPTION = 64
 _INCH_PER_LINE = 0.19
-
-
-def regime_importance(result: ImportanceResult, level: int | float = 0) -> np.ndarray:
-    """Each regime's part of the importance of each parameter.
-
-    Regime i adds (n_T/n_R)^2 alpha_i^2 / beta_i D_i to the variance (Eq. 11, arXiv 2601.20800). Its part of
-    the importance is in proportion to that; debiased divergences below 0 count as 0.
-
-    Args:
-        result: from `parzax.cond_ped_anova`.
-        level: index of the level, or a float for the nearest target quantile.
-
-    Returns:
-        (s, d, k) parts, "inactive" last (always 0). They sum over k to the importance, except where that is
-        positive by convention alone (1/d of the parity estimator).
-    """
-    q = args.level_index(args.check_result(result), level)
-    alpha, beta, divergence = (
-        args.by_seed(result, x, 3)[:, q] for x in (result.alpha, result.beta, result.divergence)
-    )
-    importance = args.by_seed(result, result.importance, 2)[:, q]
-    n_target = args.by_seed(result, result.n_target, 1)[:, q, None, None]
-    n_region = args.by_seed(result, result.n_region, 0)[:, None, None]
-    weight = np.where(beta > 0, np.square(alpha) / np.where(beta > 0, beta, 1), 0)
-    term = np.square(n_target / np.maximum(n_region, 1)) * weight * np.maximum(divergence, 0)
-    total = term.sum(axis=-1, keepdims=True)
-    return importance[..., None] * term / np.where(total > 0, total, 1)
 
 
 def regimes(
@@ -65,8 +31,8 @@ def regimes(
 ) -> Axes:
     """Each regime's part of a parameter's importance: one bar per parameter, stacked, the largest on top.
 
-    A bar is as long as the importance (mean over seeds); above it stand its regimes, in the order of the
-    stack, each with its domain, the conditions under which it applies, and its part.
+    A bar is as long as the importance (mean over the seeds that have one); above it stand its regimes, in the
+    order of the stack, each with its domain, the conditions under which it applies, and its part.
 
     Args:
         result: from `parzax.cond_ped_anova`.
@@ -84,58 +50,60 @@ def regimes(
         ValueError: a level out of range, an empty or repeated list of parameters.
     """
     q = args.level_index(args.check_result(result), level)
-    parts = regime_importance(result, q)
     args.check_count("max_parameters", max_parameters)
-    importance = args.by_seed(result, result.importance, 2)[:, q].mean(axis=0)
+    importance = np.asarray(result.over_seeds()[0][q], dtype=np.float64)
+    parts = args.by_seed(result, result.regime_importance, 3)[:, q]
+    mean, _ = mean_and_error(parts, args.with_importance(result)[:, q])
     chosen = list(result.names) if parameters is None else args.parameter_names(result, parameters)
     chosen.sort(key=lambda name: -importance[result.names.index(name)])
     chosen = chosen if parameters is not None else chosen[:max_parameters]
-    mean = parts.mean(axis=0)
     captions = [_caption(result, name, mean[result.names.index(name)]) for name in chosen]
 
     heights = [_INCH_PER_LINE * len(caption) + 0.3 for caption in captions]
     own_figure = ax is None
     ax = axes_or_new(ax, 6.4, 0.8 + sum(heights))
     colours = args.colours(result)
+    thick = thickness(ax, 0.17, sum(heights))
     top = 0.0
     centres = []
     for name, caption, height in zip(chosen, captions, heights, strict=True):
         j = result.names.index(name)
         centre = top + height - 0.14
         centres.append(centre)
-        _bar(ax, centre, mean[j][: len(result.space[name])], importance[j], colours[name])
-        _write(ax, centre - 0.11, caption, colours[name], len(result.space[name]))
+        _bar(ax, centre, thick, mean[j][: len(result.space[name])], importance[j], colours[name])
+        _write(ax, centre - thick / 2 - 0.025, caption, colours[name], len(result.space[name]))
         top += height
-    marks, short = signs(result, q), short_names(result.names, 28)
-    ax.set_yticks(centres, [plain(short[name]) + marks.get(name, "") for name in chosen])
+    ax.set_yticks(centres, names_with_signs(result, q, chosen))
     ax.set_ylim(top + 0.06, 0)
     shown = importance[[result.names.index(name) for name in chosen]]
-    if own_figure:
-        # Lay the figure out now: long names take width from the footnote and the labels of the bars.
-        ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    label_bars(ax, centres, shown, shown)
-    if not importance.any():
-        note(ax, NOTHING, 0.62, 0.5)
-    of_seeds = f" (mean of {len(parts)} seeds)" if len(parts) > 1 else ""
-    ax.set_xlabel(f"importance at γ′ = {result.target_quantile[q]:g}, by regime{of_seeds}")
-    footnote(ax, result, q, chosen)
-    tidy(ax)
-    ax.tick_params(axis="y", length=0)
-    return ax
+    of_seeds = f" (mean of {args.seeds_text(result, q)})" if len(parts) > 1 else ""
+    return finish(
+        ax,
+        result,
+        q,
+        chosen,
+        at=centres,
+        values=shown,
+        ends=shown,
+        label=f"importance at γ′ = {result.target_quantile[q]:g}, by regime{of_seeds}",
+        lay_out=own_figure,
+    )
 
 
-def _bar(ax: Axes, y: float, parts: np.ndarray, importance: float, colour: str) -> None:
+def _bar(ax: Axes, y: float, thick: float, parts: np.ndarray, importance: float, colour: str) -> None:
     left = 0.0
     for i, part in enumerate(parts):
         if part > 0:
             # The edge keeps neighbouring shades apart.
             ax.barh(
-                y, part, 0.17, left, color=_shade(colour, i, len(parts)), edgecolor="white", linewidth=0.6
+                y, part, thick, left, color=_shade(colour, i, len(parts)), edgecolor="white", linewidth=0.6
             )
             left += part
     if importance > left + 1e-6:
         # The parity estimator gives 1/d where nothing is known: no regime has earned that.
-        ax.barh(y, importance - left, 0.17, left, color="none", edgecolor=colour, hatch="////", linewidth=0.6)
+        ax.barh(
+            y, importance - left, thick, left, color="none", edgecolor=colour, hatch="////", linewidth=0.6
+        )
 
 
 def _shade(colour: str, i: int, n: int) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from parzax._checks import one_of
 from parzax.importance import ImportanceResult
 from parzax.importance.labels import short_names
+from parzax.importance.seeds import mean_and_error, seeds_with_data
 from parzax.plotting import _arguments as args
 from parzax.plotting._matplotlib import (
     GREY,
@@ -50,8 +51,10 @@ def importance_sweep(
 ) -> Axes:
     """Importance against the target quantile, one line per parameter.
 
-    With several seeds a line is the mean and its ribbon one standard error to either side. Levels where some
-    seed has the status LOW_DATA or ALL_ZERO lie under a hatched band. A single level is drawn as points.
+    With several seeds a line is the mean and its ribbon one standard error to either side; of shares over the
+    seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
+    but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
+    the status LOW_DATA, or all have ALL_ZERO, lie under a hatched band. A single level is drawn as points.
 
     Args:
         result: from `parzax.cond_ped_anova`.
@@ -79,10 +82,13 @@ def importance_sweep(
     by_level = np.argsort(quantiles, kind="stable")
     levels = quantiles[by_level]
     data = args.by_seed(result, getattr(result, quantity), 2)[:, by_level]
+    counts = seeds_with_data(result)[:, by_level]
     if normalise:
         positive = np.maximum(data, 0)
         total = positive.sum(axis=-1, keepdims=True)
         data = positive / np.where(total > 0, total, 1)
+    if normalise or quantity == "importance":
+        counts = np.asarray((data > 0).any(axis=-1))
     names, rest = _choose(result, parameters, max_parameters)
     ax = axes_or_new(ax, 6.4, 3.8)
 
@@ -93,16 +99,17 @@ def importance_sweep(
         summed = data[..., [result.names.index(n) for n in rest]].sum(axis=-1)
         # One left out needs no summing up, so it keeps its name.
         lines.append((f"{len(rest)} others" if len(rest) > 1 else rest[0], summed, args.OTHERS, "solid"))
-    ends = [_line(ax, levels, plain(line[0]), *line[1:]) for line in lines]
+    ends = [_line(ax, levels, plain(name), x, counts, *look) for name, x, *look in lines]
 
     nothing = not data.any()
     # A sentence says it where nothing is to be seen at all.
-    bands = [b for b in _BANDS if args.any_seed(result, b).any() and not (nothing and b == Status.ALL_ZERO)]
+    flagged = {Status.LOW_DATA: args.any_seed, Status.ALL_ZERO: args.all_seeds}
+    at = {bit: np.asarray(of_seeds(result, bit).any(axis=1)) for bit, of_seeds in flagged.items()}
+    bands = [b for b in _BANDS if at[b].any() and not (nothing and b == Status.ALL_ZERO)]
     bottom, top = _y_limits(ax, data, quantity, normalise, len(bands))
     right = _x_limits(ax, levels, result.region_quantile, [short.get(label, label) for label, *_ in lines])
     for row, bit in enumerate(bands):
-        flagged = np.asarray(args.any_seed(result, bit).any(axis=1))
-        _band(ax, levels, flagged[by_level], bit, row)
+        _band(ax, levels, at[bit][by_level], bit, row)
     named = [(short.get(label, label), *line) for label, *line in lines]
     _name_lines(ax, levels[-1], right, ends, named, bottom, top)
     if nothing:
@@ -115,10 +122,20 @@ def importance_sweep(
     region = "" if result.region_quantile == 1 else f"; region γ = {result.region_quantile:g}"
     ax.set_xlabel(f"target quantile γ′ ({whole}{region})")
     label = _QUANTITIES[quantity]
-    ax.set_ylabel(f"share of {label}" if normalise and quantity != "importance" else label)
+    label = f"share of {label}" if normalise and quantity != "importance" else label
+    ax.set_ylabel(label + _left_out(counts))
     tidy(ax)
     ax.spines["bottom"].set_bounds(ax.get_xlim()[0], right)
     return ax
+
+
+def _left_out(counts: np.ndarray) -> str:
+    """For a label, how many of several seeds count, where at some level some but not all of them do."""
+    n, most = counts.sum(axis=0), len(counts)
+    some = n[n > 0]
+    if most == 1 or not (some < most).any():
+        return ""
+    return f"\n(mean of {some.min()}{f'-{some.max()}' if some.max() > some.min() else ''} of {most} seeds)"
 
 
 def _choose(result: ImportanceResult, parameters: Any, most: int) -> tuple[list[str], list[str]]:
@@ -128,9 +145,11 @@ def _choose(result: ImportanceResult, parameters: Any, most: int) -> tuple[list[
     return ranking[:most], ranking[most:]
 
 
-def _line(ax: Axes, levels: np.ndarray, label: str, seeds: np.ndarray, colour: str, style: Any) -> float:
+def _line(
+    ax: Axes, levels: np.ndarray, label: str, seeds: np.ndarray, counts: np.ndarray, colour: str, style: Any
+) -> float:
     """Draw one parameter; the height at which its line ends."""
-    mean, error = args.mean_and_error(seeds)
+    mean, error = mean_and_error(seeds, counts)
     several = len(seeds) > 1
     if len(levels) == 1:
         ax.errorbar(
@@ -154,8 +173,8 @@ def _y_limits(ax: Axes, data: np.ndarray, quantity: str, normalise: bool, rows: 
     if not data.any():
         low, high = 0.0, 1.0
     per_row = 1.5 * font_points(ax, 0.8) / size_in_points(ax)[1]
-    # A margin below keeps lines at 0 off the axis.
-    bottom, top = low - 0.015 * (high - low), high + (high - low) * rows * per_row
+    # Margins keep lines at 0 off the axis and points at 1 whole.
+    bottom, top = low - 0.015 * (high - low), high + (high - low) * max(rows * per_row, 0.015)
     ax.set_ylim(bottom, top)
     ax.set_yticks([t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high * (1 + 1e-9)])
     return bottom, high
