@@ -235,7 +235,11 @@ def _check_settings(space: Any, bandwidth: Any, top: Any, prior_weight: Any) -> 
         raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
     if isinstance(top, FixedTop) and isinstance(top.top, (int, float)) and not 0 < top.top <= 1:
         raise ValueError(f"top must lie in (0, 1], got {top.top!r}.")
-    if not isinstance(prior_weight, jax.Array) and not 0 <= prior_weight < math.inf:
+    if isinstance(prior_weight, jax.Array):
+        return
+    if not isinstance(prior_weight, (int, float, np.number, np.ndarray)):
+        raise TypeError(f"prior_weight must be a number, got {prior_weight!r}.")
+    if not 0 <= prior_weight < math.inf:
         raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")
 
 
@@ -245,9 +249,14 @@ def _rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Point
         if x.ndim != 2 or x.shape[1] != len(space):
             raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
         x = x.astype(jnp.result_type(float)) if not jnp.issubdtype(x.dtype, jnp.floating) else x
-        rows = points(space, x)
-        ones = jnp.ones(len(x), x.dtype)
-        return rows, ones if weight is None else jnp.asarray(weight), mixture_weight
+        for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
+            if own is not None and jnp.shape(own) != (len(x),):
+                raise ValueError(f"{name} must have shape ({len(x)},), got {jnp.shape(own)}.")
+        if not len(x):
+            # One absent row, so that there is something to draw an index of.
+            return points(space, jnp.full((1, len(space)), jnp.nan, x.dtype)), jnp.zeros(1, x.dtype), None
+        weight = jnp.ones(len(x), x.dtype) if weight is None else jnp.asarray(weight)
+        return points(space, x), weight, None if mixture_weight is None else jnp.asarray(mixture_weight)
     x = _checks.float_array("x", x)
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
@@ -273,7 +282,7 @@ def _host_weight(name: str, weight: Any, n: int) -> np.ndarray:
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if len(bad):
         raise ValueError(
-            f"{name}: row {bad[0]} is {weight[bad[0]]!r}; weights must be finite and at least 0."
+            f"{name}: row {bad[0]} is {float(weight[bad[0]])!r}; weights must be finite and at least 0."
         )
     return weight
 
@@ -295,6 +304,9 @@ def _fit(
     usable = rows.valid.all(axis=-1)
     weight = weight.astype(dtype)
     known = (weight >= 0) & (weight < jnp.inf)
+    if mixture_weight is not None:
+        mixture_weight = mixture_weight.astype(dtype)
+        known &= (weight == 0) | ((mixture_weight >= 0) & (mixture_weight < jnp.inf))
     # A row of weight 0 may hold anything.
     invalid = (~known | ((weight > 0) & ~usable)).any()
     weight = jnp.where(usable & known, weight, 0)
@@ -303,10 +315,12 @@ def _fit(
     rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
     has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
     scale = _scales(rows, weight, bandwidth, top, prior_weight, has_prior, space)
-    mixed = weight if mixture_weight is None else weight * jnp.where(present, mixture_weight, 0).astype(dtype)
+    mixed = weight if mixture_weight is None else weight * jnp.where(present, mixture_weight, 0)
     total = mixed.sum()
     anchor = jnp.asarray(prior_weight, dtype)
-    anchor = jnp.where(total > 0, anchor, 1)
+    usable_prior = (anchor >= 0) & (anchor < jnp.inf)
+    invalid |= ~usable_prior
+    anchor = jnp.where(total > 0, jnp.where(usable_prior, anchor, 0), 1)
     whole = total + anchor
     status = jnp.where(total > 0, 0, int(Status.NO_ROWS)) | jnp.where(invalid, int(Status.INVALID_ROWS), 0)
     own = priors(space, prior, dtype)
@@ -360,8 +374,8 @@ def _scales(
 
 def _peak(space: Space, bandwidth: Bandwidth) -> float | None:
     """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
-    smallest = getattr(bandwidth, "minimum", None)
-    if not isinstance(smallest, (int, float)):
+    smallest = bandwidth.smallest
+    if smallest is None:
         return None
     out = 0.0
     for j in range(len(space)):

@@ -100,8 +100,21 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
                     f"values: {name!r} is given, so {', '.join(parents(space, name))} must be too."
                 )
             regimes[name] = possible[0][0] if possible else INACTIVE
+            _check_value(space, name, values[name], regimes[name])
         elif possible:
             left[name] = tuple(domain for _, domain in possible)
             kept[name] = tuple(i for i, _ in possible)
     ordered = {name: left[name] for name in space.names if name in left}
     return (Space(ordered) if ordered else None), [kept[name] for name in space.names]
+
+
+def _check_value(space: Space, name: str, value: float, regime: int) -> None:
+    if regime == INACTIVE:
+        if not math.isnan(value):
+            raise ValueError(
+                f"values: {name!r} = {value!r}, but the other values make it inactive; leave it out."
+            )
+    elif math.isnan(value):
+        raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
+    elif space[name][regime].outside(np.asarray(value)):
+        raise ValueError(f"values: {name!r} = {value!r} is outside {space[name][regime]!r}.")

@@ -1,4 +1,4 @@
-"""Pictures of an `ImportanceResult`; every function draws on Axes and returns them, none shows or saves.
+"""Pictures of importances and densities; every function draws on Axes and returns them, none shows or saves.
 
 Needs the extra ``parzax[plot]``.
 """
@@ -6,6 +6,7 @@ Needs the extra ``parzax[plot]``.
 from parzax.plotting import _matplotlib as _matplotlib  # first: says what to install
 from parzax.plotting._arguments import colours as colours
 from parzax.plotting.bars import importance_bars as importance_bars
+from parzax.plotting.density import density as density
 from parzax.plotting.good_values import values as values
 from parzax.plotting.regime_shares import regimes as regimes
 from parzax.plotting.sweep import importance_sweep as importance_sweep

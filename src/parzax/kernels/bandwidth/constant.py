@@ -13,6 +13,9 @@ class Constant(Bandwidth):
 
     scale: Setting
 
+    def _lowest(self):
+        return self.scale
+
     def _scale(self, position, frequency, prior_position, n_parameters, n_values):
         return jnp.asarray(self.scale, position.dtype)
 

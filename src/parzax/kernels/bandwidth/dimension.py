@@ -12,6 +12,7 @@ from parzax.kernels.bandwidth.rule import (
     clip,
     lower_clip,
     magic_clip,
+    with_magic_clip,
 )
 
 
@@ -25,6 +26,9 @@ class Dimension(Bandwidth):
     discrete_minimum: Setting | None
     consider_magic_clip: bool = eqx.field(static=True)
     count_prior: bool = eqx.field(static=True)
+
+    def _lowest(self):
+        return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
 
     def _scale(self, position, frequency, prior_position, n_parameters, n_values):
         observed = frequency.sum()

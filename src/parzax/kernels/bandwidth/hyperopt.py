@@ -5,7 +5,15 @@ from typing import final
 import jax.numpy as jnp
 
 from parzax.kernels.bandwidth.neighbours import neighbour_distance
-from parzax.kernels.bandwidth.rule import Bandwidth, Setting, check_settings, clip, magic_clip, with_prior
+from parzax.kernels.bandwidth.rule import (
+    Bandwidth,
+    Setting,
+    check_settings,
+    clip,
+    magic_clip,
+    with_magic_clip,
+    with_prior,
+)
 
 
 @final
@@ -14,6 +22,9 @@ class Hyperopt(Bandwidth):
 
     minimum: Setting
     maximum: Setting
+
+    def _lowest(self):
+        return with_magic_clip(self.minimum)
 
     def _scale(self, position, frequency, prior_position, n_parameters, n_values):
         # The prior comes first: among equal rows Hyperopt inserts it in front.

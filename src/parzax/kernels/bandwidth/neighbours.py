@@ -14,6 +14,7 @@ from parzax.kernels.bandwidth.rule import (
     clip,
     lower_clip,
     magic_clip,
+    with_magic_clip,
 )
 
 
@@ -27,6 +28,9 @@ class Neighbours(Bandwidth):
     consider_endpoints: bool = eqx.field(static=True)
     consider_magic_clip: bool = eqx.field(static=True)
     consider_prior: bool = eqx.field(static=True)
+
+    def _lowest(self):
+        return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
 
     def _scale(self, position, frequency, prior_position, n_parameters, n_values):
         lower = lower_clip(self.minimum, self.discrete_minimum, n_values, position.dtype)

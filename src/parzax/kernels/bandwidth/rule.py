@@ -78,6 +78,16 @@ class Bandwidth(eqx.Module):
         )
         return jnp.broadcast_to(scale, position.shape).astype(dtype)
 
+    @property
+    def smallest(self) -> float | None:
+        """No scale of a continuous parameter is below this; None where a setting is traced."""
+        lower, upper = self._lowest(), getattr(self, "maximum", math.inf)
+        known = isinstance(lower, _NUMBER) and isinstance(upper, _NUMBER)
+        return float(min(lower, upper)) if known else None
+
+    def _lowest(self) -> Any:
+        return getattr(self, "minimum", None)
+
     @abc.abstractmethod
     def _scale(
         self,
@@ -115,6 +125,11 @@ def magic_clip(size: Float[Array, ""], prior_position: Float[Array, ""] | None) 
     """Bergstra's magic clip 1 / min(100, 1 + kernels), the prior kernel counted."""
     kernels = size + (prior_position is not None)
     return 1 / jnp.minimum(100, 1 + kernels)
+
+
+def with_magic_clip(minimum: Setting) -> Any:
+    """The lower clip where the magic clip is at its smallest."""
+    return max(minimum, 0.01) if isinstance(minimum, _NUMBER) else minimum
 
 
 def clip(scale: Float[Array, "..."], lower: Float[Array, ""], upper: Setting) -> Float[Array, "..."]:

@@ -1,0 +1,92 @@
+"""Pictures of densities: what is drawn where, and what is refused."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import plotting
+
+SPACE = px.Space(
+    {
+        "lr": px.Float(1e-4, 1.0, log=True),
+        "depth": px.Int(1, 9),
+        "opt": px.Categorical(["sgd", "adam", "lamb"]),
+        "momentum": px.Float(0, 1, when=px.In("opt", ["sgd"])),
+    }
+)
+ROWS = np.array([[1e-3, 3, 0, 0.9], [1e-2, 4, 1, np.nan], [2e-2, 5, 1, np.nan], [1e-1, 8, 2, np.nan]])
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return px.ParzenEstimator.fit(SPACE, ROWS[:2]), px.ParzenEstimator.fit(SPACE, ROWS[2:])
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def test_curve_integrates_to_one_over_decades_above_a_rug_of_the_rows(pair):
+    (ax,) = plotting.density(pair[0], parameters="lr")
+    curve, rug = ax.lines
+    x, y = curve.get_data()
+    assert np.trapezoid(y, np.log10(x)) == pytest.approx(1, abs=0.01)
+    assert sorted(rug.get_xdata()) == pytest.approx([1e-3, 1e-2], rel=1e-5)
+    assert ax.get_xscale() == "log"
+    assert ax.get_ylabel() == "density per decade"
+
+
+def test_bars_are_the_probabilities_of_the_choices(pair):
+    axes = plotting.density(*pair, "opt")
+    for ax, pe in zip(axes, pair, strict=False):
+        heights = [bar.get_height() for bar in ax.patches]
+        expected = pe.marginal("opt").prob(np.arange(3.0)[:, None])
+        np.testing.assert_allclose(heights, expected, rtol=1e-6)
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["sgd", "adam", "lamb"]
+    ratio = [bar.get_height() for bar in axes[2].patches]
+    below, above = (np.asarray(pe.marginal("opt").prob(np.arange(3.0)[:, None])) for pe in pair)
+    np.testing.assert_allclose(ratio, np.log2(below / above), rtol=1e-5)
+
+
+def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair):
+    axes = plotting.density(*pair, ["lr", "momentum"], given={"opt": "sgd"})
+    assert [ax.get_title() for ax in axes] == ["below", "above", "log2 below / above"]
+    dots = [ax.lines[0].get_xydata() for ax in axes[:2]]
+    np.testing.assert_allclose(dots[0], [[1e-3, 0.9]], rtol=1e-5)
+    assert len(dots[1]) == 0
+    mesh = np.asarray(axes[0].collections[0].get_array()).reshape(121, 121)
+    assert float(mesh.max()) > 2 * float(np.median(mesh))
+    assert axes[0].get_xlabel() == "lr"
+    assert axes[0].get_ylabel() == "momentum"
+
+
+def test_given_axes_are_drawn_on(pair):
+    _, panels = plt.subplots(1, 3)
+    assert list(plotting.density(*pair, ax=panels)) == list(panels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"parameters": "momentum"}, ValueError, "opt: pass given"),
+        ({"parameters": ["opt", "momentum"]}, ValueError, "depends on the other"),
+        ({"parameters": "beta"}, ValueError, "'beta' is not among lr"),
+        ({"parameters": ["lr", "lr"]}, ValueError, "one name or two"),
+        ({"parameters": ["lr", "depth", "opt"]}, ValueError, "one name or two"),
+        ({"parameters": "momentum", "given": {"opt": "rprop"}}, ValueError, "'rprop'"),
+        ({"above": 3}, TypeError, "ParzenEstimator"),
+        ({"ax": 3}, ValueError, "1 matplotlib Axes"),
+    ],
+)
+def test_refusals(pair, arguments, error, message):
+    with pytest.raises(error, match=message):
+        plotting.density(pair[0], **arguments)
+
+
+def test_estimators_of_two_spaces_are_refused(pair):
+    other = px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), np.array([[0.5]]))
+    with pytest.raises(ValueError, match="space of below"):
+        plotting.density(pair[0], other)
