@@ -23,6 +23,11 @@ class LeaveOneOut(Bandwidth):
     start: Scott
     prior_weight: Setting
 
+    @property
+    def smallest(self) -> float | None:
+        """The smallest scale of the rule that the search starts from."""
+        return self.start.smallest
+
     def _scale(self, position, frequency, prior_position, n_parameters, n_values):
         start = self.start._scale(position, frequency, prior_position, n_parameters, n_values)
         lower = lower_clip(self.start.minimum, self.start.discrete_minimum, n_values, position.dtype)
