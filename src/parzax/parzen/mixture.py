@@ -18,7 +18,7 @@ from parzax.kernels.bandwidth import Bandwidth, scott
 from parzax.observations.encoding import capacity
 from parzax.observations.validation import checked_regimes
 from parzax.parzen.evaluation import FORMS, Form, Mixture, choose_form
-from parzax.parzen.points import Points, points, slots
+from parzax.parzen.points import Points, check_dtype, points, slots
 from parzax.parzen.prior import NativePrior, Prior, priors
 from parzax.parzen.product import kernel_log_prob, prior_log_prob
 from parzax.parzen.restriction import given_rest, given_values, with_ancestors
@@ -205,6 +205,7 @@ class ParzenEstimator(eqx.Module):
         Ancestral: a component by its weight, then every parameter given its parents, so conditions hold.
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        check_dtype(self.space, self.scale.dtype, native=True)
         return _sample(self, key, shape)
 
     # --- SciPy's names ---------------------------------------------------------------------------
@@ -268,6 +269,7 @@ def _rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Point
     extra = capacity(len(x)) - len(x)
     padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
     dtype = jnp.result_type(float)
+    check_dtype(space, dtype, native=False)
     rows = _on_device(points(space, padded), dtype)
     pad = partial(np.pad, pad_width=(0, extra))
     return rows, jnp.asarray(pad(weight), dtype), jnp.asarray(pad(mixture_weight), dtype)

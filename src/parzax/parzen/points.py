@@ -67,12 +67,32 @@ def slots(space: Space) -> tuple[Slot, ...]:
     )
 
 
+def check_dtype(space: Space, dtype: Any, *, native: bool) -> None:
+    """Raise ValueError for a domain whose values a dtype cannot tell apart.
+
+    Args:
+        space: the search space.
+        dtype: of the kernels, or with ``native`` of an array of native values.
+        native: whether values come as numbers of that dtype; else they were encoded in float64.
+    """
+    for slot in slots(space):
+        if not slot.axis.resolved(dtype, native):
+            domain = space.domains[slot.parameter][slot.regime]
+            hint = "give NumPy arrays, or use" if slot.axis.resolved(dtype, False) else "use Float or"
+            raise ValueError(
+                f"space: {jnp.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
+                f"apart ({domain!r}); {hint} jax.enable_x64(True)."
+            )
+
+
 def points(space: Space, x: Any) -> Points:
     """Encode native values, (..., d), NaN where inactive, categories as codes.
 
     NumPy arrays are encoded in float64 on the host, JAX arrays in their dtype where they are.
     """
     xp = np if isinstance(x, np.ndarray) else jnp
+    if xp is jnp:
+        check_dtype(space, x.dtype, native=True)
     shape, dtype = x.shape, x.dtype
     regime = [xp.full(shape[:-1], INACTIVE, dtype=xp.int32)] * len(space)
     unit = [xp.full(shape[:-1], 0.5, dtype=dtype)] * len(space)
