@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -169,3 +170,8 @@ def _safe(value: Any, axis: Axis, xp: ModuleType) -> Any:
     anywhere = axis.native_at(xp.full(value.shape, 0.5, dtype=value.dtype), xp)
     usable = xp.isfinite(value) & (value > 0) if axis.log else xp.isfinite(value)
     return xp.where(usable, value, anywhere)
+
+
+def on_device(at: Points, dtype: Any) -> Points:
+    """Points with floats of ``dtype``."""
+    return jax.tree.map(lambda a: jnp.asarray(a, dtype if a.dtype == np.float64 else a.dtype), at)
