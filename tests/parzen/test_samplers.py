@@ -9,7 +9,6 @@ float64, have a total false-alarm rate of at most 5e-7 (as those of kernels in
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import equinox as eqx
@@ -315,7 +314,7 @@ def _cases():
 
 def _sample(pe: px.ParzenEstimator, key: jax.Array) -> jax.Array:
     """1e5 draws. Neither setting acts on samples; alike, the cases of a space share a compilation."""
-    return replace(pe, peak=None, safe_prior=False).sample(key, N)
+    return replace(pe, smallest=None, safe_prior=False).sample(key, N)
 
 
 def _key(*numbers: int) -> jax.Array:
@@ -378,26 +377,27 @@ def _with(case: Case, where: Callable, new: Callable) -> tuple[Case, px.ParzenEs
 
 
 def _key_reused(monkeypatch):
-    """The component and every draw from one key."""
+    """The component and every draw from one number."""
+    original = sampling.uniforms
 
-    def split(key, n=2):
-        return jnp.stack([key] * n) if not jnp.ndim(key) else jax.random.split(key, n)
+    def uniforms(*arguments, **options):
+        components, levels = original(*arguments, **options)
+        return components, jnp.broadcast_to(components[:, :1], levels.shape)
 
-    random = SimpleNamespace(split=split, uniform=jax.random.uniform)
-    monkeypatch.setattr(sampling, "jax", SimpleNamespace(random=random, tree=jax.tree))
+    monkeypatch.setattr(mixture, "uniforms", uniforms)
     pe = CASES["no prior"].fit()
     return CASES["no prior"], pe, _sample_anew(pe, 0)
 
 
 def _one_key_for_all_parameters(monkeypatch):
-    """Parameters that share their key: right one by one, dependent within a component."""
+    """Parameters that share their number: right one by one, dependent within a component."""
+    original = sampling.uniforms
 
-    def split(key, n=2):
-        keys = jax.random.split(key, n)
-        return keys if n != 1 + len(PLANE) else keys[jnp.array([0, 1, 1])]
+    def uniforms(*arguments, **options):
+        components, levels = original(*arguments, **options)
+        return components, jnp.broadcast_to(levels[:, :1], levels.shape)
 
-    random = SimpleNamespace(split=split, uniform=jax.random.uniform)
-    monkeypatch.setattr(sampling, "jax", SimpleNamespace(random=random, tree=jax.tree))
+    monkeypatch.setattr(mixture, "uniforms", uniforms)
     case = replace(CASES["clusters"], bandwidth=px.bandwidth.constant(0.3), scale=0.3)
     pe = case.fit()
     return case, pe, _sample_anew(pe, 1)
@@ -509,12 +509,12 @@ def _children_forget_the_component():
 
 
 def _own_category_among_others(monkeypatch):
-    def sample(kernel, key, shape=()):
-        stay, move = jax.random.split(key)
-        moved = jax.random.uniform(stay, shape, kernel.bandwidth.dtype) < kernel.bandwidth
-        return jnp.where(moved, jax.random.randint(move, shape, 0, kernel.n_choices), kernel.index)
+    def quantile(kernel, level):
+        moved = level < kernel.bandwidth
+        part = level / kernel.bandwidth
+        return jnp.where(moved, (part * kernel.n_choices).astype(jnp.int32), kernel.index)
 
-    monkeypatch.setattr(AitchisonAitken, "sample", sample)
+    monkeypatch.setattr(AitchisonAitken, "quantile", quantile)
     case = replace(CASES["categories"], prior_weight=0)
     pe = case.fit()
     return case, pe, _sample_anew(pe, 8)
