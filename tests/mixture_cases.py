@@ -87,7 +87,7 @@ class Case:
 
 
 def generator(seed: int) -> np.random.Generator:
-    return np.random.defaultrng(seed)
+    return np.random.default_rng(seed)
 
 
 UNIT = px.Space({"x": px.Float(0, 1)})

@@ -84,20 +84,28 @@ def _density(x):
     return estimator().log_prob(x)
 
 
-_density_jit, _density_vmap = jax.jit(_density), jax.jit(jax.vmap(_density))
+# Each way compiles anew, for seconds: the slow run takes them all.
+DENSITIES = {
+    "host": _density,
+    "JAX": lambda x: _density(jnp.asarray(x)),
+    "jit": jax.jit(_density),
+    "vmap": jax.jit(jax.vmap(_density)),
+}
 
 
+@pytest.mark.parametrize(
+    "way", ["host", *(pytest.param(w, marks=pytest.mark.slow) for w in ("JAX", "jit", "vmap"))]
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_density_is_zero_outside(name):
+def test_density_is_zero_outside(name, way):
     """-inf wherever the point is not a configuration; its good neighbour in the batch is not touched."""
     both = np.stack([BAD_ROWS[name], GOOD]).astype(np.float32)
-    good = _density(GOOD)
+    good = _density(np.stack([GOOD, GOOD]))[0]
     assert np.isfinite(good)
-    for way in (_density, lambda x: _density(jnp.asarray(x)), _density_jit, _density_vmap):
-        found = way(both)
-        assert np.isneginf(found[0])
-        close(found[1], good)
-        assert estimator().prob(both)[0] == 0
+    found = DENSITIES[way](both)
+    assert np.isneginf(found[0])
+    close(found[1], good)
+    assert estimator().prob(both)[0] == 0
 
 
 def _fit_density(rows, weight, mixture_weight, prior_weight):
@@ -108,21 +116,26 @@ def _fit_density(rows, weight, mixture_weight, prior_weight):
 _fit_jit, _fit_vmap = jax.jit(_fit_density), jax.jit(jax.vmap(_fit_density))
 
 
-def _device(rows, weight=None, mixture_weight=None, prior_weight=1.0):
-    """Densities and statuses, eagerly, under jit and under vmap."""
-    arguments = [
-        jnp.asarray(a, jnp.float32)
-        for a in (
-            rows,
-            np.ones(len(rows)) if weight is None else weight,
-            np.ones(len(rows)) if mixture_weight is None else mixture_weight,
-            prior_weight,
-        )
-    ]
-    yield _fit_density(*arguments)
-    yield _fit_jit(*arguments)
-    found, status = _fit_vmap(*(jnp.stack([a, a]) for a in arguments))
-    yield found[1], status[1]
+@pytest.fixture(params=["jit", *(pytest.param(w, marks=pytest.mark.slow) for w in ("eager", "vmap"))])
+def device(request):
+    """Densities and status of rows in JAX arrays: eagerly, under jit or under vmap."""
+
+    def call(rows, weight=None, mixture_weight=None, prior_weight=1.0):
+        arguments = [
+            jnp.asarray(a, jnp.float32)
+            for a in (
+                rows,
+                np.ones(len(rows)) if weight is None else weight,
+                np.ones(len(rows)) if mixture_weight is None else mixture_weight,
+                prior_weight,
+            )
+        ]
+        if request.param == "vmap":
+            found, status = _fit_vmap(*(jnp.stack([a, a]) for a in arguments))
+            return found[1], status[1]
+        return (_fit_jit if request.param == "jit" else _fit_density)(*arguments)
+
+    return call
 
 
 @functools.cache
@@ -132,21 +145,21 @@ def _without():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_outside_are_refused_or_left_out(name):
+def test_rows_outside_are_refused_or_left_out(name, device):
     """On the host with row and column named; in compiled code with a status, and without its kernel."""
     rows = np.concatenate([ROWS[:3], BAD_ROWS[name][None]])
     if np.isfinite(BAD_ROWS[name]).all() or name.endswith(("NaN", "missing")) or name.startswith("float"):
         with pytest.raises(ValueError, match=r"row 3, column \d \('\w+'\)"):
             px.ParzenEstimator.fit(SPACE, rows)
         _tried.append(1)
-    for found, status in _device(rows):
-        assert status == S.INVALID_ROWS
-        close(found, _without())
+    found, status = device(rows)
+    assert status == S.INVALID_ROWS
+    close(found, _without())
     # With weight 0 it may hold anything.
     close(px.ParzenEstimator.fit(SPACE, rows, [1, 1, 1, 0]).log_prob(ROWS), _without())
-    for found, status in _device(rows, [1, 1, 1, 0]):
-        assert status == 0
-        close(found, _without())
+    found, status = device(rows, [1, 1, 1, 0])
+    assert status == 0
+    close(found, _without())
 
 
 # --- weights -----------------------------------------------------------------------------------
@@ -154,26 +167,27 @@ def test_rows_outside_are_refused_or_left_out(name):
 @pytest.mark.parametrize(
     "bad", [nan, *(pytest.param(bad, marks=pytest.mark.slow) for bad in (-1.0, inf, -inf))]
 )
-def test_weights_that_are_none(argument, bad):
+def test_weights_that_are_none(argument, bad, device):
     weight = np.array([1, 1, 1, bad])
     with pytest.raises(ValueError, match=f"^{argument}: row 3 is {bad}"):
         px.ParzenEstimator.fit(SPACE, ROWS, **{argument: weight})
     _tried.append(1)
-    for found, status in _device(ROWS, **{argument: weight}):
-        assert status == S.INVALID_ROWS
-        close(found, _without())
+    found, status = device(ROWS, **{argument: weight})
+    assert status == S.INVALID_ROWS
+    close(found, _without())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argument", ["weight", "mixture_weight"])
-def test_all_weights_zero_is_the_prior(argument):
+def test_all_weights_zero_is_the_prior(argument, device):
     prior = px.ParzenEstimator.fit(SPACE, ROWS[:0])
     assert prior.status == S.NO_ROWS
     pe = px.ParzenEstimator.fit(SPACE, ROWS, **{argument: np.zeros(4)})
     assert pe.status == S.NO_ROWS
     close(pe.log_prob(ROWS), prior.log_prob(ROWS))
-    for found, status in _device(ROWS, **{argument: np.zeros(4)}):
-        assert status == S.NO_ROWS
-        close(found, prior.log_prob(ROWS))
+    found, status = device(ROWS, **{argument: np.zeros(4)})
+    assert status == S.NO_ROWS
+    close(found, prior.log_prob(ROWS))
     # Without a prior too, since a density must have some mass.
     for prior_weight in (0.0, jnp.asarray(0.0)):
         pe = px.ParzenEstimator.fit(SPACE, ROWS[:0], prior_weight=prior_weight)
@@ -185,14 +199,14 @@ def test_all_weights_zero_is_the_prior(argument):
 
 
 @pytest.mark.parametrize("bad", [-1.0, *(pytest.param(bad, marks=pytest.mark.slow) for bad in (nan, inf))])
-def test_prior_weights_that_are_none(bad):
+def test_prior_weights_that_are_none(bad, device):
     with pytest.raises(ValueError, match="prior_weight must be finite"):
         px.ParzenEstimator.fit(SPACE, ROWS, prior_weight=bad)
     _tried.append(1)
     wanted = px.ParzenEstimator.fit(SPACE, ROWS, prior_weight=jnp.asarray(0.0)).log_prob(ROWS)
-    for found, status in _device(ROWS, prior_weight=bad):
-        assert status == S.INVALID_ROWS
-        close(found, wanted)
+    found, status = device(ROWS, prior_weight=bad)
+    assert status == S.INVALID_ROWS
+    close(found, wanted)
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -295,6 +309,7 @@ def test_same_bucket_bit_for_bit():
     _tried.append(2)
 
 
+@pytest.mark.slow
 def test_batches_of_one_and_a_thousand(record_property):
     """As close as the form allows: one point takes the differences, a thousand the matrix product."""
     at = np.tile(ROWS, (250, 1))
@@ -308,6 +323,7 @@ def test_batches_of_one_and_a_thousand(record_property):
             _tried.append(1)
 
 
+@pytest.mark.slow
 def test_nan_padding_reaches_no_gradient():
     rows = np.concatenate([ROWS, np.full((4, 4), nan)]).astype(np.float32)
     weight = jnp.asarray(np.r_[np.ones(4), np.zeros(4)], jnp.float32)
