@@ -60,6 +60,12 @@ def product(features: jax.Array, coefficients: jax.Array) -> jax.Array:
     return jnp.matmul(features, coefficients.T, precision="highest")
 
 
+def repeated(times: int, function: Callable[..., jax.Array], *arguments: object) -> None:
+    """Call and wait, so many times."""
+    for _ in range(times):
+        jax.block_until_ready(function(*arguments))
+
+
 def space(d: int = D) -> px.Space:
     """d continuous parameters."""
     return px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
@@ -160,13 +166,9 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
             features = jnp.ones((block, mixture.coefficients.shape[1]))
             ratio = jnp.full((block, len(mixture.weight)), -3.0)
             calls = {
-                "ours": lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a)),
-                "exp": lambda r=ratio, m=mixture: [
-                    jax.block_until_ready(exponentials(r, m.weight)) for _ in range(n_blocks)
-                ],
-                "product": lambda f=features, m=mixture: [
-                    jax.block_until_ready(product(f, m.coefficients)) for _ in range(n_blocks)
-                ],
+                "ours": partial(repeated, 1, evaluate, mixture, at),
+                "exp": partial(repeated, n_blocks, exponentials, ratio, mixture.weight),
+                "product": partial(repeated, n_blocks, product, features, mixture.coefficients),
             }
             first = timing.once(calls["ours"])
             medians = timing.interleaved(calls, repeats)
