@@ -589,7 +589,13 @@ ARRAY_VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", ARRAY_VALUES)
+# Each compiles anew, for seconds.
+SLOW = ("density of NaN counts", "density of no rows is the prior", "levels far out", "variance of integers")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ARRAY_VALUES]
+)
 def test_array_function_value(name):
     function, args, expected = ARRAY_VALUES[name]
     batched = [jnp.stack([x, x]) for x in args]

@@ -20,6 +20,10 @@ from parzax.importance.regime import regime_divergence
 # Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
 # four digits.
 RTOL = 1e-10
+# Parity is compared with Optuna itself in `test_parity`.
+PARITY = pytest.mark.parametrize(
+    "parity", [pytest.param(True, id="parity", marks=pytest.mark.slow), pytest.param(False, id="default")]
+)
 
 
 def _divergence(target, region, kind, estimator=None):
@@ -68,7 +72,7 @@ def test_whole_result_equals_its_loops(double):
         )
 
 
-@pytest.mark.parametrize("n", [60, 63])
+@pytest.mark.parametrize("n", [63, pytest.param(60, marks=pytest.mark.slow)])
 def test_coarse_grid_equals_its_loops(double, n):
     """The log that the laws use, padded, with inactive rows: the laws must not rest on a wrong base."""
     values, losses = zoo(n)
@@ -215,7 +219,7 @@ def _at(level):
     return int(np.flatnonzero(np.isclose(TWENTIETHS, level))[0])
 
 
-@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+@PARITY
 def test_activation_disjoint(parity):
     """The gate dominates where the cut-off separates the branches; the other branch is exactly 0."""
     result, mean = _mean("activation-disjoint", parity)
@@ -236,7 +240,7 @@ def test_activation_disjoint(parity):
     assert share[_at(0.6)] > 0.8
 
 
-@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+@PARITY
 def test_activation_overlap(parity):
     """y matters only once its range is reached; the unweighted ablation jumps at once."""
     result, mean = _mean("activation-overlap", parity)
@@ -247,7 +251,7 @@ def test_activation_overlap(parity):
     assert share[_at(0.3)] > 0.7
 
 
-@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+@PARITY
 def test_regime_dependent_domain(parity):
     """c decides at 0.5; x, of the wider domain, is above y at every tenth."""
     _, mean = _mean("regime-dependent-domain", parity)
@@ -256,7 +260,7 @@ def test_regime_dependent_domain(parity):
     assert (mean["x"][tenths] > mean["y"][tenths]).all()
 
 
-@pytest.mark.parametrize("parity", [True, False], ids=["parity", "default"])
+@PARITY
 def test_nested_and_three_way(parity):
     """Each gate peaks where the share of rows that it separates ends."""
     _, mean = _mean("nested-conditions", parity)

@@ -21,7 +21,9 @@ from parzax.importance.variance import inter_regime_variance
 
 pytestmark = pytest.mark.usefixtures("double")
 FIELDS = ("importance", "variance", "divergence", "alpha", "beta", "inter", "unweighted")
-PARITY = pytest.mark.parametrize("parity", [False, True], ids=["default", "parity"])
+PARITY = pytest.mark.parametrize(
+    "parity", [pytest.param(False, id="default"), pytest.param(True, id="parity", marks=pytest.mark.slow)]
+)
 
 
 def _same(a, b, rtol=1e-12):

@@ -185,6 +185,7 @@ def test_draws_follow_the_distribution(x64, loc, scale, low, high):
     assert stats.kstest(np.asarray(x, float), truth.cdf).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_draw_shapes_and_keys(x64):
     """Catches one uniform shared among entries, a key without effect, and shapes that do not broadcast."""
     key = jax.random.key(3)

@@ -88,7 +88,7 @@ def test_parity_is_data():
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
-@pytest.mark.parametrize("n_cells", [1, 7, 12])
+@pytest.mark.parametrize("n_cells", [7, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 12))])
 def test_grids_padded_to_one_width(kind, n_cells, double):
     """Counts padded with zeros to 12 cells: the same density, and 0 in the padding, gradient included."""
     counts = np.random.default_rng(0).integers(0, 5, n_cells)

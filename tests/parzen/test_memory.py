@@ -14,8 +14,15 @@ N_POINTS, N_KERNELS, D = 100_000, 10_000, 10
 LIMIT_MIB = 64
 
 
-@pytest.mark.parametrize("form", ["product", "max"])
-@pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+@pytest.mark.parametrize(
+    ("form", "gradient"),
+    [
+        pytest.param("product", True, id="product, gradient"),
+        pytest.param("product", False, id="product, value", marks=pytest.mark.slow),
+        pytest.param("max", True, id="max, gradient", marks=pytest.mark.slow),
+        pytest.param("max", False, id="max, value", marks=pytest.mark.slow),
+    ],
+)
 def test_temporaries_stay_within_the_limit(form, gradient):
     """1e5 candidates x 1e4 kernels x 10 dimensions, with respect to candidates, locations and widths."""
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(D)})

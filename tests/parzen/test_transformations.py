@@ -30,6 +30,7 @@ def _arguments(seed):
     return jnp.asarray(POINTS), jnp.asarray(draw(seed)), jnp.asarray(rng.uniform(0.5, 2, N)), *scales
 
 
+@pytest.mark.slow
 def test_jit_is_eager():
     """The host's way, with padding to a capacity, against everything compiled in one piece."""
     x, rows, weight, scale, minimum = _arguments(0)

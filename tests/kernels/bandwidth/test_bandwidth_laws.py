@@ -145,6 +145,7 @@ def test_vmap_is_a_loop(name, double):
         np.testing.assert_allclose(batch[i], alone, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_settings_are_leaves(double):
     """A rule can be made of traced settings, and another number does not compile again."""
     x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
@@ -176,6 +177,7 @@ def test_gradients_are_finite(name, x64):
         np.testing.assert_array_equal(found[absent], 0)
 
 
+@pytest.mark.slow
 def test_gradient_of_scott(double):
     """Against finite differences where a spread, not a clip, decides."""
     x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
