@@ -86,7 +86,7 @@ def test_counts_past_2_to_the_31(double):
     np.testing.assert_allclose(result.variance[:, :1], loop["variance"], rtol=1e-10)
 
 
-@pytest.mark.parametrize("n_choices", [300, 1000])
+@pytest.mark.parametrize("n_choices", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_many_choices(double, n_choices):
     """A categorical with 1000 choices beside numeric ones: catches codes that wrap at 256."""
     rng = np.random.default_rng(0)

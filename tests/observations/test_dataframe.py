@@ -362,6 +362,7 @@ def test_types_of_arguments():
             read(bad, **options)
 
 
+@pytest.mark.slow
 @frames
 def test_very_wide_tables_fail_fast(frame):
     """Catches a loop over a million columns before anybody notices that they are no parameters."""
