@@ -19,6 +19,7 @@ from parzax.observations import Observations as Observations
 from parzax.parzen import GridEstimator as GridEstimator
 from parzax.parzen import ParzenEstimator as ParzenEstimator
 from parzax.parzen import grid_density as grid_density
+from parzax.problems import Problem as Problem
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical
 from parzax.space import Float as Float
