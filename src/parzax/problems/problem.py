@@ -132,10 +132,10 @@ class Problem(AbstractProblem):
                 f"fn must give (objectives, constraints), as n_constraints = {self.n_constraints}; "
                 f"it gave {len(result)} value(s). Several objectives belong in one array."
             )
-        return (
-            _vector("the objectives of fn", result[0], self.n_objectives),
-            _vector("the constraints of fn", result[1], self.n_constraints),
-        )
+        objectives = _vector("the objectives of fn", result[0], self.n_objectives)
+        constraints = _vector("the constraints of fn", result[1], self.n_constraints)
+        # No constraints are of no dtype of their own.
+        return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
 
 def _count(name: str, value: Any, least: int) -> int:

@@ -156,7 +156,9 @@ class Tabular(AbstractProblem):
         known, row = row >= 0, jnp.maximum(row, 0)
         seed = 0
         if self.losses.shape[1] > 1:
-            seed = jax.random.randint(key, (), 0, jnp.maximum(self.n_seeds[row], 1))
+            n = self.n_seeds[row]
+            # Half the random bits of `randint`; that 2^23 steps are no multiple of n does not show.
+            seed = jnp.clip((jax.random.uniform(key) * n).astype(n.dtype), 0, jnp.maximum(n - 1, 0))
         return (
             jnp.where(known, self.losses[row, seed], jnp.nan),
             jnp.where(known, self.excess[row, seed], jnp.nan),
