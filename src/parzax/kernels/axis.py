@@ -15,6 +15,8 @@ from parzax.space.domains import BOUND_SLACK, STEP_SLACK
 # Slack in float32, where a native value may itself be off by a rounding of its last bit.
 _SLACK_32 = 4 * 2.0**-23
 _STEP_SLACK_32 = 1e-3
+# Rounding may be this share of a cell, and this share of the length of a continuum.
+_CELL_SLACK, _LENGTH_SLACK = 2.0**-3, 2.0**-10
 # Values are numbered in int32.
 _MOST_VALUES = 2**31 - 1
 
@@ -39,6 +41,7 @@ class Axis:
         low, high: ends of the axis before it is scaled to [0, 1].
         first, step: first value and step of equal or log steps.
         values: the values of an ordinal domain, else empty.
+        ends: native ends of a continuum.
     """
 
     kind: str
@@ -49,11 +52,17 @@ class Axis:
     first: float = 0.0
     step: float = 1.0
     values: tuple[float, ...] = ()
+    ends: tuple[float, float] = (0.0, 1.0)
 
     @property
     def length(self) -> float:
         """Length of the axis before it is scaled."""
         return self.high - self.low
+
+    @property
+    def last(self) -> float:
+        """Last of equal or log steps."""
+        return self.first + self.step * (self.n_values - 1)
 
     @property
     def narrowest(self) -> float | None:
@@ -82,17 +91,18 @@ class Axis:
     def unit(self, x: Any, xp: ModuleType) -> Any:
         """Position in [0, 1]; the centre of the cell for stepped values. ``x`` must be finite."""
         if self.kind == "continuous":
-            lowest, highest = (math.exp(self.low), math.exp(self.high)) if self.log else (self.low, self.high)
-            inside = xp.clip(x, lowest, highest)
+            inside = xp.clip(x, *self.ends)
             position = xp.log(inside) if self.log else inside
-            return xp.clip((position - self.low) / self.length, 0.0, 1.0)
+            # Powers of two, so that a reciprocal of the length that XLA may take is a normal number.
+            scale = 2.0 ** -max(min(math.frexp(self.length)[1], 1000), -1000)
+            return xp.clip((position * scale - self.low * scale) / (self.length * scale), 0.0, 1.0)
         return self.centre(self.index(x, xp), x.dtype, xp)
 
     def holds(self, x: Any, xp: ModuleType) -> Any:
         """Whether the domain has this value, but for rounding of its dtype; False for NaN."""
         double = x.dtype == np.float64
         if self.kind == "continuous":
-            lowest, highest = (math.exp(self.low), math.exp(self.high)) if self.log else (self.low, self.high)
+            lowest, highest = self.ends
             relative = BOUND_SLACK if double else _SLACK_32
             ends = (lowest, highest) if self.log else (max(abs(lowest), abs(highest)),) * 2
             return (x >= lowest - relative * ends[0]) & (x <= highest + relative * ends[1])
@@ -145,8 +155,29 @@ class Axis:
     def native_at(self, unit: Any, xp: ModuleType) -> Any:
         """The native value at a position of a continuum."""
         position = self.low + unit * self.length
-        lowest, highest = (math.exp(self.low), math.exp(self.high)) if self.log else (self.low, self.high)
-        return xp.clip(xp.exp(position) if self.log else position, lowest, highest)
+        return xp.clip(xp.exp(position) if self.log else position, *self.ends)
+
+    def resolved(self, dtype: Any, native: bool) -> bool:
+        """Whether a dtype tells the values apart: positions, and with ``native`` native values too."""
+        info = np.finfo(dtype)
+        eps, tiny, largest = float(info.eps), float(info.tiny), float(info.max)
+        if self.kind == "stepped":
+            ends = (self.values[0], self.values[-1]) if self.values else (self.first, self.last)
+            gap = min(np.diff(np.asarray(self.values)), default=1.0) if self.values else self.step
+            exact = max(map(abs, ends)) * eps <= 2 and all(float(v).is_integer() for v in (*ends, gap))
+            slack = _STEP_SLACK_32 if info.bits <= 32 else STEP_SLACK
+            return self.n_values * eps <= _CELL_SLACK and (
+                not native or exact or max(map(abs, ends)) * eps <= slack * gap
+            )
+        if self.kind != "continuous" or not native:
+            return True
+        low, high = self.ends
+        if self.log:
+            return tiny <= low and high <= largest
+        return (
+            self.length <= largest
+            and max(abs(low) * eps, abs(high) * eps, tiny) <= _LENGTH_SLACK * self.length
+        )
 
     def _at(self, index: Any, shift: float, dtype: Any, xp: ModuleType) -> Any:
         """Position ``shift`` cells (of a linear axis) from the centre of a cell."""
@@ -200,7 +231,7 @@ def kernel_axis(domain: Domain) -> Axis:
     low, high = float(domain.low), float(domain.high)
     step = getattr(domain, "step", None)
     if step is None:
-        return Axis("continuous", 0, domain.log, position(low), position(high))
+        return Axis("continuous", 0, domain.log, position(low), position(high), ends=(low, high))
     half, size = step / 2, domain.n_values
     assert size is not None
     return Axis("stepped", size, domain.log, position(low - half), position(high + half), low, float(step))

@@ -33,7 +33,7 @@ _SMALL = 1 << 14
 # The share of the log of the largest float by which exponents are lowered, and the share they may fill.
 _SHIFT, _FILLED = 0.45, 0.95
 # With less prior weight per unit of other weight the anchor itself could underflow.
-_LEAST_PRIOR = 1e-3
+LEAST_PRIOR = 1e-3
 
 
 def choose_form(n_points: int, n_kernels: int, dtype: Any, peak: float | None, prior_weight: Any) -> Form:
@@ -53,7 +53,7 @@ def choose_form(n_points: int, n_kernels: int, dtype: Any, peak: float | None, p
     """
     if jnp.dtype(dtype) == jnp.float32 and n_points * n_kernels <= _SMALL:
         return "difference"
-    known = isinstance(prior_weight, (int, float)) and prior_weight >= _LEAST_PRIOR
+    known = isinstance(prior_weight, (int, float)) and prior_weight >= LEAST_PRIOR
     limit = math.log(float(jnp.finfo(dtype).max))
     if known and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
         return "product"

@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -67,12 +68,32 @@ def slots(space: Space) -> tuple[Slot, ...]:
     )
 
 
+def check_dtype(space: Space, dtype: Any, *, native: bool) -> None:
+    """Raise ValueError for a domain whose values a dtype cannot tell apart.
+
+    Args:
+        space: the search space.
+        dtype: of the kernels, or with ``native`` of an array of native values.
+        native: whether values come as numbers of that dtype; else they were encoded in float64.
+    """
+    for slot in slots(space):
+        if not slot.axis.resolved(dtype, native):
+            domain = space.domains[slot.parameter][slot.regime]
+            hint = "give NumPy arrays, or use" if slot.axis.resolved(dtype, False) else "use Float or"
+            raise ValueError(
+                f"space: {jnp.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
+                f"apart ({domain!r}); {hint} jax.enable_x64(True)."
+            )
+
+
 def points(space: Space, x: Any) -> Points:
     """Encode native values, (..., d), NaN where inactive, categories as codes.
 
     NumPy arrays are encoded in float64 on the host, JAX arrays in their dtype where they are.
     """
     xp = np if isinstance(x, np.ndarray) else jnp
+    if xp is jnp:
+        check_dtype(space, x.dtype, native=True)
     shape, dtype = x.shape, x.dtype
     regime = [xp.full(shape[:-1], INACTIVE, dtype=xp.int32)] * len(space)
     unit = [xp.full(shape[:-1], 0.5, dtype=dtype)] * len(space)
@@ -149,3 +170,8 @@ def _safe(value: Any, axis: Axis, xp: ModuleType) -> Any:
     anywhere = axis.native_at(xp.full(value.shape, 0.5, dtype=value.dtype), xp)
     usable = xp.isfinite(value) & (value > 0) if axis.log else xp.isfinite(value)
     return xp.where(usable, value, anywhere)
+
+
+def on_device(at: Points, dtype: Any) -> Points:
+    """Points with floats of ``dtype``."""
+    return jax.tree.map(lambda a: jnp.asarray(a, dtype if a.dtype == np.float64 else a.dtype), at)

@@ -20,6 +20,7 @@ def sample_one(
     running_weight: Float[Array, " n"],
     prior_weight: Float[Array, ""],
     priors: tuple[Prior, ...],
+    joint: bool,
 ) -> Float[Array, " d"]:
     """One configuration in native units, NaN where inactive.
 
@@ -30,17 +31,20 @@ def sample_one(
         running_weight: (n,) cumulative mixture weights.
         prior_weight: the prior's.
         priors: the prior of each slot.
+        joint: one component for all parameters, as the density has it, or one for each; static.
     """
     which, *keys = jax.random.split(key, 1 + len(space))
     dtype = scale.dtype
     total = running_weight[-1] + prior_weight
     # Below the total, so that without a prior the row is one that has weight.
-    level = jnp.minimum(jax.random.uniform(which, (), dtype) * total, jnp.nextafter(total, 0))
+    level = jax.random.uniform(which, (1 if joint else len(space),), dtype) * total
+    level = jnp.minimum(level, jnp.nextafter(total, 0))
     row = jnp.searchsorted(running_weight, level, side="right")
-    is_prior = row >= len(running_weight)
-    row = jnp.minimum(row, len(running_weight) - 1)
-    own = jax.tree.map(lambda x: x[row][None], kernels)
-    own_scale = scale[row][None]
+    from_prior = jnp.broadcast_to(row >= len(running_weight), len(space))
+    row = jnp.broadcast_to(jnp.minimum(row, len(running_weight) - 1), len(space))
+    columns = jnp.arange(len(space))
+    own = jax.tree.map(lambda x: x[row, columns][None], kernels)
+    own_scale = scale[row, columns][None]
     regime: list[Any] = [jnp.asarray(INACTIVE, jnp.int32)] * len(space)
     index: list[Any] = [jnp.asarray(0, jnp.int32)] * len(space)
     value: list[Any] = [jnp.asarray(jnp.nan, dtype)] * len(space)
@@ -55,7 +59,7 @@ def sample_one(
             inside = applies(space, domain, regime, index, value, jnp)
             drawn: Any = jnp.asarray(0, jnp.int32)
             if prior is not None:
-                near = (own.regime[0, j] == i) & ~is_prior
+                near = (own.regime[0, j] == i) & ~from_prior[j]
                 kernel = jax.tree.map(lambda a: a[0], kernels_of(slot, own, own_scale))
                 drawn = _draw(branch[i], near, kernel, prior)
             regime[j] = jnp.where(inside, i, regime[j])

@@ -1,0 +1,185 @@
+"""From rows to the parts of a `ParzenEstimator`: checks, encoding, bandwidths, weights."""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from parzax import _checks
+from parzax.kernels import FixedTop, OptunaTop
+from parzax.kernels.bandwidth import Bandwidth
+from parzax.observations.encoding import capacity
+from parzax.observations.validation import checked_regimes
+from parzax.parzen.points import Points, check_dtype, on_device, points, slots
+from parzax.parzen.prior import Prior, priors
+from parzax.space import Space
+from parzax.status import Status
+
+
+class Fitted(NamedTuple):
+    """The arrays of a `ParzenEstimator`."""
+
+    kernels: Points
+    scale: Float[Array, "n d"]
+    weight: Float[Array, " n"]
+    prior_weight: Float[Array, ""]
+    priors: tuple[Prior, ...]
+    status: Int[Array, ""]
+
+
+def check_settings(space: Any, bandwidth: Any, top: Any, prior_weight: Any) -> None:
+    """Raise for settings of `ParzenEstimator.fit` that are none."""
+    if not isinstance(space, Space):
+        raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    if not isinstance(bandwidth, Bandwidth):
+        raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {bandwidth!r}.")
+    if not isinstance(top, (FixedTop, OptunaTop)):
+        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
+    if isinstance(top, FixedTop) and isinstance(top.top, (int, float)) and not 0 < top.top <= 1:
+        raise ValueError(f"top must lie in (0, 1], got {top.top!r}.")
+    if isinstance(prior_weight, jax.Array):
+        return
+    if not isinstance(prior_weight, (int, float, np.number, np.ndarray)):
+        raise TypeError(f"prior_weight must be a number, got {prior_weight!r}.")
+    if not 0 <= prior_weight < math.inf:
+        raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")
+
+
+def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Points, Any, Any]:
+    """Encoded rows and weights; checked and padded when on the host."""
+    if isinstance(x, jax.Array):
+        if x.ndim != 2 or x.shape[1] != len(space):
+            raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
+        x = x.astype(jnp.result_type(float)) if not jnp.issubdtype(x.dtype, jnp.floating) else x
+        for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
+            if own is not None and jnp.shape(own) != (len(x),):
+                raise ValueError(f"{name} must have shape ({len(x)},), got {jnp.shape(own)}.")
+        if not len(x):
+            # One absent row, so that there is something to draw an index of.
+            return points(space, jnp.full((1, len(space)), jnp.nan, x.dtype)), jnp.zeros(1, x.dtype), None
+        weight = jnp.ones(len(x), x.dtype) if weight is None else jnp.asarray(weight)
+        return points(space, x), weight, None if mixture_weight is None else jnp.asarray(mixture_weight)
+    x = _checks.float_array("x", x)
+    if x.ndim != 2 or x.shape[1] != len(space):
+        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
+    weight = _host_weight("weight", weight, len(x))
+    mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
+    # A row of weight 0 may hold anything.
+    x = np.where((weight > 0)[:, None], x, np.nan)
+    checked_regimes(space, x, None, weight > 0)
+    extra = capacity(len(x)) - len(x)
+    padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
+    dtype = jnp.result_type(float)
+    check_dtype(space, dtype, native=False)
+    rows = on_device(points(space, padded), dtype)
+    pad = partial(np.pad, pad_width=(0, extra))
+    return rows, jnp.asarray(pad(weight), dtype), jnp.asarray(pad(mixture_weight), dtype)
+
+
+def _host_weight(name: str, weight: Any, n: int) -> np.ndarray:
+    if weight is None:
+        return np.ones(n)
+    weight = _checks.float_array(name, weight)
+    if weight.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {weight.shape}.")
+    bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"{name}: row {bad[0]} is {float(weight[bad[0]])!r}; weights must be finite and at least 0."
+        )
+    return weight
+
+
+def fit_points(
+    rows: Points,
+    weight: Array,
+    mixture_weight: Array | None,
+    bandwidth: Bandwidth,
+    top: FixedTop | OptunaTop,
+    prior_weight: Any,
+    prior: Mapping[str, Any] | None,
+    *,
+    space: Space,
+) -> Fitted:
+    """`ParzenEstimator.fit` of encoded rows; pure, jit- and vmap-able."""
+    dtype = rows.unit.dtype
+    usable = rows.valid.all(axis=-1)
+    weight = weight.astype(dtype)
+    known = (weight >= 0) & (weight < jnp.inf)
+    if mixture_weight is not None:
+        mixture_weight = mixture_weight.astype(dtype)
+        known &= (weight == 0) | ((mixture_weight >= 0) & (mixture_weight < jnp.inf))
+    # A row of weight 0 may hold anything.
+    invalid = (~known | ((weight > 0) & ~usable)).any()
+    weight = jnp.where(usable & known, weight, 0)
+    present = weight > 0
+    rows = jax.tree.map(lambda a: jnp.where(present[:, None], a, jnp.zeros_like(a)), rows)
+    rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
+    has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
+    scale = _scales(rows, weight, bandwidth, top, prior_weight, has_prior, space)
+    mixed = weight if mixture_weight is None else weight * jnp.where(present, mixture_weight, 0)
+    total = mixed.sum()
+    anchor = jnp.asarray(prior_weight, dtype)
+    usable_prior = (anchor >= 0) & (anchor < jnp.inf)
+    invalid |= ~usable_prior
+    anchor = jnp.where(total > 0, jnp.where(usable_prior, anchor, 0), 1)
+    whole = total + anchor
+    status = jnp.where(total > 0, 0, int(Status.NO_ROWS)) | jnp.where(invalid, int(Status.INVALID_ROWS), 0)
+    own = priors(space, prior, dtype)
+    return Fitted(rows, scale, mixed / whole, anchor / whole, own, status.astype(jnp.int32))
+
+
+compiled_fit = eqx.filter_jit(fit_points)
+
+
+def _scales(
+    rows: Points,
+    weight: Array,
+    bandwidth: Bandwidth,
+    top: FixedTop | OptunaTop,
+    prior_weight: Any,
+    has_prior: bool,
+    space: Space,
+) -> Float[Array, "n d"]:
+    """Bandwidth of every kernel and parameter, regime by regime; 1 where inactive."""
+    dtype = rows.unit.dtype
+    columns = [jnp.ones_like(rows.unit[:, 0])] * len(space)
+    for slot in slots(space):
+        j, axis = slot.parameter, slot.axis
+        here = rows.regime[:, j] == slot.regime
+        own = jnp.where(here, weight, 0)
+        if axis.kind == "categorical":
+            n_kernels = own.sum() + has_prior
+            own_scale: Any = top(
+                jnp.where(n_kernels > 0, n_kernels, 1), jnp.asarray(prior_weight, dtype), axis.n_values
+            )
+        elif axis.kind == "point":
+            continue
+        else:
+            own_scale = bandwidth(
+                rows.unit[:, j],
+                own,
+                prior_position=0.5 if has_prior else None,
+                n_parameters=len(space),
+                n_values=axis.n_values or None,
+            )
+        columns[j] = jnp.where(here, own_scale, columns[j])
+    return jnp.stack(columns, axis=-1)
+
+
+def peak_of(space: Space, bandwidth: Bandwidth) -> float | None:
+    """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
+    smallest = bandwidth.smallest
+    if smallest is None:
+        return None
+    out = 0.0
+    for j in range(len(space)):
+        widths = [slot.axis.narrowest or smallest for slot in slots(space) if slot.parameter == j]
+        out += 0.5 - math.log(min(widths))
+    return out

@@ -1,0 +1,46 @@
+"""How often fitting and evaluating are compiled."""
+
+import numpy as np
+
+import parzax as px
+from parzax.parzen import fitting, mixture
+
+
+def _compiled(function) -> int:
+    return function._cached._cache_size()
+
+
+def test_few_compilations_over_fifty_sizes():
+    """n over 50 sizes from 1 to 4096: at most 4 compilations of the fit and of the density."""
+    # A space of its own, so that no other test has compiled these shapes.
+    space = px.Space({"x": px.Float(0.0, 1.25), "kind": px.Categorical(["a", "b"])})
+    rng = np.random.default_rng(0)
+    sizes = {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
+    while len(sizes) < 50:
+        sizes.add(int(rng.integers(1, 4097)))
+    before = _compiled(fitting.compiled_fit), _compiled(mixture._log_prob)
+    at = np.stack([np.linspace(0, 1.25, 8), np.arange(8) % 2], axis=-1)
+    for n in sorted(sizes):
+        rows = np.stack([rng.uniform(0, 1.25, n), rng.integers(0, 2, n)], axis=-1)
+        pe = px.ParzenEstimator.fit(space, rows)
+        assert np.isfinite(pe.log_prob(at)).all()
+        np.testing.assert_allclose(pe.prior_weight, 1 / (n + 1), rtol=1e-6)
+    after = _compiled(fitting.compiled_fit), _compiled(mixture._log_prob)
+    assert len(sizes) >= 50
+    assert all(1 <= b - a <= 4 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_values_of_settings_do_not_compile_again():
+    """Arrays are traced: other clips, tops, weights and prior weights use what is compiled."""
+    space = px.Space({"x": px.Float(0.0, 1.5)})
+    before = _compiled(fitting.compiled_fit)
+    for value in (0.1, 0.2, 0.3):
+        setting = np.asarray(value)
+        px.ParzenEstimator.fit(
+            space,
+            np.array([[0.2], [1.0]]),
+            np.array([1.0, value]),
+            bandwidth=px.bandwidth.scott(setting),
+            prior_weight=setting,
+        )
+    assert _compiled(fitting.compiled_fit) == before + 1

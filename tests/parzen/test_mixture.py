@@ -1,0 +1,106 @@
+"""The mixture density against loops in mpmath, in all its forms, types and degenerate cases."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from densities import N_ROWS, SPACES, points, rows
+from reference import mixture
+
+import parzax as px
+
+FORMS = ("product", "max", "difference")
+# Of max(1, |true|). float64: what is asked for; it reaches 1e-13. float32: a coordinate is off by up to 3e-8,
+# over a bandwidth of 0.01 that is 3e-6 per parameter; the matrix product loses what cancels in
+# (u^2 - 2um + m^2) / s^2, up to 1e-7 / 0.01^2 / 8 = 1e-4 per parameter.
+TOLERANCE = {("float64", form): 1e-10 for form in FORMS}
+TOLERANCE |= {("float32", "product"): 2e-4, ("float32", "difference"): 2e-5}
+# Each compiles anew, so not all of them for all spaces.
+TRIED = {
+    "flat": {True: ("product", "difference"), False: ("product",)},
+    "conditional": {True: FORMS, False: ("product", "difference")},
+    "long": {True: FORMS, False: ("difference",)},
+}
+
+
+def _data(name: str) -> dict[str, dict]:
+    own = rows(name)
+    junk = np.where(np.arange(N_ROWS)[:, None] % 3 == 0, np.nan, own)
+    counts = np.arange(N_ROWS) % 4
+    return {
+        "random": {"rows": own},
+        "weighted": {"rows": own, "weight": counts},
+        "mixture weights": {"rows": own, "mixture_weight": np.linspace(0, 2, N_ROWS)},
+        "all equal": {"rows": np.repeat(own[:1], N_ROWS, axis=0)},
+        "one row": {"rows": own[3:4]},
+        "none": {"rows": own[:0]},
+        "junk of weight 0": {"rows": junk, "weight": np.arange(N_ROWS) % 3},
+        "two points": {"rows": own[[0, 1] * (N_ROWS // 2)]},
+    }
+
+
+@pytest.mark.parametrize("data", list(_data("flat")))
+@pytest.mark.parametrize("name", SPACES)
+def test_log_prob(name, data, record_property):
+    """Every kind of parameter and regime: catches a factor, a normaliser or a weight gone wrong."""
+    given = _data(name)[data]
+    observed = given.pop("rows")
+    parameters = mixture.parameters_of(SPACES[name])
+    oracle = mixture.fit(parameters, observed, **given)
+    wanted = np.array([mixture.log_density(parameters, oracle, x) for x in points(name)])
+    assert np.isfinite(wanted).all()
+    worst = {}
+    for double in (True, False):
+        with jax.enable_x64(double):
+            pe = px.ParzenEstimator.fit(SPACES[name], observed, **given)
+            assert bool(pe.status & px.Status.NO_ROWS) == (data == "none")
+            for form in TRIED[name][double]:
+                found = pe.log_prob(points(name), form=form)
+                assert found.dtype == (jnp.float64 if double else jnp.float32)
+                error = np.abs(np.asarray(found, float) - wanted) / np.maximum(1, np.abs(wanted))
+                worst[found.dtype.name, form] = error.max()
+    assert all(error <= TOLERANCE[key] for key, error in worst.items()), worst
+    listed = ", ".join(f"{dtype} {form} {error:.1e}" for (dtype, form), error in worst.items())
+    record_property("tried", f"mixture, {name}, {data}: {listed}")
+
+
+class _Ramp:
+    """2 x on [0, 1], a density of a user's."""
+
+    def log_prob(self, x):
+        return jnp.log(2 * x)
+
+    def sample(self, key, shape=()):
+        return jnp.sqrt(jax.random.uniform(key, shape))
+
+
+jax.tree_util.register_pytree_node(_Ramp, lambda _: ((), None), lambda *_: _Ramp())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("product", marks=pytest.mark.xfail(reason="anchored at the wide kernel's weight, #3")),
+        "max",
+        "difference",
+    ],
+)
+def test_own_prior(form, double):
+    """A user's prior stands for the wide kernel in the prior and in rows of other regimes."""
+    space = px.Space(
+        {
+            "kind": px.Categorical(["a", "b"]),
+            "x": px.Float(0.0, 1.0, when=px.In("kind", ["b"])),
+            "lr": px.Float(0.5, 2.0, log=True),
+        }
+    )
+    observed = np.array([[0, np.nan, 1.0], [1, 0.3, 0.5], [1, 0.9, 1.5], [0, np.nan, 0.7]])
+    at = np.array([[1, 0.2, 1.0], [1, 0.95, 0.6], [0, np.nan, 2.0], [1, 1.0, 1.7]])
+    parameters = mixture.parameters_of(space)
+    oracle = mixture.fit(parameters, observed, prior_weight=2.0)
+    prior = {"x": lambda x: np.log(2 * x)}
+    wanted = [mixture.log_density(parameters, oracle, x, prior=prior) for x in at]
+    pe = px.ParzenEstimator.fit(space, observed, prior={"x": _Ramp()}, prior_weight=2.0)
+    np.testing.assert_allclose(pe.log_prob(at, form=form), wanted, rtol=1e-10, atol=1e-10)
+    # Chosen by size it is never the anchored product, which would need a bound on kernel / prior.
+    assert pe.prepare(10**6).form == "max"
