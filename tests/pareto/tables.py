@@ -29,7 +29,7 @@ def tables(m: int, dtype: type = np.float64) -> dict[str, np.ndarray]:
 
 
 def holed(losses: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The losses with NaN in some rows, and a mask under which some rows, with whatever they hold, are absent."""
+    """The losses with NaN in some entries, and a mask under which some rows are absent."""
     rng = np.random.default_rng(seed)
     losses = losses.copy()
     losses[rng.uniform(size=losses.shape) < 0.1] = np.nan

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import moocore
 import numpy as np
 import pytest
-from pareto.tables import holed
 from reference import pareto as reference
 
+from pareto.tables import holed
 from parzax.pareto import attainment_surface
 
 S, N = 5, 8

@@ -5,14 +5,23 @@ import jax.numpy as jnp
 import moocore
 import numpy as np
 import pytest
-from pareto.tables import N, holed, tables
 from reference import pareto as reference
 
+from pareto.tables import N, holed, tables
 from parzax.pareto import hypervolume, hypervolume_host, log_hypervolume
 from parzax.pareto.boxes import power_of_two, scale
 
 # "wide" has boxes of 1e300 beside some of 1: the cells of the loop overflow. Infinite ones are tried below.
-NAMES = ["random", "grid", "each row twice", "all equal", "a chain", "one front", "near a front", "signed zeros"]
+NAMES = [
+    "random",
+    "grid",
+    "each row twice",
+    "all equal",
+    "a chain",
+    "one front",
+    "near a front",
+    "signed zeros",
+]
 
 
 def corner(m):
@@ -45,7 +54,9 @@ def test_many_rows(m, double, record_property):
         ref = rng.uniform(1, 100, m)
         theirs = moocore.hypervolume(losses, ref=ref)
         worst = max(worst, abs(float(hypervolume(jnp.asarray(losses), jnp.asarray(ref))) / theirs - 1))
-    record_property("tried", f"hypervolume, {m} objectives: largest relative difference to moocore {worst:.1e}")
+    record_property(
+        "tried", f"hypervolume, {m} objectives: largest relative difference to moocore {worst:.1e}"
+    )
     assert worst < 1e-12
 
 
@@ -79,7 +90,9 @@ def test_laws(m, double):
     units = 2.0 ** jnp.arange(m)
     assert float(hypervolume(losses * units, ref * units, mask)) == value * float(jnp.prod(units))
     assert float(jax.jit(hypervolume)(losses, ref, mask)) == value
-    batch = jax.vmap(hypervolume, (0, None, 0))(jnp.stack([losses, losses[new]]), ref, jnp.stack([mask, mask[new]]))
+    batch = jax.vmap(hypervolume, (0, None, 0))(
+        jnp.stack([losses, losses[new]]), ref, jnp.stack([mask, mask[new]])
+    )
     np.testing.assert_allclose(batch, value, rtol=1e-14)
     assert float(log_hypervolume(losses, ref, mask)) == pytest.approx(np.log(value), rel=1e-13)
 

@@ -6,9 +6,9 @@ import moocore
 import numpy as np
 import pytest
 from optuna.study._multi_objective import _fast_non_domination_rank
-from pareto.tables import N, holed, tables
 from reference import pareto as reference
 
+from pareto.tables import N, holed, tables
 from parzax.pareto import ABSENT, non_domination_rank, order
 
 
@@ -68,7 +68,7 @@ def test_laws(m):
     padded = jnp.concatenate([losses[:half], jnp.full((N - half, m), -jnp.inf)])
     np.testing.assert_array_equal(
         non_domination_rank(padded, mask & (jnp.arange(N) < half))[:half],
-        non_domination_rank(losses[:half], mask[:half]),
+        reference.ranks(np.asarray(losses[:half]), np.asarray(mask[:half])),
     )
     np.testing.assert_array_equal(non_domination_rank(jnp.exp(losses), mask), rank)
     np.testing.assert_array_equal(jax.jit(non_domination_rank)(losses, mask), rank)

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from optuna._hypervolume.hssp import _solve_hssp
-from pareto.tables import N, holed, tables
 from reference import pareto as reference
 
+from pareto.tables import N, holed, tables
 from parzax.pareto import ABSENT, greedy_hypervolume_order
 
 SIZE = 12

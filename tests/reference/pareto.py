@@ -38,8 +38,7 @@ def crowding(losses: np.ndarray, rank: np.ndarray, mask: np.ndarray) -> np.ndarr
             distance[rows] = math.inf
             continue
         for j in range(m):
-            key = lambda i, j=j: (*(losses[i, (j + k) % m] for k in range(m)), i)
-            order = sorted(rows, key=key)
+            order = [i for *_, i in sorted((*losses[i, j:], *losses[i, :j], i) for i in rows)]
             f = [losses[i, j] for i in order]
             if f[0] == f[-1]:
                 continue

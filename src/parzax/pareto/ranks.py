@@ -10,8 +10,8 @@ from parzax.pareto.order import as_losses, lexicographic, present_rows, value_ra
 
 # The rank of a row that is not there: above every rank, and with room for sums below 2^31.
 ABSENT = 2**30
-# Rows treated together: the rows of a block take turns, so that long blocks have more turns, fewer steps.
-_BLOCK = 8
+# Rows treated together with two objectives and with more: short blocks need few passes, long ones few steps.
+_BLOCK, _TILE = 16, 8
 
 
 def non_domination_rank(
@@ -61,15 +61,15 @@ def _rank(losses, present):
     if m == 1:
         rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
     else:
-        size = -(-n // _BLOCK) * _BLOCK
-        blocks = [_padded(column, size, n) for column in ordered.columns[1:]]
-        first = _padded(ordered.first, size, False)
+        block = _BLOCK if m == 2 else _TILE
+        blocks = [_padded(column, block, n) for column in ordered.columns[1:]]
+        first = _padded(ordered.first, block, False)
         rank = (_patience(blocks[0], first, n) if m == 2 else _tiles(blocks, first)).reshape(-1)
     return jnp.where(present, rank[ordered.position], ABSENT)
 
 
-def _padded(column: Array, size: int, value: int) -> Array:
-    return jnp.pad(column, (0, size - len(column)), constant_values=value).reshape(-1, _BLOCK)
+def _padded(column: Array, block: int, value: int) -> Array:
+    return jnp.pad(column, (0, -len(column) % block), constant_values=value).reshape(-1, block)
 
 
 def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> Int[Array, "b c"]:
@@ -86,6 +86,7 @@ def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> I
 
 def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[Array, "b c"]:
     """Ranks by comparing each block with all blocks before it."""
+    block = first.shape[1]
 
     def dominates(i, j):
         return functools.reduce(jnp.logical_and, (column[i][:, None] <= column[j] for column in columns))
@@ -95,29 +96,26 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
         def tile(i, longest):
             return jnp.maximum(longest, jnp.where(dominates(i, j), length[i][:, None], 0))
 
-        longest = jax.lax.fori_loop(0, j, tile, jnp.zeros((_BLOCK, _BLOCK), jnp.int32))
+        longest = jax.lax.fori_loop(0, j, tile, jnp.zeros((block, block), jnp.int32))
         rank = _chains(jnp.max(longest, axis=0), first[j][:, None] & dominates(j, j))
         # The length of the chain that a row hands on; equal rows hand it on once.
-        return length.at[j].set(jnp.where(first[j], rank + 1, 0)), rank
+        return length.at[j].set(jnp.where(first[j], rank + 1, 0))
 
-    def with_rank(j, carry):
-        length, ranks = carry
-        length, rank = step(j, length)
-        return length, ranks.at[j].set(rank)
-
-    zeros = jnp.zeros(first.shape, jnp.int32)
-    return jax.lax.fori_loop(0, len(first), with_rank, (zeros, zeros))[1]
+    # Equal rows are looked up at the first of them, so the ranks of the others are not needed.
+    return jax.lax.fori_loop(0, len(first), step, jnp.zeros(first.shape, jnp.int32)) - 1
 
 
 def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Array, " c"]:
-    """Ranks within a block, given those that follow from the rows before it.
+    """Longest chains within a block, given those that end in its rows from before it.
 
-    Only rows above the diagonal dominate, so that a row's rank is final when its turn comes.
+    Only rows above the diagonal dominate. Chains grow by one row in each pass, until none does.
     """
-    index = jnp.arange(_BLOCK)
+    index = jnp.arange(len(before))
     dominates = dominates & (index[:, None] < index)
 
-    def hand_on(i, rank):
-        return jnp.maximum(rank, jnp.where(dominates[i], rank[i] + 1, 0))
+    def grow(carry):
+        rank, _ = carry
+        longer = jnp.maximum(before, jnp.max(jnp.where(dominates, rank[:, None] + 1, 0), axis=0))
+        return longer, jnp.any(longer != rank)
 
-    return jax.lax.fori_loop(0, _BLOCK - 1, hand_on, before)
+    return jax.lax.while_loop(lambda carry: carry[1], grow, (before, jnp.asarray(True)))[0]
