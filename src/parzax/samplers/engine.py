@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
-from parzax.parzen import ParzenEstimator, fit_points
+from parzax.parzen import ParzenEstimator
 from parzax.parzen.points import Points, points
 from parzax.samplers.candidates import distinct, uniform
 from parzax.samplers.groups import CountRule, Groups, groups
@@ -184,7 +184,7 @@ class Sampler(eqx.Module):
         """One estimator per group, stacked."""
 
         def one(weight: Array) -> ParzenEstimator:
-            return fit_points(
+            return ParzenEstimator.fit_points(
                 self.space,
                 state.points,
                 weight,
