@@ -429,6 +429,7 @@ def test_case(case):
 
 
 # Eagerly every operation is dispatched on its own, which takes seconds: the cases that reach numbers.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["n = 0", "n = 1", "all weights 0", "a parameter that never varies"])
 def test_eagerly(name):
     case = next(c for c in CASES if c.name == name)

@@ -51,6 +51,14 @@ INTERVAL_DRAWS = jax.jit(truncated_normal_sample, static_argnames="shape")
 KERNEL_DRAWS = jax.jit(lambda key, kernel: kernel.sample(key, (N,)))
 
 
+def _some(cases: list, fast: tuple[int, ...]) -> list:
+    """Numbers of all cases; the slow run takes those that are not fast."""
+    return [
+        pytest.param(case, id=str(problem), marks=[] if case in fast else [pytest.mark.slow])
+        for case, problem in enumerate(cases)
+    ]
+
+
 def _dtype(x64: bool) -> type:
     return np.float64 if x64 else np.float32
 
@@ -112,7 +120,7 @@ def _number_excess(draws, masses, checks) -> dict[str, float]:
 # --- the samplers pass ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", range(len(INTERVALS)), ids=[str(case) for case in INTERVALS])
+@pytest.mark.parametrize("case", _some(INTERVALS, (0, 9, 12, 19)))
 def test_intervals(x64, case):
     """Catches tails cut off or coarse, a lost scale, a wrong end."""
     problem = [_dtype(x64)(v) for v in INTERVALS[case]]
@@ -121,7 +129,7 @@ def test_intervals(x64, case):
     assert not _failures(interval_excess(np.asarray(draws), *map(float, problem), CHECKS))
 
 
-@pytest.mark.parametrize("case", range(len(KERNELS)), ids=[str(case) for case in KERNELS])
+@pytest.mark.parametrize("case", _some(KERNELS, (0, 3, 4)))
 def test_truncated_normals(x64, case):
     """Catches a kernel that clips at the ends of its axis instead of truncating."""
     problem = [_dtype(x64)(v) for v in KERNELS[case]]
@@ -137,10 +145,10 @@ def _discrete(domain, centre, scale, dtype) -> DiscreteNormal:
 
 
 def _grid_cases():
-    """Each axis compiles anew, so only some of them are fast in float64."""
+    """Each axis compiles anew."""
     for x64 in (False, True):
         for case, (domain, centre, scale) in enumerate(GRIDS):
-            marks = [pytest.mark.slow] if x64 and case not in (0, 4, 6, 10, 13) else []
+            marks = [] if case in (0, 6, 13) and not x64 else [pytest.mark.slow]
             label = f"{domain}, {centre}, {scale}, {'float64' if x64 else 'float32'}"
             yield pytest.param(case, x64, id=label, marks=marks)
 
@@ -160,7 +168,7 @@ def _aitchison_aitken(n_choices, own, top, dtype) -> AitchisonAitken:
     return AitchisonAitken(jnp.asarray(own), bandwidth, n_choices)
 
 
-@pytest.mark.parametrize("case", range(len(CATEGORIES)), ids=[str(case) for case in CATEGORIES])
+@pytest.mark.parametrize("case", _some(CATEGORIES, (1, 6)))
 def test_categories(x64, case):
     """Catches other categories that include the own one, or leave out the last."""
     n_choices, own, top = CATEGORIES[case]
@@ -170,8 +178,12 @@ def test_categories(x64, case):
 
 @pytest.mark.parametrize(
     ("low", "high", "x64"),
-    [(5, 6, False), (5.5, 5.6, False), (10, 11, False), (8, 9, True)],
-    ids=["5-6", "5.5-5.6", "10-11", "8-9, float64"],
+    [
+        pytest.param(5, 6, False, id="5-6"),
+        pytest.param(5.5, 5.6, False, id="5.5-5.6", marks=pytest.mark.slow),
+        pytest.param(10, 11, False, id="10-11", marks=pytest.mark.slow),
+        pytest.param(8, 9, True, id="8-9, float64", marks=pytest.mark.slow),
+    ],
     indirect=["x64"],
 )
 def test_distinct_draws(low, high, x64, record_property):
@@ -300,7 +312,16 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda f: f.__name__.strip("_"))
+FAST = (_clipped, _scale_off, _half_outer_cells, _others_include_own)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(f, id=f.__name__.strip("_"), marks=[] if f in FAST else [pytest.mark.slow])
+        for f in BROKEN
+    ],
+)
 def test_broken_samplers_fail(broken, request, monkeypatch, record_property):
     """The same checks at the same level notice each of these mistakes."""
     takes_patch = "monkeypatch" in broken.__code__.co_varnames[: broken.__code__.co_argcount]
@@ -316,6 +337,7 @@ def test_broken_samplers_fail(broken, request, monkeypatch, record_property):
 # --- the checks themselves ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_distribution_function():
     """The oracle against mpmath, tails included."""
     for loc, scale, low, high in INTERVALS:
@@ -327,6 +349,7 @@ def test_distribution_function():
             assert abs(laws.truncated_cdf(x, loc, scale, low, high) - float(true)) < 1e-11
 
 
+@pytest.mark.slow
 def test_false_alarms():
     """True laws are rejected no more often than stated, at a level where that can be seen."""
     checks, rng, n = Checks(0.02 * 10_000, 10_000), np.random.default_rng(0), 500

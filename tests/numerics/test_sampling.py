@@ -35,9 +35,9 @@ def _resolution(x: np.ndarray, low: float, high: float, loc: float = 0, scale: f
     return np.finfo(x.dtype).eps * np.maximum(np.abs(x), width)
 
 
-def test_quantile(x64, record_property):
+def test_quantile(both, record_property):
     """Catches an iteration that stops early or cancels: F(x) = u to a few ulps of x, by mpmath."""
-    dtype = np.float64 if x64 else np.float32
+    dtype = np.float64 if both else np.float32
     u, worst = _levels(dtype), 0.0
     for low, high in INTERVALS:
         low, high = dtype(low), dtype(high)
@@ -75,6 +75,7 @@ def test_quantile_of_locations_and_scales(x64):
         assert (np.abs(error) / _resolution(x, low, high, loc, scale)).max() <= 8
 
 
+@pytest.mark.slow
 def test_quantile_increases(x64):
     """Levels apart by more than rounding keep their order; neighbours lose at most a few ulps."""
     dtype = np.float64 if x64 else np.float32
@@ -143,7 +144,14 @@ def test_quantile_ends(x64):
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(5, 6), (5.5, 5.6), (10, 11), (8, 9), (-11, -10), (38, 39), (0, 1e-4)]
+    ("low", "high"),
+    [
+        (5, 6),
+        *(
+            pytest.param(*ends, marks=pytest.mark.slow)
+            for ends in ((5.5, 5.6), (10, 11), (8, 9), (-11, -10), (38, 39), (0, 1e-4))
+        ),
+    ],
 )
 def test_distinct_draws(x64, low, high):
     """1e5 draws repeat no more than exact draws, rounded to the dtype's numbers, would."""
@@ -162,7 +170,13 @@ def test_distinct_draws(x64, low, high):
 
 @pytest.mark.parametrize(
     ("loc", "scale", "low", "high"),
-    [(0, 1, 5, 6), (0, 1, -1, 2), (3, 0.1, 0, 1), (0.4, 5, 0, 1), (1, 2, -INF, 0)],
+    [
+        (3, 0.1, 0, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((0, 1, 5, 6), (0, 1, -1, 2), (0.4, 5, 0, 1), (1, 2, -INF, 0))
+        ),
+    ],
 )
 def test_draws_follow_the_distribution(x64, loc, scale, low, high):
     """Catches a wrong distribution altogether: Kolmogorov and Smirnov at 2e4 draws."""

@@ -20,14 +20,14 @@ def _mills(x: float) -> mpmath.mpf:
     return mpmath.exp(mpmath.mpf(x) ** 2 / 2) * mpmath.sqrt(2 * mpmath.pi) * _upper_tail(x)
 
 
-def test_mills_ratio(x64):
+def test_mills_ratio(both):
     """Catches a wrong coefficient or a transposed digit: the polynomial is good to a few ulps everywhere."""
-    x = POINTS.astype(np.float64 if x64 else np.float32)
+    x = POINTS.astype(np.float64 if both else np.float32)
     mine = np.asarray(mills_ratio(jnp.asarray(x)), dtype=np.float64)
     with mpmath.workdps(40):
         error = [abs(float(a / _mills(float(b)) - 1)) for a, b in zip(mine.tolist(), x, strict=True)]
     # A few roundings on top of the interpolants' 3e-16 and 1.7e-7.
-    assert max(error) <= (2e-15 if x64 else 1e-6)
+    assert max(error) <= (2e-15 if both else 1e-6)
 
 
 def test_upper_tail(x64):
@@ -51,10 +51,10 @@ SLOPE = jax.jit(jax.vmap(jax.grad(log_ndtr)))
 CURVATURE = jax.jit(jax.vmap(jax.grad(jax.grad(log_ndtr))))
 
 
-def test_log_ndtr(x64, record_property):
+def test_log_ndtr(both, every, record_property):
     """Catches lost digits of a value that is itself tiny (z = 12), and of a gradient anywhere."""
-    dtype = np.float64 if x64 else np.float32
-    z = np.concatenate([np.linspace(-40, 40, 8001), np.random.default_rng(0).normal(size=2000)])
+    dtype = np.float64 if both else np.float32
+    z = np.concatenate([np.linspace(-40, 40, 8001), np.random.default_rng(0).normal(size=2000)])[::every]
     z = np.concatenate([z, [4.97, 8.0, -0.0, 13.0, 37.5]]).astype(dtype)
     value, slope, curvature = (np.asarray(f(jnp.asarray(z))) for f in (jax.jit(log_ndtr), SLOPE, CURVATURE))
     assert value.dtype == dtype
@@ -67,10 +67,10 @@ def test_log_ndtr(x64, record_property):
         errors = error, normal.relative_error(s, true_slope), normal.relative_error(c, true_curvature)
         worst = [max(old, new) for old, new in zip(worst, errors, strict=True)]
     record_property("tried", f"log_ndtr at {z.size} points, {dtype.__name__}: worst errors {worst}")
-    assert worst[0] <= (1e-14 if x64 else 1e-6)
-    assert worst[1] <= (1e-14 if x64 else 1e-6)
+    assert worst[0] <= (1e-14 if both else 1e-6)
+    assert worst[1] <= (1e-14 if both else 1e-6)
     # The derivative of an interpolant of degree n loses up to n^2.
-    assert worst[2] <= (1e-12 if x64 else 2e-5)
+    assert worst[2] <= (1e-12 if both else 2e-5)
 
 
 def test_log_ndtr_far_out(x64):

@@ -64,6 +64,15 @@ BAD = {
 }
 BAD_ROWS = {name: np.where(np.arange(4) == j, value, GOOD) for name, (j, value) in BAD.items()}
 BAD_ROWS["value of an inactive parameter"] = np.array([0.5, 2, 2, 1.25])
+# One of each kind of mistake.
+FAST = (
+    "category 1.9",
+    "integer NaN",
+    "float above",
+    "active value missing",
+    "value of an inactive parameter",
+)
+NAMES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in BAD_ROWS]
 
 
 @functools.cache
@@ -78,7 +87,7 @@ def _density(x):
 _density_jit, _density_vmap = jax.jit(_density), jax.jit(jax.vmap(_density))
 
 
-@pytest.mark.parametrize("name", BAD_ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_density_is_zero_outside(name):
     """-inf wherever the point is not a configuration; its good neighbour in the batch is not touched."""
     both = np.stack([BAD_ROWS[name], GOOD]).astype(np.float32)
@@ -122,7 +131,7 @@ def _without():
     return np.asarray(px.ParzenEstimator.fit(SPACE, ROWS[:3]).log_prob(ROWS))
 
 
-@pytest.mark.parametrize("name", BAD_ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_rows_outside_are_refused_or_left_out(name):
     """On the host with row and column named; in compiled code with a status, and without its kernel."""
     rows = np.concatenate([ROWS[:3], BAD_ROWS[name][None]])
@@ -142,7 +151,9 @@ def test_rows_outside_are_refused_or_left_out(name):
 
 # --- weights -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("argument", ["weight", "mixture_weight"])
-@pytest.mark.parametrize("bad", [nan, -1.0, inf, -inf])
+@pytest.mark.parametrize(
+    "bad", [nan, *(pytest.param(bad, marks=pytest.mark.slow) for bad in (-1.0, inf, -inf))]
+)
 def test_weights_that_are_none(argument, bad):
     weight = np.array([1, 1, 1, bad])
     with pytest.raises(ValueError, match=f"^{argument}: row 3 is {bad}"):
@@ -173,7 +184,7 @@ def test_all_weights_zero_is_the_prior(argument):
         assert pe.sample(jax.random.key(0), (3,)).shape == (3, 4)
 
 
-@pytest.mark.parametrize("bad", [nan, -1.0, inf])
+@pytest.mark.parametrize("bad", [-1.0, *(pytest.param(bad, marks=pytest.mark.slow) for bad in (nan, inf))])
 def test_prior_weights_that_are_none(bad):
     with pytest.raises(ValueError, match="prior_weight must be finite"):
         px.ParzenEstimator.fit(SPACE, ROWS, prior_weight=bad)

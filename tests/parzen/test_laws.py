@@ -54,12 +54,14 @@ def test_unit_mass_over_a_conditional_space(seed):
     assert abs(weights @ np.asarray(fit(draw(seed)).prob(points)) - 1) < 1e-7
 
 
+@pytest.mark.slow
 def test_unit_mass_without_a_prior_and_with_the_prior_alone():
     points, weights = everything()
     for pe in (fit(draw(0), prior_weight=jnp.asarray(0.0)), fit(draw(0)[:0])):
         assert abs(weights @ np.asarray(pe.prob(points)) - 1) < 1e-7
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_measures_differ_by_the_jacobian(seed):
@@ -70,6 +72,7 @@ def test_measures_differ_by_the_jacobian(seed):
     close(pe.log_prob(POINTS, "unit") - np.asarray(pe.log_prob(POINTS)), c_x + lr)
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_marginal_is_the_integrated_joint(seed):
@@ -92,6 +95,7 @@ def test_marginal_is_the_integrated_joint(seed):
     close(pe.marginal("kind").prob(np.array([[0.0], [1.0]])), kinds, 1e-7)
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_conditional_times_marginal_is_the_joint(seed):
@@ -131,6 +135,7 @@ def _all_discrete() -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_masses_sum_to_one(seed):
@@ -186,7 +191,7 @@ def test_rows_of_weight_zero_hold_anything(seed, junk):
 # --- units -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("factor", "shift"), [(1e6, -3e5), (1e-6, 0.0)])
+@pytest.mark.parametrize(("factor", "shift"), [(1e6, -3e5), pytest.param(1e-6, 0.0, marks=pytest.mark.slow)])
 def test_affine_covariance(factor, shift):
     """Another unit of measurement divides the density by its length, and changes nothing else."""
     u = np.random.default_rng(0).uniform(size=(20, 1))
@@ -197,6 +202,7 @@ def test_affine_covariance(factor, shift):
     close(moved.log_prob(factor * at + shift, "unit"), plain.log_prob(at, "unit"), 1e-9)
 
 
+@pytest.mark.slow
 def test_log_covariance():
     """A log parameter is its logarithm on a linear axis, with the density over x: minus log x."""
     values = np.random.default_rng(0).uniform(math.log(1e-5), math.log(10), (20, 1))
@@ -210,6 +216,7 @@ def test_log_covariance():
 # --- mixtures ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS, st.floats(0.01, 50))
 def test_the_prior_is_mixed_in_by_its_weight(seed, prior_weight):
@@ -222,6 +229,7 @@ def test_the_prior_is_mixed_in_by_its_weight(seed, prior_weight):
     close(with_prior, (N * without + prior_weight * alone) / (N + prior_weight))
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_linear_in_mixture_weights(seed):
@@ -239,6 +247,7 @@ def test_linear_in_mixture_weights(seed):
     close(unnormalised(first) + unnormalised(second) - alone, unnormalised(first + second), 1e-11)
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_forms_agree(seed):
@@ -248,6 +257,7 @@ def test_forms_agree(seed):
         close(pe.log_prob(POINTS, form=form), wanted, 1e-11)
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_samples_are_configurations(seed):

@@ -27,6 +27,8 @@ SPACES = {name: (name,) for name in DISTRIBUTIONS} | {
     "continuous": ("float", "log"),
     "mixed": ("float", "log", "step", "int log", "category"),
 }
+# Each space compiles anew, for seconds.
+FAST = (("mixed", True), ("float", False))
 
 
 class _StableNumpy:
@@ -63,8 +65,14 @@ def _draw(rng, distribution, n):
     return np.clip(np.r_[high, low, values][:n], low, high)
 
 
-@pytest.mark.parametrize("endpoints", [False, True])
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    ("name", "endpoints"),
+    [
+        pytest.param(name, endpoints, marks=[] if (name, endpoints) in FAST else [pytest.mark.slow])
+        for name in SPACES
+        for endpoints in (False, True)
+    ],
+)
 def test_optuna(name, endpoints, double, monkeypatch, record_property):
     """log_pdf with ties, at rows and ends, weights by age, prior weights 1, 0.25, 3 and 0.
 
@@ -155,6 +163,7 @@ def _authors(package, rows, name, top, factor, weight):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factor", "top", "prior"), [(0.01, 0.8, True), (0.1, 0.9, True), (0.01, 0.8, False)]
 )

@@ -40,6 +40,7 @@ def test_jit_is_eager():
     close(_compiled(x, rows, weight, scale, minimum), eager)
 
 
+@pytest.mark.slow
 def test_vmap_is_a_loop():
     """Over rows, weights and settings at once: a batch of estimators."""
     batch = [_arguments(seed) for seed in range(3)]
@@ -49,6 +50,7 @@ def test_vmap_is_a_loop():
         close(each, _compiled(*arguments))
 
 
+@pytest.mark.slow
 def test_carried_by_scan():
     """An estimator that is the carry of a scan, fitted anew in every step, is the one of a loop."""
     _, rows, *_ = _arguments(0)
@@ -70,6 +72,7 @@ def test_carried_by_scan():
 NAMES = ("points", "rows", "weights", "constant bandwidth and top", "clip")
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_gradients_are_finite_differences(seed):

@@ -1,6 +1,7 @@
 """The only tail arithmetic: normal tails and masses in logarithms, the truncated normal, safe sums."""
 
 from parzax._numerics.interval import log_normal_mass as log_normal_mass
+from parzax._numerics.sampling import open_uniform as open_uniform
 from parzax._numerics.sampling import truncated_normal_quantile as truncated_normal_quantile
 from parzax._numerics.sampling import truncated_normal_sample as truncated_normal_sample
 from parzax._numerics.sums import cell_sum as cell_sum

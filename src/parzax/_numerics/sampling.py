@@ -69,10 +69,11 @@ def truncated_normal_sample(
     """
     parameters = as_floats(loc, scale, low, high)
     shape = jnp.broadcast_shapes(shape, parameters[0].shape)
-    return truncated_normal_quantile(_open_uniform(key, shape, parameters[0].dtype), *parameters)
+    return truncated_normal_quantile(open_uniform(key, shape, parameters[0].dtype), *parameters)
 
 
-def _open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+def open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+    """Uniforms (k + 1/2)/2^n of an integer k < 2^n, n = 23 (float32) or 52 (float64): never 0 or 1."""
     double = dtype == jnp.float64
     n, bits = (52, jnp.uint64) if double else (23, jnp.uint32)
     k = jax.random.bits(key, shape, bits) >> (12 if double else 9)

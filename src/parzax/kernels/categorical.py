@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from parzax._numerics import total
+from parzax._numerics import open_uniform, total
 
 
 class AitchisonAitkenGrid(eqx.Module):
@@ -61,12 +61,17 @@ class AitchisonAitken(eqx.Module):
         """log P of every category."""
         return self.log_prob(jnp.arange(self.n_choices))
 
+    def quantile(self, level: Float[Array, "..."]) -> Int[Array, "..."]:
+        """A category from a level in (0, 1): another one below the bandwidth, in equal parts."""
+        moved = level < self.bandwidth
+        part = jnp.where(moved, level / jnp.where(moved, self.bandwidth, 1), 0)
+        others = max(self.n_choices - 1, 1)
+        step = 1 + jnp.minimum(jnp.floor(part * others), others - 1).astype(jnp.int32)
+        return jnp.where(moved, (self.index + step) % self.n_choices, self.index).astype(jnp.int32)
+
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Categories: the own one, or any other with equal probability."""
-        stay, move = jax.random.split(key)
-        moved = jax.random.uniform(stay, shape, self.bandwidth.dtype) < self.bandwidth
-        step = jax.random.randint(move, shape, 1, max(self.n_choices, 2))
-        return jnp.where(moved, (self.index + step) % self.n_choices, self.index).astype(jnp.int32)
+        return self.quantile(open_uniform(key, shape, self.bandwidth.dtype))
 
 
 class FixedTop(eqx.Module):
@@ -77,8 +82,8 @@ class FixedTop(eqx.Module):
     def __call__(
         self, n_kernels: Float[Array, ""], prior_weight: Float[Array, ""], n_choices: int
     ) -> Float[Array, ""]:
-        """Bandwidth 1 - top."""
-        return 1 - jnp.asarray(self.top, n_kernels.dtype)
+        """Bandwidth 1 - top; a traced top outside [0, 1] counts as the nearer end."""
+        return 1 - jnp.clip(jnp.asarray(self.top, n_kernels.dtype), 0, 1)
 
 
 class OptunaTop(eqx.Module):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from parzax._numerics import log_normal_mass, truncated_normal_sample
+from parzax._numerics import log_normal_mass, truncated_normal_quantile, truncated_normal_sample
 from parzax.kernels.axis import Axis
 
 
@@ -36,6 +36,10 @@ class DiscreteNormal(eqx.Module):
     def log_normaliser(self) -> Float[Array, ""]:
         """log of the normal's mass within [0, 1]."""
         return log_normal_mass(-self.loc / self.scale, (1 - self.loc) / self.scale)
+
+    def quantile(self, level: Float[Array, "..."]) -> Int[Array, "..."]:
+        """Number of the value up to which the mass reaches ``level``."""
+        return self.axis.index_at(truncated_normal_quantile(level, self.loc, self.scale, 0.0, 1.0), jnp)
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Numbers of values: a truncated normal draw and the cell that holds it."""

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax._numerics import (
     log_normal_mass,
+    truncated_normal_quantile,
     truncated_normal_sample,
     unit_cell_tails,
     upper_tail,
@@ -103,15 +104,18 @@ class TruncatedNormal(eqx.Module):
     loc: Float[Array, ""]
     scale: Float[Array, ""]
 
-    def log_prob(self, unit: Float[Array, "..."]) -> Float[Array, "..."]:
-        """log density at a unit coordinate; -inf outside [0, 1].
+    def log_prob(
+        self, unit: Float[Array, "..."], log_normaliser: Float[Array, "..."] | None = None
+    ) -> Float[Array, "..."]:
+        """log density at a unit coordinate; -inf outside [0, 1]. A normaliser may be given, computed once.
 
         The plain formula is exact here: a centre within [0, 1] leaves the kernel at least a third of its
         mass, or a scale above 1.
         """
+        log_normaliser = self.log_normaliser() if log_normaliser is None else log_normaliser
         inside = (unit >= 0) & (unit <= 1)
         z = (jnp.where(inside, unit, 0.5) - self.loc) / self.scale
-        return jnp.where(inside, -0.5 * jnp.square(z) - self.log_normaliser(), -jnp.inf)
+        return jnp.where(inside, -0.5 * jnp.square(z) - log_normaliser, -jnp.inf)
 
     def log_normaliser(self) -> Float[Array, ""]:
         """log of sqrt(2 pi) scale times the normal's mass within [0, 1]."""
@@ -127,11 +131,16 @@ class TruncatedNormal(eqx.Module):
         centred = unit - 0.5
         return jnp.square(centred), centred
 
-    def coefficients(self) -> tuple[Float[Array, ""], ...]:
+    def coefficients(self, log_normaliser: Float[Array, ""] | None = None) -> tuple[Float[Array, ""], ...]:
         """What multiplies `features`, and last the constant: their sum is log density on [0, 1]."""
+        log_normaliser = self.log_normaliser() if log_normaliser is None else log_normaliser
         precision, centred = 1 / jnp.square(self.scale), self.loc - 0.5
-        constant = -0.5 * jnp.square(centred) * precision - self.log_normaliser()
+        constant = -0.5 * jnp.square(centred) * precision - log_normaliser
         return -0.5 * precision, centred * precision, constant
+
+    def quantile(self, level: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The unit coordinate below which the mass is ``level``."""
+        return truncated_normal_quantile(level, self.loc, self.scale, 0.0, 1.0)
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Unit coordinates."""

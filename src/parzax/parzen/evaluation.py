@@ -12,13 +12,16 @@ from parzax._numerics import masked_logsumexp
 from parzax.parzen.points import Points, Slot
 from parzax.parzen.prior import Prior
 from parzax.parzen.product import (
+    Shared,
     anchor_log_prob,
     coefficients,
     features,
     kernel_log_prob,
+    log_of_zero,
     long_differences,
     prior_log_prob,
     prior_ratio,
+    shared,
 )
 
 Form = Literal["product", "max", "difference"]
@@ -36,10 +39,19 @@ _SHIFT, _FILLED = 0.45, 0.95
 LEAST_PRIOR = 1e-3
 
 
-def choose_form(n_points: int, n_kernels: int, dtype: Any, peak: float | None, prior_weight: Any) -> Form:
+def choose_form(
+    n_points: int,
+    n_kernels: int,
+    dtype: Any,
+    *,
+    smallest: float | None,
+    peak: float | None,
+    safe_prior: bool,
+) -> Form:
     """The form for a problem, from what is known before it runs.
 
-    * "difference" for at most 2^14 pairs in float32: exact also on the kernels' centres, 5-70 times slower.
+    * "difference" for at most 2^14 pairs in float32, and for kernels so narrow that squares cancel to less
+      than two digits (float32) or nine (float64) after the point: exact, 5-70 times slower.
     * "product": exp without a maximum, anchored at the wide kernels. It needs a prior weight of at least 1e-3
       and logs of kernel / wide kernel, at most ``peak``, within the range of exp: about 25 parameters in
       float32 at a bandwidth of 0.01, 190 in float64.
@@ -48,14 +60,19 @@ def choose_form(n_points: int, n_kernels: int, dtype: Any, peak: float | None, p
     Args:
         n_points, n_kernels: numbers of pairs.
         dtype: floating dtype.
+        smallest: no scale of a continuous parameter is below this; None where it is not known.
         peak: largest log of kernel / wide kernel; None where it is not known.
-        prior_weight: as given to `ParzenEstimator.fit`; traced values are not known.
+        safe_prior: whether the prior weight is known to be at least 1e-3.
     """
-    if jnp.dtype(dtype) == jnp.float32 and n_points * n_kernels <= _SMALL:
+    info = jnp.finfo(dtype)
+    single = info.bits <= 32
+    if single and n_points * n_kernels <= _SMALL:
         return "difference"
-    known = isinstance(prior_weight, (int, float)) and prior_weight >= LEAST_PRIOR
-    limit = math.log(float(jnp.finfo(dtype).max))
-    if known and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
+    # (u - m)^2 / (2 s^2) from its terms is off by about eps / (8 s^2), with u and m within 1/2.
+    if smallest is not None and float(info.eps) / (8 * smallest**2) > (1e-2 if single else 1e-9):
+        return "difference"
+    limit = math.log(float(info.max))
+    if safe_prior and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
         return "product"
     return "max"
 
@@ -66,6 +83,7 @@ class Mixture(eqx.Module):
     Attributes:
         coefficients: (n, f) see `parzax.parzen.product`; (n, 0) in the difference form.
         kernels, scale: the kernels, for what the product leaves out.
+        parts: their normalisers and tables.
         weight: (n,) mixture weights, 0 for absent rows.
         prior_weight: weight of the prior; all weights sum to 1.
         priors: the prior of each slot.
@@ -76,6 +94,7 @@ class Mixture(eqx.Module):
     coefficients: Float[Array, "n f"]
     kernels: Points
     scale: Float[Array, "n d"]
+    parts: Shared
     weight: Float[Array, " n"]
     prior_weight: Float[Array, ""]
     priors: tuple[Prior, ...]
@@ -94,15 +113,16 @@ class Mixture(eqx.Module):
         form: Form,
     ) -> "Mixture":
         """Build the coefficients."""
+        parts = shared(slots, kernels, scale)
         built = jnp.zeros((len(scale), 0), scale.dtype)
         if form != "difference":
             shift = _shift(scale.dtype) if form == "product" else 0.0
-            built = coefficients(slots, priors, kernels, scale, jnp.full_like(weight, -shift))
+            built = coefficients(slots, priors, kernels, scale, parts, jnp.full_like(weight, -shift))
             # Absent rows are 0 but for a constant so low that its exponential is 0.
             present = (weight > 0)[:, None]
             built = jnp.where(present, built, 0)
             built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * _shift(scale.dtype)))
-        return cls(built, kernels, scale, weight, prior_weight, priors, slots, form)
+        return cls(built, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
     def log_prob(self, points: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
@@ -121,7 +141,7 @@ class Mixture(eqx.Module):
 
     def _block(self, points: Points) -> Float[Array, " j"]:
         if self.form == "difference":
-            logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, points)
+            logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, self.parts, points)
             wide = prior_log_prob(self.slots, self.priors, points)
             logs = jnp.concatenate([logs, wide[:, None]], axis=-1)
             return masked_logsumexp(logs, self._weights(), axis=-1)
@@ -134,10 +154,12 @@ class Mixture(eqx.Module):
             shift = _shift(self.scale.dtype)
             # A product with the weights, not a sum: the exponentials are then one plain pass.
             kernels = jnp.matmul(jnp.exp(ratio), self.weight, precision="highest")
-            return anchor + shift + jnp.log(kernels + self.prior_weight * math.exp(-shift))
+            prior = prior_ratio(self.slots, self.priors, points)
+            return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
         prior = prior_ratio(self.slots, self.priors, points)
         ratio = jnp.concatenate([ratio, prior[:, None]], axis=-1)
-        return anchor + masked_logsumexp(ratio, self._weights(), axis=-1)
+        out = anchor + masked_logsumexp(ratio, self._weights(), axis=-1)
+        return jnp.where(out < log_of_zero(out.dtype) / 2, -jnp.inf, out)
 
     def _weights(self) -> Float[Array, " n+1"]:
         return jnp.append(self.weight, self.prior_weight)

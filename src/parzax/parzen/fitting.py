@@ -173,9 +173,8 @@ def _scales(
     return jnp.stack(columns, axis=-1)
 
 
-def peak_of(space: Space, bandwidth: Bandwidth) -> float | None:
+def peak_of(space: Space, smallest: float | None) -> float | None:
     """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
-    smallest = bandwidth.smallest
     if smallest is None:
         return None
     out = 0.0

@@ -20,7 +20,7 @@ from parzax.parzen.evaluation import FORMS, LEAST_PRIOR, Form, Mixture, choose_f
 from parzax.parzen.fitting import check_settings, compiled_fit, encoded_rows, peak_of
 from parzax.parzen.points import Points, check_dtype, points, slots
 from parzax.parzen.prior import NativePrior, Prior
-from parzax.parzen.sampling import sample_one
+from parzax.parzen.sampling import sample_one, uniforms
 from parzax.space import Space
 
 Measure = Literal["native", "unit"]
@@ -49,7 +49,8 @@ class ParzenEstimator(eqx.Module):
         priors: the prior of each regime.
         status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS.
         space: static.
-        peak: bound on the log of kernel / wide kernel, which decides the form of evaluation; static.
+        smallest: no scale of a continuous parameter is below this, None where it is not known; it
+            decides the form of evaluation; static.
         safe_prior: whether the prior's weight is known to be large enough to anchor sums; static.
     """
 
@@ -60,7 +61,7 @@ class ParzenEstimator(eqx.Module):
     priors: tuple[Prior, ...]
     status: Int[Array, ""]
     space: Space = eqx.field(static=True)
-    peak: float | None = eqx.field(static=True)
+    smallest: float | None = eqx.field(static=True)
     safe_prior: bool = eqx.field(static=True)
 
     @classmethod
@@ -140,11 +141,10 @@ class ParzenEstimator(eqx.Module):
     ) -> "ParzenEstimator":
         """`fit` of rows that are encoded already."""
         fitted = compiled_fit(rows, weight, mixture_weight, bandwidth, top, prior_weight, prior, space=space)
-        known = not any(isinstance(own, NativePrior) for own in fitted.priors)
         return cls(
             **fitted._asdict(),
             space=space,
-            peak=peak_of(space, bandwidth) if known else None,
+            smallest=bandwidth.smallest,
             safe_prior=isinstance(prior_weight, (int, float)) and prior_weight >= LEAST_PRIOR,
         )
 
@@ -176,8 +176,16 @@ class ParzenEstimator(eqx.Module):
     def prepare(self, n_points: int, form: Form | None = None) -> Mixture:
         """Coefficients of all kernels, for many evaluations of one estimator at about ``n_points`` points."""
         if form is None:
-            weight = 1.0 if self.safe_prior else 0.0
-            form = choose_form(n_points, len(self.scale), self.scale.dtype, self.peak, weight)
+            # Nothing is known of the peaks of a user's prior.
+            own_prior = any(isinstance(own, NativePrior) for own in self.priors)
+            form = choose_form(
+                n_points,
+                len(self.scale),
+                self.scale.dtype,
+                smallest=self.smallest,
+                peak=None if own_prior else peak_of(self.space, self.smallest),
+                safe_prior=self.safe_prior,
+            )
         _checks.one_of("form", form, FORMS)
         return Mixture.prepare(
             self.kernels, self.scale, self.weight, self.prior_weight, self.priors, slots(self.space), form
@@ -227,9 +235,11 @@ class ParzenEstimator(eqx.Module):
                 their regimes: not draws from this density, but the candidates of the papers' TPE.
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
+            raise ValueError(f"shape must hold whole numbers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
         # What only evaluation needs would make programs of its own.
-        return _sample(replace(self, peak=None, safe_prior=False), key, shape, joint)
+        return _sample(replace(self, smallest=None, safe_prior=False), key, shape, joint)
 
     # --- SciPy's names ---------------------------------------------------------------------------
 
@@ -279,16 +289,18 @@ def _log_prob(
 def _sample(
     pe: ParzenEstimator, key: jax.Array, shape: tuple[int, ...], joint: bool = True
 ) -> Float[Array, "... d"]:
-    keys = jax.random.split(key, math.prod(shape))
-    running = jnp.cumsum(pe.weight)
+    n, dtype = math.prod(shape), pe.scale.dtype
+    own_key, prior_key = jax.random.split(key)
+    components, levels = uniforms(own_key, n, pe.space, dtype, joint=joint)
+    own_prior = any(isinstance(prior, NativePrior) for prior in pe.priors)
+    keys = jax.random.split(prior_key, n) if own_prior else None
     draw = partial(
         sample_one,
         space=pe.space,
         kernels=pe.kernels,
         scale=pe.scale,
-        running_weight=running,
+        running_weight=jnp.cumsum(pe.weight),
         prior_weight=pe.prior_weight,
         priors=pe.priors,
-        joint=joint,
     )
-    return jax.vmap(draw)(keys).reshape(*shape, len(pe.space))
+    return jax.vmap(draw)(components, levels, keys).reshape(*shape, len(pe.space))

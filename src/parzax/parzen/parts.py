@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from parzax._numerics import masked_logsumexp
 from parzax.parzen.points import Points, on_device, points, slots
 from parzax.parzen.prior import Prior
-from parzax.parzen.product import kernel_log_prob, prior_log_prob
+from parzax.parzen.product import kernel_log_prob, prior_log_prob, shared
 from parzax.parzen.restriction import given_rest, given_values, with_ancestors
 from parzax.space import INACTIVE, Space
 
@@ -45,7 +45,7 @@ def conditional(pe: "ParzenEstimator", values: Mapping[str, Any]) -> "ParzenEsti
     at = on_device(points(pe.space, row), pe.scale.dtype)
     known = [pair for pair in pairs if pe.space.names[pair[0].parameter] in given]
     own, priors_of = tuple(slot for slot, _ in known), tuple(prior for _, prior in known)
-    logs = kernel_log_prob(own, priors_of, pe.kernels, pe.scale, at)[0]
+    logs = kernel_log_prob(own, priors_of, pe.kernels, pe.scale, shared(own, pe.kernels, pe.scale), at)[0]
     wide = prior_log_prob(own, priors_of, at)[0]
     total = masked_logsumexp(jnp.append(logs, wide), jnp.append(pe.weight, pe.prior_weight))
     safe = jnp.where(jnp.isfinite(total), total, 0)
@@ -79,5 +79,7 @@ def _of_columns(
     **changed: Any,
 ) -> "ParzenEstimator":
     """The same mixture over other parameters."""
-    kept = {name: getattr(pe, name) for name in ("weight", "prior_weight", "status", "peak", "safe_prior")}
+    kept = {
+        name: getattr(pe, name) for name in ("weight", "prior_weight", "status", "smallest", "safe_prior")
+    }
     return type(pe)(kernels=kernels, scale=scale, priors=own, space=space, **(kept | changed))

@@ -6,12 +6,14 @@ is multiplied is log kernel minus log of the regime's wide kernel, the anchor: a
 point does not share stands for the prior there, which is the anchor itself unless the user gave another.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from parzax._numerics import log_normal_mass
 from parzax.kernels import AitchisonAitken, DiscreteNormal, TruncatedNormal
 from parzax.parzen.points import Points, Slot
 from parzax.parzen.prior import NativePrior, Prior, wide_kernel
@@ -52,6 +54,48 @@ def has_table(slot: Slot) -> bool:
 def is_long(slot: Slot) -> bool:
     """Whether the slot has too many values for a table, and is left out of the product."""
     return slot.axis.kind == "stepped" and not has_table(slot)
+
+
+class Shared(NamedTuple):
+    """What all forms of evaluation take from the kernels, once for all points.
+
+    Attributes:
+        log_normaliser: (n, s) of the continuous slots, in their order.
+        tables: (n, c) log masses of every value, per slot that has a table.
+    """
+
+    log_normaliser: Float[Array, "n s"]
+    tables: tuple[Float[Array, "n c"], ...]
+
+
+def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"]) -> Shared:
+    """Normalisers and tables of all slots; the normal's masses in one expression, which compiles once."""
+    n, dtype = len(scale), scale.dtype
+    continuous = [slot.parameter for slot in own if slot.axis.kind == "continuous"]
+    normals = TruncatedNormal(kernels.unit[:, continuous], scale[:, continuous])
+    steps = [slot for slot in own if has_table(slot) and slot.axis.kind == "stepped"]
+    masses = iter(())
+    if steps:
+        sizes = [slot.axis.n_values for slot in steps]
+        column = np.repeat([slot.parameter for slot in steps], sizes)
+        cells = [slot.axis.cell(np.arange(slot.axis.n_values), np.float64, np) for slot in steps]
+        lower, upper = (jnp.asarray(np.concatenate(ends), dtype) for ends in zip(*cells, strict=True))
+        loc, width = kernels.unit[:, column], scale[:, column]
+        inside = log_normal_mass((lower - loc) / width, (upper - loc) / width)
+        first = np.cumsum([0, *sizes[:-1]])
+        whole = log_normal_mass(-loc[:, first] / width[:, first], (1 - loc[:, first]) / width[:, first])
+        parts = jnp.split(inside, np.cumsum(sizes)[:-1], axis=-1)
+        masses = iter([part - whole[:, k : k + 1] for k, part in enumerate(parts)])
+    tables = []
+    for slot in own:
+        if has_table(slot):
+            kinds = slot.axis.kind == "categorical"
+            tables.append(
+                jax.vmap(lambda k: k.log_masses())(kernels_of(slot, kernels, scale))
+                if kinds
+                else next(masses)
+            )
+    return Shared(normals.log_normaliser() if continuous else jnp.zeros((n, 0), dtype), tuple(tables))
 
 
 def anchor_log_prob(own: tuple[Slot, ...], points: Points) -> Float[Array, " j"]:
@@ -98,27 +142,27 @@ def coefficients(
     priors: tuple[Prior, ...],
     kernels: Points,
     scale: Float[Array, "n d"],
+    parts: Shared,
     constant: Float[Array, " n"],
 ) -> Float[Array, "n f"]:
     """What multiplies the features, (n, f): log kernel - log anchor, plus a constant per kernel."""
     dtype = scale.dtype
-    columns = []
+    columns, normaliser, tables = [], iter(parts.log_normaliser.T), iter(parts.tables)
     for slot, prior in zip(own, priors, strict=True):
         inside = here(slot, kernels)[:, None]
         if slot.axis.kind == "continuous":
-            parts = jnp.stack(kernels_of(slot, kernels, scale).coefficients(), axis=-1)
             anchor = wide_kernel(slot.axis, dtype)
             assert isinstance(anchor, TruncatedNormal)
-            parts = jnp.where(inside, parts - jnp.stack(anchor.coefficients()), 0)
+            terms = jnp.stack(kernels_of(slot, kernels, scale).coefficients(next(normaliser)), axis=-1)
+            terms = jnp.where(inside, terms - jnp.stack(anchor.coefficients()), 0)
             if slot.always:
                 # The constant of a parameter that is always active is one of the kernel's.
-                parts, constant = parts[:, :2], constant + parts[:, 2]
-            columns.append(parts)
+                terms, constant = terms[:, :2], constant + terms[:, 2]
+            columns.append(terms)
         elif has_table(slot):
-            table = jax.vmap(lambda kernel: kernel.log_masses())(kernels_of(slot, kernels, scale))
             anchor = wide_kernel(slot.axis, dtype)
             assert not isinstance(anchor, TruncatedNormal)
-            difference = table - anchor.log_masses()
+            difference = next(tables) - anchor.log_masses()
             columns.append(jnp.where(inside, _finite(difference, len(own)), 0))
         if isinstance(prior, NativePrior):
             # Kernels of other regimes stand for the prior.
@@ -141,6 +185,11 @@ def long_differences(
     return out
 
 
+def log_of_zero(dtype: Any) -> float:
+    """A number so low that its exponential is 0, which sums and products leave finite."""
+    return -_LOWEST * float(jnp.finfo(dtype).max)
+
+
 def _prior_ratio(slot: Slot, prior: NativePrior, points: Points, n_slots: int) -> Float[Array, " j"]:
     place = position(slot, points)
     difference = prior.log_prob(place) - wide_kernel(slot.axis, points.unit.dtype).log_prob(place)
@@ -148,9 +197,8 @@ def _prior_ratio(slot: Slot, prior: NativePrior, points: Points, n_slots: int) -
 
 
 def _finite(x: Float[Array, "..."], n_slots: int) -> Float[Array, "..."]:
-    """A number so low that its exponential is 0 in place of -inf; the sum over all slots stays finite."""
-    lowest = -_LOWEST * float(jnp.finfo(x.dtype).max) / n_slots
-    return jnp.where(jnp.isneginf(x), lowest, x)
+    """`log_of_zero` shared among the slots in place of -inf."""
+    return jnp.where(jnp.isneginf(x), log_of_zero(x.dtype) / n_slots, x)
 
 
 def prior_log_prob(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -> Float[Array, " j"]:
@@ -167,15 +215,22 @@ def kernel_log_prob(
     priors: tuple[Prior, ...],
     kernels: Points,
     scale: Float[Array, "n d"],
+    parts: Shared,
     points: Points,
 ) -> Float[Array, "j n"]:
     """log of every product kernel at every point, one parameter after the other (the difference form)."""
     out = jnp.zeros((len(points.unit), len(scale)), scale.dtype)
+    normaliser, tables = iter(parts.log_normaliser.T), iter(parts.tables)
     for slot, prior in zip(own, priors, strict=True):
         if prior is None:
             continue
         place = position(slot, points)[:, None]
-        around = kernels_of(slot, kernels, scale).log_prob(place)
+        if slot.axis.kind == "continuous":
+            around = kernels_of(slot, kernels, scale).log_prob(place, next(normaliser))
+        elif has_table(slot):
+            around = next(tables).T[jnp.clip(place[:, 0], 0, slot.axis.n_values - 1)]
+        else:
+            around = kernels_of(slot, kernels, scale).log_prob(place)
         factor = jnp.where(here(slot, kernels), around, prior.log_prob(place))
         out = out + jnp.where(here(slot, points)[:, None], factor, 0)
     return out

@@ -17,7 +17,10 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     Raises:
         ValueError: unknown names, or none.
     """
-    wanted = {name for name in names if space.index(name) >= 0}
+    wanted = set(names)
+    for name in wanted:
+        if name not in space:
+            raise ValueError(f"no parameter {name!r}; the space has {', '.join(space.names)}.")
     for name in reversed(space.order):
         if name in wanted:
             wanted |= set(parents(space, name))

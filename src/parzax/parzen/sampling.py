@@ -4,77 +4,120 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
-from parzax.parzen.points import Points, applies, slots
+from parzax._numerics import open_uniform, truncated_normal_quantile
+from parzax.parzen.points import Points, Slot, applies, slots
 from parzax.parzen.prior import NativePrior, Prior
 from parzax.parzen.product import kernels_of
 from parzax.space import INACTIVE, Space
 
 
+def uniforms(
+    key: jax.Array, n: int, space: Space, dtype: Any, *, joint: bool
+) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
+    """What n draws need: a number per component that is drawn, and one per slot; all independent."""
+    n_components = 1 if joint else len(space)
+    both = open_uniform(key, (n, n_components + len(slots(space))), dtype)
+    return both[:, :n_components], both[:, n_components:]
+
+
 def sample_one(
-    key: jax.Array,
+    components: Float[Array, " k"],
+    levels: Float[Array, " s"],
+    key: jax.Array | None,
+    *,
     space: Space,
     kernels: Points,
     scale: Float[Array, "n d"],
     running_weight: Float[Array, " n"],
     prior_weight: Float[Array, ""],
     priors: tuple[Prior, ...],
-    joint: bool,
 ) -> Float[Array, " d"]:
-    """One configuration in native units, NaN where inactive.
+    """One configuration in native units, NaN where inactive, from its `uniforms`.
 
     Args:
-        key: consumed.
+        components: (1,) for one component for all parameters, as the density has it, or (d,), one for each.
+        levels: (s,) one per slot.
+        key: for priors of the user's; None without them.
         space: static.
         kernels, scale: the kernels.
         running_weight: (n,) cumulative mixture weights.
         prior_weight: the prior's.
         priors: the prior of each slot.
-        joint: one component for all parameters, as the density has it, or one for each; static.
     """
-    which, *keys = jax.random.split(key, 1 + len(space))
     dtype = scale.dtype
-    total = running_weight[-1] + prior_weight
-    # Below the total, so that without a prior the row is one that has weight.
-    level = jax.random.uniform(which, (1 if joint else len(space),), dtype) * total
-    level = jnp.minimum(level, jnp.nextafter(total, 0))
-    row = jnp.searchsorted(running_weight, level, side="right")
-    from_prior = jnp.broadcast_to(row >= len(running_weight), len(space))
-    row = jnp.broadcast_to(jnp.minimum(row, len(running_weight) - 1), len(space))
+    row, from_prior = _components(components, running_weight, prior_weight)
     columns = jnp.arange(len(space))
-    own = jax.tree.map(lambda x: x[row, columns][None], kernels)
+    own = jax.tree.map(lambda x: jnp.broadcast_to(x[row, columns], len(space))[None], kernels)
     own_scale = scale[row, columns][None]
+    near = jnp.stack([own.regime[0, s.parameter] == s.regime for s in slots(space)])
+    near &= ~jnp.broadcast_to(from_prior, len(space))[jnp.array([s.parameter for s in slots(space)])]
+    drawn = _draws(levels, near, key, slots(space), priors, own, own_scale)
+
     regime: list[Any] = [jnp.asarray(INACTIVE, jnp.int32)] * len(space)
     index: list[Any] = [jnp.asarray(0, jnp.int32)] * len(space)
     value: list[Any] = [jnp.asarray(jnp.nan, dtype)] * len(space)
-    by_slot = {
-        (slot.parameter, slot.regime): (slot, prior) for slot, prior in zip(slots(space), priors, strict=True)
-    }
+    by_slot = {(slot.parameter, slot.regime): (slot, x) for slot, x in zip(slots(space), drawn, strict=True)}
     for name in space.order:
         j = space.index(name)
-        branch = jax.random.split(keys[j], len(space[name]))
         for i, domain in reversed(list(enumerate(space[name]))):
-            slot, prior = by_slot[j, i]
+            slot, x = by_slot[j, i]
             inside = applies(space, domain, regime, index, value, jnp)
-            drawn: Any = jnp.asarray(0, jnp.int32)
-            if prior is not None:
-                near = (own.regime[0, j] == i) & ~from_prior[j]
-                kernel = jax.tree.map(lambda a: a[0], kernels_of(slot, own, own_scale))
-                drawn = _draw(branch[i], near, kernel, prior)
             regime[j] = jnp.where(inside, i, regime[j])
             if slot.axis.kind == "continuous":
-                native = slot.axis.native_at(drawn, jnp)
+                native = slot.axis.native_at(x, jnp)
             else:
-                index[j] = jnp.where(inside, drawn, index[j])
-                native = slot.axis.native(drawn, dtype, jnp)
+                index[j] = jnp.where(inside, x, index[j])
+                native = slot.axis.native(x, dtype, jnp)
             value[j] = jnp.where(inside, native, value[j])
     return jnp.stack(value)
 
 
-def _draw(key: jax.Array, near: Bool[Array, ""], kernel: Any, prior: Any) -> Array:
-    """From the kernel or, where it is not ``near``, the prior: one draw where both are of one family."""
-    if isinstance(prior, NativePrior):
-        around, wide = jax.random.split(key)
-        return jnp.where(near, kernel.sample(around), prior.sample(wide))
-    return jax.tree.map(lambda own, other: jnp.where(near, own, other), kernel, prior).sample(key)
+def _components(
+    level: Float[Array, " k"], running_weight: Float[Array, " n"], prior_weight: Float[Array, ""]
+) -> tuple[Int[Array, " k"], Bool[Array, " k"]]:
+    """Rows drawn by weight, and where it is the prior instead."""
+    total = running_weight[-1] + prior_weight
+    # Below the total, so that without a prior the row is one that has weight.
+    level = jnp.minimum(level * total, jnp.nextafter(total, 0))
+    row = jnp.searchsorted(running_weight, level, side="right")
+    return jnp.minimum(row, len(running_weight) - 1), row >= len(running_weight)
+
+
+def _draws(
+    levels: Float[Array, " s"],
+    near: Bool[Array, " s"],
+    key: jax.Array | None,
+    own_slots: tuple[Slot, ...],
+    priors: tuple[Prior, ...],
+    own: Points,
+    own_scale: Float[Array, "1 d"],
+) -> list[Array]:
+    """A draw per slot, as if it applied: from the kernel or, where it is not ``near``, the prior.
+
+    All truncated normals are one quantile function of arrays, which is compiled once.
+    """
+    out: list[Any] = [jnp.asarray(0, jnp.int32)] * len(own_slots)
+    normal = [s for s, slot in enumerate(own_slots) if slot.axis.kind in ("continuous", "stepped")]
+    if normal:
+        parameters = jnp.array([own_slots[s].parameter for s in normal])
+        which = jnp.array(normal)
+        # The wide kernel is centred on the axis and as wide as it. A user's prior is drawn from below.
+        wide = ~near[which] & jnp.array([not isinstance(priors[s], NativePrior) for s in normal])
+        loc = jnp.where(wide, 0.5, own.unit[0, parameters])
+        scale = jnp.where(wide, 1, own_scale[0, parameters])
+        unit = truncated_normal_quantile(levels[which], loc, scale, 0.0, 1.0)
+        for x, s in zip(unit, normal, strict=True):
+            axis = own_slots[s].axis
+            out[s] = x if axis.kind == "continuous" else axis.index_at(x, jnp)
+    for s, (slot, prior) in enumerate(zip(own_slots, priors, strict=True)):
+        if slot.axis.kind == "categorical":
+            kernel = jax.tree.map(lambda a: a[0], kernels_of(slot, own, own_scale))
+            if not isinstance(prior, NativePrior):
+                kernel = jax.tree.map(lambda a, b, s=s: jnp.where(near[s], a, b), kernel, prior)
+            out[s] = kernel.quantile(levels[s])
+        if isinstance(prior, NativePrior):
+            assert key is not None
+            out[s] = jnp.where(near[s], out[s], prior.sample(jax.random.fold_in(key, s)))
+    return out

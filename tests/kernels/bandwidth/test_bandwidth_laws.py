@@ -21,6 +21,12 @@ RULES = {
 # Rules for which a row of weight 2 equals two rows; a neighbour rule gives two equal rows two scales.
 BY_FREQUENCY = ("scott", "magic scott", "dimension", "constant", "leave_one_out")
 CAPACITY = 16
+# Each rule compiles anew, for a second or more: these are fast, and each rule has its peers and its loop.
+FAST = ("scott", "neighbours")
+
+
+def _names(*names):
+    return [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def _call(rule, position, weight, prior_position=0.5, n_values=None):
@@ -45,7 +51,7 @@ def _padded(rows, weight=None, capacity=CAPACITY, filler=1e30):
     return jnp.asarray(position, dtype), jnp.asarray(frequency, dtype), place
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", _names(*RULES))
 def test_positive_and_finite(name, x64):
     """No row, one, all equal, the prior absent, a discrete domain; and the dtype is the positions'."""
     for rows in ([], [0.3], [0.0], [1.0], [0.5] * 9, [0.25] * 16, _rows(12)):
@@ -58,7 +64,7 @@ def test_positive_and_finite(name, x64):
                 assert bool(jnp.isfinite(scale).all() & (scale > 0).all()), (rows, prior, n_values)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", _names(*RULES))
 def test_padding_and_masks(name, x64):
     """What stands in absent rows does not matter, nor how many they are, nor bool for float."""
     rows = _rows(11)
@@ -71,7 +77,7 @@ def test_padding_and_masks(name, x64):
         np.testing.assert_array_equal(mask, _compiled(RULES[name], position, weight))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", _names(*RULES))
 def test_order_and_mirror(name, double):
     """Permuted rows permute the scales, and the mirror x -> 1 - x changes none."""
     rows, order = _rows(CAPACITY), np.random.default_rng(1).permutation(CAPACITY)
@@ -83,8 +89,8 @@ def test_order_and_mirror(name, double):
     np.testing.assert_allclose(_compiled(RULES[name], jnp.asarray(1 - rows), ones), scale, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", BY_FREQUENCY)
-@pytest.mark.parametrize("prior", [0.5, None])
+@pytest.mark.parametrize("name", _names(*BY_FREQUENCY))
+@pytest.mark.parametrize("prior", [0.5, pytest.param(None, marks=pytest.mark.slow)])
 def test_duplicate_is_weight_two(name, prior, double):
     """A row of weight w equals w rows: catches a quartile or a ddof that counts rows."""
     rows, times = _rows(6, seed=2), np.array([1, 3, 1, 2, 4, 1])
@@ -100,7 +106,7 @@ def test_duplicate_is_weight_two(name, prior, double):
     [
         bandwidth.scott(1e-9, 10.0),
         bandwidth.neighbours(maximum=10.0, consider_magic_clip=False),
-        bandwidth.leave_one_out(1e-3, 0.3),
+        pytest.param(bandwidth.leave_one_out(1e-3, 0.3), marks=pytest.mark.slow),
     ],
     ids=["scott", "neighbours", "leave_one_out"],
 )
@@ -119,7 +125,7 @@ def test_affine_covariance(rule, double):
     np.testing.assert_allclose(moved, scale / 4, rtol=1e-6 if shrunk is not rule else 1e-11)
 
 
-@pytest.mark.parametrize("name", ["scott", "neighbours", "dimension"])
+@pytest.mark.parametrize("name", _names("scott", "neighbours", "dimension"))
 def test_no_values_are_continuous(name, double):
     """0 values mean what None means."""
     x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
@@ -127,7 +133,7 @@ def test_no_values_are_continuous(name, double):
     np.testing.assert_array_equal(found, _compiled(RULES[name], x, ones))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", _names(*RULES))
 def test_vmap_is_a_loop(name, double):
     """Over sets of rows, and over domains of which some are discrete."""
     sets = jnp.asarray(np.stack([_rows(CAPACITY, seed) for seed in range(3)]))
@@ -158,7 +164,7 @@ def test_settings_are_leaves(double):
     assert len(traces) == 1
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", _names(*RULES))
 def test_gradients_are_finite(name, x64):
     """At ties, clips, one row and none; 0 in absent rows, even where NaN stands: catches sqrt at 0."""
     gradient = jax.jit(jax.grad(lambda x, rule, w: _call(rule, x, w).sum()))
@@ -192,7 +198,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.parametrize("prior", [0.5, None])
+@pytest.mark.parametrize("prior", [0.5, pytest.param(None, marks=pytest.mark.slow)])
 def test_against_the_loop(name, prior, double):
     """Every size up to 16, with ties and rows at the centre and the ends."""
     for n in range(CAPACITY + 1):

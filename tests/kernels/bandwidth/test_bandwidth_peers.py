@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
+from hyperopt import tpe
 from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
 from reference import authors
 
@@ -57,7 +58,10 @@ def _draw(rng, distribution, n):
     return values
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "int log" else pytest.param(name, marks=pytest.mark.slow) for name in DISTRIBUTIONS],
+)
 def test_neighbours_are_optunas(name, double, record_property):
     """Optuna 5's sigmas for every kind of numeric distribution, ties included."""
     rng = np.random.default_rng(0)
@@ -76,7 +80,6 @@ def test_neighbours_are_optunas(name, double, record_property):
 
 def test_hyperopt_is_hyperopts(double):
     """adaptive_parzen_normal, with rows at the prior's centre: catches it on the wrong side of equals."""
-    tpe = pytest.importorskip("hyperopt.tpe")
     rng = np.random.default_rng(1)
     rule = bandwidth.hyperopt()
     for n in SIZES:
@@ -117,6 +120,7 @@ def _rows(rng, low, high, step, n):
     return rows if step is None else low + np.round((rows - low) / step) * step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("low", "high", "step", "factor"), CASES)
 def test_scott_is_the_authors(low, high, step, factor, double, record_property):
     """Units of the clips, discrete minimum, ddof, the prior's centre, quartiles; IQR 0 at many ties."""
@@ -138,6 +142,7 @@ def test_scott_is_the_authors(low, high, step, factor, double, record_property):
     record_property("tried", f"bandwidth, parzen-estimator: worst difference {worst:.1e}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_the_authors_heuristics(n, double):
     """Their "hyperopt" and "optuna" heuristics are settings of the rules here."""

@@ -24,7 +24,10 @@ def _bimodal(n, seed=0):
     )
 
 
-@pytest.mark.parametrize(("prior", "prior_weight"), [(0.5, 1.0), (0.3, 2.5), (None, 1.0)])
+@pytest.mark.parametrize(
+    ("prior", "prior_weight"),
+    [(0.3, 2.5), *(pytest.param(*own, marks=pytest.mark.slow) for own in ((0.5, 1.0), (None, 1.0)))],
+)
 @pytest.mark.parametrize("n_values", [None, 9])
 def test_likelihood_against_the_loop(prior, prior_weight, n_values, double):
     """Truncation, the row itself left out, the prior's share, cells of a discrete domain."""
@@ -37,6 +40,7 @@ def test_likelihood_against_the_loop(prior, prior_weight, n_values, double):
         assert float(found) == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_chunks(double):
     """Above 256 rows they are taken in chunks; catches a last, shorter chunk left out."""
     rows = np.random.default_rng(1).uniform(size=300)
@@ -48,8 +52,8 @@ def test_chunks(double):
     assert float(found) == pytest.approx(np.log((kernels.sum(1) + prior) / 300).sum(), rel=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("prior", [0.5, None])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("prior", [0.5, pytest.param(None, marks=pytest.mark.slow)])
 def test_best_of_brute_force(seed, prior, double):
     """The maximum that a fine grid and SciPy's search find, in likelihood; and better than Scott's."""
     rows = _bimodal(14, seed)
@@ -62,6 +66,7 @@ def test_best_of_brute_force(seed, prior, double):
     assert loops.leave_one_out(found, rows, prior) > loops.leave_one_out(scott, rows, prior) + 1
 
 
+@pytest.mark.slow
 def test_never_below_scott(double):
     """Whatever the rows: Scott's scale is among those tried."""
     for seed in range(20):
@@ -73,6 +78,7 @@ def test_never_below_scott(double):
         assert values[0] >= values[1] - 1e-12
 
 
+@pytest.mark.slow
 def test_recovers_the_width_of_a_normal(double):
     """On many normal rows the best scale is near Scott's, which is derived for them: catches a wrong unit."""
     rows = jnp.asarray(np.random.default_rng(5).normal(0.5, 0.08, 200).clip(0, 1))
@@ -95,6 +101,7 @@ def test_ties_and_too_few_rows(double):
         assert found == scott
 
 
+@pytest.mark.slow
 def test_gradients_of_the_likelihood(x64):
     """Finite in scale and rows, absent rows NaN, ties and a single row included."""
     gradient = jax.jit(jax.grad(_likelihood, argnums=(0, 1)))
