@@ -63,10 +63,10 @@ _ADVICE = {
     Status.NAN_LOSSES: "Rows with a NaN among their losses were ranked after all fronts and add nothing to a "
     "hypervolume; drop them, or give them the worst loss.",
     Status.NAN_REFERENCE: "The reference point has a NaN, so no hypervolume is defined; give a finite one.",
-    Status.BEYOND_REFERENCE: "Rows that are not better than the reference point in every objective add nothing "
-    "to the hypervolume; move the reference point if they should.",
-    Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer to "
-    "the reference point than it can hold; use log_hypervolume, float64 or other units.",
+    Status.BEYOND_REFERENCE: "Rows that are not better than the reference point in every objective add "
+    "nothing to the hypervolume; move the reference point if they should.",
+    Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer "
+    "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
 }
 
 

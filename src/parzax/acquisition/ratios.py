@@ -57,7 +57,7 @@ def log_relative_ratio(
 
 
 def constrained_score(
-    below: Float[Array, "c1 *j"], above: Float[Array, "c1 *j"], gamma: Float[Array, " c1"]
+    below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Array, " c1"]
 ) -> Float[Array, "*j"]:
     """Sum of `log_relative_ratio` over the objective and the constraints: c-TPE (arXiv 2211.14411, Eq. 6).
 
@@ -69,6 +69,6 @@ def constrained_score(
     return log_relative_ratio(below, above, share).sum(axis=0)
 
 
-def naive_product(below: Float[Array, "c1 *j"], above: Float[Array, "c1 *j"]) -> Float[Array, "*j"]:
+def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
     """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE (its Section 4.1)."""
     return log_ratio(below, above).sum(axis=0)

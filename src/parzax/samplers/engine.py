@@ -91,9 +91,7 @@ class Sampler(eqx.Module):
             overflow=jnp.zeros((), bool),
         )
 
-    def tell(
-        self, state: State, x: Any, objectives: Any, constraints: Any = None
-    ) -> State:
+    def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
 
         Args:
@@ -126,9 +124,7 @@ class Sampler(eqx.Module):
             overflow=state.overflow | (state.count + n > len(state.x)),
         )
 
-    def ask(
-        self, key: jax.Array, state: State, n: int = 1, candidates: Any = None
-    ) -> Float[Array, "{n} d"]:
+    def ask(self, key: jax.Array, state: State, n: int = 1, candidates: Any = None) -> Float[Array, "{n} d"]:
         """Suggest configurations.
 
         Args:

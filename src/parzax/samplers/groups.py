@@ -1,6 +1,6 @@
 """Who is good: the groups of the objective and of every constraint, and their shares."""
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ from parzax.observations.splits import (
     sqrt_count,
     top_split,
 )
-from parzax.pareto import non_domination_rank, order_by_rank_and_crowding
+from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
 
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler, State
@@ -27,7 +27,8 @@ class CountRule(eqx.Module):
     """How many rows are good.
 
     Attributes:
-        rule: "sqrt" for ceil(sqrt(N) / 4), "linear" for ceil(quantile N), "optuna" for min(ceil(N / 10), 25); static.
+        rule: "sqrt" for ceil(sqrt(N) / 4), "linear" for ceil(quantile N), "optuna" for
+            min(ceil(N / 10), 25); static.
         quantile: of the linear rule.
         whole_front: whether the first front is good as a whole, however large; static.
     """
@@ -65,7 +66,8 @@ def groups(sampler: "Sampler", state: "State") -> Groups:
         order = order_of(state.objectives[:, 0], present)
     else:
         rank = non_domination_rank(state.objectives, told)
-        order = order_by_rank_and_crowding(state.objectives, rank, told)
+        distance = crowding_distance(state.objectives, rank, told)
+        order = order_by_rank_and_crowding(rank, distance)
         if sampler.count_rule.whole_front:
             count = jnp.maximum(count, (told & (rank == 0)).sum())
     place = positions(order)

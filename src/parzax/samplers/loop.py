@@ -98,7 +98,12 @@ def optimize_many(
         parts.append(jax.tree.map(np.asarray, _chunk(sampler, problem, own, n_evaluations)))
         if show:
             done = min(start + lanes, len(keys))
-            print(f"\r{done} of {len(keys)} runs", end="\n" if done == len(keys) else "", file=sys.stderr, flush=True)
+            print(
+                f"\r{done} of {len(keys)} runs",
+                end="\n" if done == len(keys) else "",
+                file=sys.stderr,
+                flush=True,
+            )
     if not parts:
         shape = (0, n_evaluations)
         return Trace(
@@ -123,4 +128,6 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
     for name in ("space", "n_objectives", "n_constraints"):
         theirs = getattr(problem, name, None)
         if theirs is not None and theirs != getattr(sampler, name):
-            raise ValueError(f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}.")
+            raise ValueError(
+                f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
+            )

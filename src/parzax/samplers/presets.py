@@ -57,9 +57,7 @@ def mo_tpe(space: Space, n_objectives: int = 2, n_constraints: int = 0, **option
     rule = CountRule("linear", 0.1, whole_front=True)
     score: Score = "relative" if n_constraints else "ratio"
     defaults = {"n_candidates": 100} | options
-    return _build(
-        space, n_objectives, n_constraints, score, rule, scott(0.1), FixedTop(0.9), defaults
-    )
+    return _build(space, n_objectives, n_constraints, score, rule, scott(0.1), FixedTop(0.9), defaults)
 
 
 def optuna_tpe(space: Space, n_objectives: int = 1, n_constraints: int = 0, **options: Any) -> Sampler:
@@ -120,7 +118,9 @@ def _build(
             raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     own = options_of(**options)
     given = own.pop("top")
-    chosen = top if given is None else FixedTop(given) if isinstance(given, (int, float, jax.Array)) else given
+    chosen = (
+        top if given is None else FixedTop(given) if isinstance(given, (int, float, jax.Array)) else given
+    )
     return Sampler(
         space=space,
         n_objectives=n_objectives,
@@ -128,6 +128,6 @@ def _build(
         score=score,
         count_rule=own.pop("count_rule") or count_rule,
         bandwidth=own.pop("bandwidth") or bandwidth,
-        top=chosen,
+        top=top if given is None else given,
         **own,
     )
