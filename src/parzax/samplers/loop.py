@@ -105,12 +105,8 @@ def optimize_many(
                 flush=True,
             )
     if not parts:
-        shape = (0, n_evaluations)
-        return Trace(
-            np.zeros((*shape, len(sampler.space))),
-            np.zeros((*shape, sampler.n_objectives)),
-            np.zeros((*shape, sampler.n_constraints)),
-        )
+        widths = (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
+        return Trace(*(jnp.zeros((0, n_evaluations, width)) for width in widths))
     return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
 
 

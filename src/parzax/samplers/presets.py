@@ -118,9 +118,8 @@ def _build(
             raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     own = options_of(**options)
     given = own.pop("top")
-    chosen = (
-        top if given is None else FixedTop(given) if isinstance(given, (int, float, jax.Array)) else given
-    )
+    if isinstance(given, (int, float, jax.Array)):
+        given = FixedTop(given)
     return Sampler(
         space=space,
         n_objectives=n_objectives,
