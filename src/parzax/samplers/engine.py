@@ -171,8 +171,8 @@ class Sampler(eqx.Module):
         if pool is None:
             keys = jax.random.split(key, 1 + self.n_constraints)
             count = max(self.n_candidates, n)
-            pool = jax.vmap(lambda k, pe: pe.sample(k, (count,), joint=self.joint))(keys, below)
-            pool = pool.reshape(-1, pool.shape[-1])
+            drawn = jax.vmap(lambda k, pe: pe.sample(k, (count,), joint=self.joint))(keys, below)
+            pool = jnp.reshape(drawn, (-1, len(self.space)))
         score = self._score(own, below, above, pool)
         return pool[distinct(pool, score, n)]
 
