@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from parzax import pareto as pareto
 from parzax import problems as problems
 from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import ImportanceResult as ImportanceResult
@@ -19,6 +20,13 @@ from parzax.observations import Observations as Observations
 from parzax.parzen import GridEstimator as GridEstimator
 from parzax.parzen import ParzenEstimator as ParzenEstimator
 from parzax.parzen import grid_density as grid_density
+from parzax.problems import Problem as Problem
+from parzax.samplers import c_tpe as c_tpe
+from parzax.samplers import mo_tpe as mo_tpe
+from parzax.samplers import optimize as optimize
+from parzax.samplers import optimize_many as optimize_many
+from parzax.samplers import optuna_tpe as optuna_tpe
+from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical
 from parzax.space import Float as Float

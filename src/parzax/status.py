@@ -27,6 +27,10 @@ class Status(enum.IntFlag):
     ALL_ZERO = enum.auto()
     NO_ROWS = enum.auto()
     INVALID_ROWS = enum.auto()
+    NAN_LOSSES = enum.auto()
+    NAN_REFERENCE = enum.auto()
+    BEYOND_REFERENCE = enum.auto()
+    OUT_OF_RANGE = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -56,6 +60,13 @@ _ADVICE = {
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
     Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; check "
     "them on the host with Observations.from_arrays.",
+    Status.NAN_LOSSES: "Rows with a NaN among their losses were ranked after all fronts and add nothing to a "
+    "hypervolume; drop them, or give them the worst loss.",
+    Status.NAN_REFERENCE: "The reference point has a NaN, so no hypervolume is defined; give a finite one.",
+    Status.BEYOND_REFERENCE: "Rows that are not better than the reference point in every objective add "
+    "nothing to the hypervolume; move the reference point if they should.",
+    Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer "
+    "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
 }
 
 

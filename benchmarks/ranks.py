@@ -1,0 +1,98 @@
+"""Non-domination ranks against peers: ``python -m benchmarks.ranks [--quick] [--json FILE]``.
+
+For each row: our median, the peer's, the ratio, the goal, the time of the first call and the number of ranks
+that differ. One core, interleaved, one process; arrays in, arrays out. "vmapped" rows rank 64 sets in one
+call, the peers one after the other. moocore is C, and no promise is made against it: it is there to be seen.
+"""
+
+from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import moocore
+import numpy as np
+from optuna.study._multi_objective import _fast_non_domination_rank
+
+import parzax as px
+from benchmarks.rows import SLACK, Row, table
+from parzax.pareto import non_domination_rank
+
+N, LANES = 1000, 64
+GOAL = 4.0
+
+one = jax.jit(non_domination_rank)
+many = jax.jit(jax.vmap(non_domination_rank))
+
+
+def losses(m: int, kind: str) -> np.ndarray:
+    """(LANES, N, m): a cloud, or a grid with many duplicates."""
+    rng = np.random.default_rng(m)
+    return rng.normal(size=(LANES, N, m)) if kind == "cloud" else rng.integers(0, 30, (LANES, N, m)) * 1.0
+
+
+def ranked(f: Callable, x: jax.Array) -> jax.Array:
+    """The call that is timed."""
+    return jax.block_until_ready(f(x))
+
+
+def compare(m: int, kind: str, *, vmapped: bool, repeats: int) -> list[Row]:
+    """Ours in both precisions against Optuna and moocore on the same numbers."""
+    out = []
+    for bits in (64, 32):
+        with jax.enable_x64(bits == 64):
+            batch = losses(m, kind).astype(np.float64 if bits == 64 else np.float32)
+            sets = list(batch[:8] if vmapped else batch[:1])
+            device = jnp.asarray(batch if vmapped else batch[0])
+            ours = partial(ranked, many if vmapped else one, device)
+            first = timing.once(ours)
+            calls = {
+                "ours": ours,
+                "Optuna": lambda s=sets: [_fast_non_domination_rank(x) for x in s],
+                "moocore": lambda s=sets: [moocore.pareto_rank(x) for x in s],
+            }
+            medians = timing.interleaved(calls, repeats, {"ours": 1 if vmapped else 5})
+            found = np.asarray(ours())[: len(sets)] if vmapped else np.asarray(ours())[None]
+        # The peers see 8 of the 64 sets.
+        times = LANES / len(sets) if vmapped else 1
+        work = f"{m} objectives, n = {N}, {kind}" + (f", vmapped over {LANES}" if vmapped else "")
+        for peer, goal in (("Optuna", GOAL), ("moocore", 0.0)):
+            differ = float(np.sum(found != np.array(calls[peer]())))
+            out.append(Row(work, bits, peer, medians["ours"], medians[peer] * times, first, differ, goal))
+    return out
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, print, and say whether every promise holds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args(argv)
+    kind = jax.devices()[0].device_kind
+    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    rows: list[Row] = []
+    for m in (2, 3, 4):
+        for vmapped in (False, True):
+            rows += compare(m, "cloud", vmapped=vmapped, repeats=7 if options.quick else 21)
+    if not options.quick:
+        for m in (2, 3, 4):
+            rows += compare(m, "grid", vmapped=False, repeats=21)
+    print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=1))
+    failed = [row for row in rows if not row.holds]
+    for row in failed:
+        print(f"below {SLACK} of the promise, or different: {row.work}, {row.bits} bits, {row.peer}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Empirical attainment: what a given number of runs have reached, for two objectives."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Num
+
+from parzax.pareto.order import order_key, value_of_key
+
+
+class AttainmentSurface(NamedTuple):
+    """A staircase that falls from left to right: the attained region lies above and to the right of it.
+
+    Attributes:
+        x: (p,) first objective, ascending, every point of every run; NaN where a point is not there, at the
+            end.
+        y: (p,) least second objective attained at x or to the left of it; +inf before anything is.
+        corner: (p,) whether (x, y) is a lower left corner; the corners alone describe the surface.
+    """
+
+    x: Float[Array, " p"]
+    y: Float[Array, " p"]
+    corner: Bool[Array, " p"]
+
+
+def attainment_surface(
+    losses: Num[Array, "s n 2"],
+    level: Num[Array, ""] | int,
+    mask: Num[Array, "s n"] | Bool[Array, "s n"] | None = None,
+) -> AttainmentSurface:
+    """The surface that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
+
+    A run attains (x, y) when one of its points is at most x and at most y. At each x, the least y of
+    every run's points up to x is known; the ``level``-th smallest of these s numbers is the surface:
+
+        y(x) = level-th smallest over runs r of min { y_i : i in run r, x_i <= x }
+
+    level = 1 is the best of all runs, s the worst, (s + 1) // 2 the median. Values are selected, never
+    computed: they are the given ones bit for bit, except -0.0, which becomes 0.0. O(s p log s) time and O(s
+        p)
+    memory for p = s n points.
+
+    Args:
+        losses: points of every run, both objectives minimised; dominated ones do no harm.
+        level: number of runs from 1 to s, may be traced; ``jax.vmap`` over it gives all surfaces.
+        mask: points that are there, or their weights; all by default.
+
+    Returns:
+        The staircase. Points with a NaN are left out. A run without points attains nothing. Outside [1, s] a
+        level is brought to the nearer end.
+
+    >>> import jax.numpy as jnp
+    >>> runs = jnp.array([[[1.0, 3.0], [2.0, 1.0]], [[1.5, 2.0], [3.0, 0.0]]])
+    >>> surface = attainment_surface(runs, 2)
+    >>> surface.x[surface.corner].tolist(), surface.y[surface.corner].tolist()
+    ([1.5, 2.0, 3.0], [3.0, 2.0, 1.0])
+    """
+    losses = jnp.asarray(losses)
+    if losses.ndim != 3 or losses.shape[2] != 2:
+        raise ValueError(f"losses must be (s, n, 2), runs by points by objectives, got shape {losses.shape}.")
+    losses = losses.astype(jnp.result_type(float, losses))
+    mask = jnp.ones(losses.shape[:2], bool) if mask is None else jnp.asarray(mask)
+    if mask.shape != losses.shape[:2]:
+        raise ValueError(f"mask must have shape {losses.shape[:2]}, got {mask.shape}.")
+    return _surface(losses, jnp.asarray(level), mask if mask.dtype == bool else mask > 0)
+
+
+@jax.jit
+def _surface(losses, level, mask):
+    s, n, _ = losses.shape
+    if s * n == 0:
+        empty = jnp.zeros(0, losses.dtype)
+        return AttainmentSurface(empty, empty, jnp.zeros(0, bool))
+    key = order_key(losses).reshape(-1, 2)
+    never = jnp.iinfo(key.dtype).max
+    there = mask.reshape(-1) & ~jnp.any(jnp.isnan(losses.reshape(-1, 2)), axis=1)
+    x_key, y_key = (jnp.where(there, key[:, j], never) for j in range(2))
+    run = jnp.repeat(jnp.arange(s, dtype=jnp.int32), n)
+    x_key, y_key, run = jax.lax.sort((x_key, y_key, run), num_keys=1)
+    own = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run, y_key, never)
+    best = jnp.sort(jax.lax.cummin(own, axis=1), axis=0)
+    surface = best[jnp.clip(level.astype(jnp.int32), 1, s) - 1]
+    # Points at one x count together.
+    surface = surface[jnp.searchsorted(x_key, x_key, side="right") - 1]
+    before = jnp.concatenate([jnp.full(1, never, surface.dtype), surface[:-1]])
+    infinite = order_key(jnp.full((), jnp.inf, losses.dtype))
+    corner = (surface < before) & (x_key < never)
+    y = value_of_key(jnp.minimum(surface, infinite))
+    x = jnp.where(x_key < never, value_of_key(jnp.where(x_key < never, x_key, 0)), jnp.nan)
+    return AttainmentSurface(x.astype(losses.dtype), y.astype(losses.dtype), corner)

@@ -1,0 +1,121 @@
+"""Non-domination ranks: in which front a row lies."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int, Num
+
+from parzax.pareto.order import as_losses, lexicographic, present_rows, value_ranks
+
+# The rank of a row that is not there: above every rank, and with room for sums below 2^31.
+ABSENT = 2**30
+# Rows treated together with two objectives and with more: short blocks need few passes, long ones few steps.
+_BLOCK, _TILE = 16, 8
+
+
+def non_domination_rank(
+    losses: Num[Array, "n m"], mask: Num[Array, " n"] | Bool[Array, " n"] | None = None
+) -> Int[Array, " n"]:
+    """The front of each row when fronts are peeled off one by one; 0 is the Pareto front.
+
+    q dominates p where q_j <= p_j in every objective and q_j < p_j in one (Deb et al., "A fast and elitist
+    multiobjective genetic algorithm: NSGA-II", 2002, section III.A). The rank is the length of the longest
+    chain of dominance that ends in the row:
+
+        rank(p) = max(0, max over q that dominate p of rank(q) + 1)
+
+    Rows go through in lexicographic order, where whatever dominates a row precedes it. With two objectives
+    the smallest second objective of each front is kept, which rises with the front, and a row's front is
+    found by bisection (patience sorting): O(n log n). With more, rows are compared with all before them, in
+    tiles: O(m n^2) comparisons and O(n) memory. Everything is done on integers in the order of the
+    floats, so that ranks are exact: infinities and subnormals are values like any other, and -0.0 is 0.0.
+
+    Args:
+        losses: all minimised.
+        mask: rows that are there, or their weights (present where positive); all by default.
+
+    Returns:
+        Ranks from 0 without gaps, int32; equal rows share one. Rows with a NaN come after all fronts: they
+        share the number of fronts as their rank. Absent rows, whatever they hold, have `ABSENT`, 2^30.
+        Optuna ranks a NaN like a value beyond +inf, so that [0, nan] may be in the first front; its ranks of
+        other rows are the same.
+
+    >>> import jax.numpy as jnp
+    >>> losses = jnp.array([[1.0, 4.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [0.0, jnp.nan]])
+    >>> non_domination_rank(losses).tolist()
+    [0, 0, 1, 0, 2]
+    """
+    losses = as_losses(losses)
+    return _rank(losses, present_rows(mask, len(losses)))
+
+
+@jax.jit
+def _rank(losses, present):
+    n, m = losses.shape
+    if n == 0:
+        return jnp.zeros(0, jnp.int32)
+    # What is not proper is dominated by all that is, and equal to itself.
+    proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
+    ordered = lexicographic(value_ranks(losses, proper))
+    if m == 1:
+        rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
+    else:
+        block = _BLOCK if m == 2 else _TILE
+        blocks = [_padded(column, block, n) for column in ordered.columns[1:]]
+        first = _padded(ordered.first, block, False)
+        rank = (_patience(blocks[0], first, n) if m == 2 else _tiles(blocks, first)).reshape(-1)
+    return jnp.where(present, rank[ordered.position], ABSENT)
+
+
+def _padded(column: Array, block: int, value: int) -> Array:
+    return jnp.pad(column, (0, -len(column) % block), constant_values=value).reshape(-1, block)
+
+
+def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> Int[Array, "b c"]:
+    """Ranks by the smallest second objective of every front so far; n where the front has no rows."""
+
+    def step(smallest, block):
+        y, first = block
+        before = jnp.searchsorted(smallest, y, side="right", method="scan_unrolled").astype(jnp.int32)
+        rank = _chains(before, first[:, None] & (y[:, None] <= y))
+        return smallest.at[jnp.where(first, rank, n)].min(y, mode="drop"), rank
+
+    return jax.lax.scan(step, jnp.full(n, n, jnp.int32), (column, first))[1]
+
+
+def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[Array, "b c"]:
+    """Ranks by comparing each block with all blocks before it."""
+    block = first.shape[1]
+
+    def dominates(i, j):
+        return functools.reduce(jnp.logical_and, (column[i][:, None] <= column[j] for column in columns))
+
+    def step(j, length):
+        # Kept as a tile until the end: elementwise maxima are vectorised, reductions are not.
+        def tile(i, longest):
+            return jnp.maximum(longest, jnp.where(dominates(i, j), length[i][:, None], 0))
+
+        longest = jax.lax.fori_loop(0, j, tile, jnp.zeros((block, block), jnp.int32))
+        rank = _chains(jnp.max(longest, axis=0), first[j][:, None] & dominates(j, j))
+        # The length of the chain that a row hands on; equal rows hand it on once.
+        return length.at[j].set(jnp.where(first[j], rank + 1, 0))
+
+    # Equal rows are looked up at the first of them, so the ranks of the others are not needed.
+    return jax.lax.fori_loop(0, len(first), step, jnp.zeros(first.shape, jnp.int32)) - 1
+
+
+def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Array, " c"]:
+    """Longest chains within a block, given those that end in its rows from before it.
+
+    Only rows above the diagonal dominate. Chains grow by one row in each pass, until none does.
+    """
+    index = jnp.arange(len(before))
+    dominates = dominates & (index[:, None] < index)
+
+    def grow(carry):
+        rank, _ = carry
+        longer = jnp.maximum(before, jnp.max(jnp.where(dominates, rank[:, None] + 1, 0), axis=0))
+        return longer, jnp.any(longer != rank)
+
+    return jax.lax.while_loop(lambda carry: carry[1], grow, (before, jnp.asarray(True)))[0]

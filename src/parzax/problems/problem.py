@@ -1,0 +1,172 @@
+"""Problem: a function to be minimised, its search space, and how many values it gives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from parzax.space import Space
+
+Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
+
+
+class AbstractProblem(eqx.Module):
+    """What can be optimised: a pure function of a key and one configuration, on a search space.
+
+    A problem is a pytree whose leaves are the numbers it depends on (thresholds, tables, shifts), so
+    `jax.vmap` goes over problems of one shape as it does over keys.
+
+    Attributes:
+        space: d parameters; static.
+        n_objectives: m, all of them minimised; static.
+        n_constraints: c, each feasible where it is <= 0; static.
+        name: for titles and tables; static.
+        feasible_optimum: (m,) the smallest feasible value of each objective, None where it is not known. With
+            several objectives it is the ideal point, which no one configuration need reach.
+    """
+
+    space: eqx.AbstractVar[Space]
+    n_objectives: eqx.AbstractVar[int]
+    n_constraints: eqx.AbstractVar[int]
+    name: eqx.AbstractVar[str]
+    feasible_optimum: eqx.AbstractVar[Any]
+
+    def __call__(self, key: PRNGKeyArray, x: Any) -> Evaluation:
+        """Evaluate one configuration; pure, and `jax.jit` and `jax.vmap` apply.
+
+        Args:
+            key: a typed key (`jax.random.key`); noise comes from it alone.
+            x: (d,) native values, NaN where inactive, categories as codes.
+
+        Returns:
+            Objectives (m,), minimised, and constraints (c,), feasible where <= 0.
+
+        Raises:
+            ValueError, TypeError: while tracing, for a key, an x or results of another shape or kind.
+        """
+        if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key):
+            raise TypeError(f"key must be a typed key such as jax.random.key(0), got {_described(key)}.")
+        if jnp.shape(key) != ():
+            raise ValueError(f"key must be one key, got shape {jnp.shape(key)}; use jax.vmap for a batch.")
+        x = _floating("x", x)
+        if x.shape != (len(self.space),):
+            raise ValueError(
+                f"x must have shape ({len(self.space)},), got {x.shape}; use jax.vmap for a batch."
+            )
+        return self._evaluate(key, x)
+
+    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
+        """Objectives and constraints of a checked configuration."""
+        raise NotImplementedError
+
+
+class Problem(AbstractProblem):
+    """A function of your own as a problem.
+
+    Args:
+        fn: ``fn(key, x)`` for one configuration x (d,) in native units (NaN where inactive, categories as
+            codes) gives the objectives, or a tuple (objectives, constraints). They have shapes (m,) and (c,);
+            a scalar stands for shape (1,). It must be pure and traceable by JAX. A callable that is a pytree
+            (an `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``) has its arrays as leaves of the
+            problem, so that they can be traced and batched; any other callable is static.
+        space: the search space.
+        n_objectives: m >= 1, all minimised.
+        n_constraints: c >= 0, feasible where <= 0.
+        name: for titles; the function's name if not given.
+        feasible_optimum: (m,) smallest feasible value of each objective, where known.
+
+    Raises:
+        ValueError, TypeError: for arguments of another kind; and when called, while tracing, where ``fn``
+            gives other shapes than it should.
+
+    >>> import jax, jax.numpy as jnp
+    >>> import parzax as px
+    >>> space = px.Space({"x": px.Float(-1, 1), "y": px.Float(-1, 1)})
+    >>> problem = px.Problem(lambda key, x: (jnp.sum(x**2), 0.5 - x[0]), space, n_constraints=1)
+    >>> [part.tolist() for part in problem(jax.random.key(0), jnp.array([0.5, 0.0]))]
+    [[0.25], [0.0]]
+    """
+
+    fn: Callable[..., Any]
+    feasible_optimum: Any
+    space: Space = eqx.field(static=True)
+    n_objectives: int = eqx.field(static=True)
+    n_constraints: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        space: Space,
+        n_objectives: int = 1,
+        n_constraints: int = 0,
+        *,
+        name: str | None = None,
+        feasible_optimum: Any = None,
+    ) -> None:
+        if not callable(fn):
+            raise TypeError(f"fn must be a function of (key, x), got {fn!r}.")
+        if not isinstance(space, Space):
+            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {name!r}.")
+        # A bare function is no leaf that JAX can trace; as the static part of a Partial it is none.
+        self.fn = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
+        self.space = space
+        self.n_objectives = _count("n_objectives", n_objectives, 1)
+        self.n_constraints = _count("n_constraints", n_constraints, 0)
+        self.name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
+        if feasible_optimum is not None:
+            feasible_optimum = _vector("feasible_optimum", feasible_optimum, self.n_objectives)
+        self.feasible_optimum = feasible_optimum
+
+    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
+        result = self.fn(key, x)
+        if not isinstance(result, tuple):
+            result = (result, ()) if self.n_constraints == 0 else (result,)
+        if len(result) != 2:
+            raise ValueError(
+                f"fn must give (objectives, constraints), as n_constraints = {self.n_constraints}; "
+                f"it gave {len(result)} value(s). Several objectives belong in one array."
+            )
+        objectives = _vector("the objectives of fn", result[0], self.n_objectives)
+        constraints = _vector("the constraints of fn", result[1], self.n_constraints)
+        # No constraints are of no dtype of their own.
+        return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+    return value
+
+
+def _vector(name: str, value: Any, size: int) -> Array:
+    array = _floating(name, value)
+    array = array[None] if array.shape == () and size == 1 else array
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
+    return array
+
+
+def _floating(name: str, value: Any) -> Array:
+    """``value`` as a floating array; integers and booleans become JAX's default float."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers, got {_described(value)}.") from error
+    if jnp.issubdtype(array.dtype, jnp.floating):
+        return array
+    if array.dtype == bool or jnp.issubdtype(array.dtype, jnp.integer):
+        return array.astype(jnp.result_type(float))
+    raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}.")
+
+
+def _described(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return type(value).__name__ if dtype is None else f"an array of dtype {dtype}"

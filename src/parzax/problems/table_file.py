@@ -1,0 +1,134 @@
+"""Reading of benchmark tables: an npz file of metrics, and a JSON header of the same name beside it."""
+
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax import _checks
+from parzax.space import Categorical, Ordinal, Space
+
+# What damaged or foreign files raise while they are read.
+_UNREADABLE = (
+    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
+    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+DIRECTIONS = ("minimize", "maximize")
+
+
+class Metric(NamedTuple):
+    """One metric of a table: float64 values (n, s) or (n, 1), NaN where missing; and its direction."""
+
+    values: np.ndarray
+    direction: str
+
+
+class Bound(NamedTuple):
+    """A named constraint of the header: the metric, and its thresholds by quantile."""
+
+    metric: str
+    thresholds: dict[float, float]
+
+
+class Table(NamedTuple):
+    """A checked table: every choice of the space once, in C order of the choice indices."""
+
+    name: str
+    space: Space
+    metrics: dict[str, Metric]
+    bounds: dict[str, Bound]
+
+
+def located(path: str | Path) -> Path:
+    """An absolute path as it is, a relative one within the folder that PARZAX_DATA names, where it is set."""
+    folder = os.environ.get("PARZAX_DATA")
+    return Path(path) if not folder else Path(folder) / path
+
+
+def read_table(path: str | Path) -> Table:
+    """Read ``path`` (npz, never a pickle) and its header.
+
+    Raises:
+        ValueError: naming the file, if either is missing, damaged, or not of this form.
+    """
+    file = located(path)
+    if file.suffix != ".npz":
+        raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
+    try:
+        header = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    except _UNREADABLE as error:
+        where = "" if os.environ.get("PARZAX_DATA") or file.is_absolute() else _UNSET
+        raise ValueError(
+            f"cannot read the header {str(file.with_suffix('.json'))!r}: {_reason(error)}.{where}"
+        ) from error
+    try:
+        # Opened here, as np.load leaves a truncated file open.
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
+            return _table(header, {name: data[name] for name in data.files if name in header["arrays"]})
+    except _UNREADABLE as error:
+        raise ValueError(f"cannot read a table from {str(file)!r}: {_reason(error)}.") from error
+
+
+_UNSET = " The path is relative and PARZAX_DATA, the folder of tables, is not set."
+
+
+def _reason(error: BaseException) -> str:
+    text = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+    return (text or type(error).__name__).rstrip(".")
+
+
+def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Table:
+    space, shape = _space(header["hyperparameters"]), tuple(int(n) for n in header["shape"])
+    sizes = tuple(domains[0].n_values for domains in space.domains)
+    n = math.prod(shape)
+    if shape != sizes:
+        raise ValueError(f"shape {shape} is not that of the hyperparameters, {sizes}")
+    if n != header["n_configs"] or n >= 2**31:
+        raise ValueError(f"n_configs is {header['n_configs']}, but the hyperparameters have {n} combinations")
+    index = arrays["index"]
+    if index.shape != (n, len(shape)) or not np.array_equal(index.T, np.unravel_index(np.arange(n), shape)):
+        raise ValueError("index is not the full factorial in C order")
+    metrics = {}
+    for name, entry in header["arrays"].items():
+        if "direction" in entry:
+            metrics[name] = Metric(_values(name, arrays[name], n), str(entry["direction"]))
+            _checks.one_of(f"the direction of {name!r}", entry["direction"], DIRECTIONS)
+    widths = {metric.values.shape[1] for metric in metrics.values()} - {1}
+    if len(widths) > 1:
+        raise ValueError(f"metrics have different numbers of seeds, {sorted(widths)}")
+    bounds = {}
+    for name, entry in header.get("constraints", {}).items():
+        thresholds = {float(q): _checks.real_number(name, t) for q, t in entry["thresholds"].items()}
+        bounds[name] = Bound(_checks.one_of(f"the array of {name!r}", entry["array"], metrics), thresholds)
+    return Table(str(header["name"]), space, metrics, bounds)
+
+
+def _space(entries: Any) -> Space:
+    parameters = {}
+    for entry in entries:
+        kind = _checks.one_of("the kind of a hyperparameter", entry["kind"], ("categorical", "ordinal"))
+        if entry["name"] in parameters:
+            raise ValueError(f"hyperparameter {entry['name']!r} appears twice")
+        if kind == "ordinal":
+            parameters[entry["name"]] = Ordinal(tuple(entry["values"]), log=bool(entry["log"]))
+        else:
+            parameters[entry["name"]] = Categorical(entry["values"])
+    return Space(parameters)
+
+
+def _values(name: str, array: np.ndarray, n: int) -> np.ndarray:
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or len(array) != n or array.size == 0:
+        raise ValueError(
+            f"array {name!r} must hold numbers of shape ({n},) or ({n}, seeds), "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    values = array.astype(np.float64).reshape(n, -1)
+    if np.isinf(values).any():
+        raise ValueError(f"array {name!r} holds infinite values")
+    return values

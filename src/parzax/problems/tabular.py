@@ -1,0 +1,256 @@
+"""Tabular: benchmark tables as problems; an evaluation is a gather."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from parzax import _checks
+from parzax.problems.problem import AbstractProblem, Evaluation
+from parzax.problems.table_file import Metric, Table, read_table
+from parzax.space import Ordinal, Space
+
+
+class Oracle(NamedTuple):
+    """What the best optimiser could find in a table under the constraints, in float64.
+
+    An entry is one seed of one configuration, and is feasible by its own constraint values.
+
+    Attributes:
+        best: (m,) smallest value of each objective over feasible entries; NaN if there are none.
+        worst: (m,) largest of the same; without constraints a reference point for the hypervolume.
+        best_mean: (m,) smallest mean over seeds, over the configurations whose entries are all feasible.
+        feasible_fraction: share of feasible entries among those that exist.
+    """
+
+    best: np.ndarray
+    worst: np.ndarray
+    best_mean: np.ndarray
+    feasible_fraction: np.ndarray
+
+
+class Tabular(AbstractProblem):
+    """A benchmark table as a problem: HPOlib, NAS-Bench-201, NMT-Bench, or any table of that form.
+
+    An evaluation looks its configuration up and draws one of the training seeds recorded for it, uniformly
+    and the same for all objectives and constraints. Objectives are minimised: one recorded as "maximize"
+    (bleu) is negated once, when the table is loaded. A constraint is its value minus the threshold, taken
+    in float64 on the host and rounded so that its sign survives: what is feasible in float64 is feasible in
+    the table, in float32 too (float32 alone cannot tell the runtimes of NAS-Bench-201 apart).
+
+    Make it with `Tabular.load`. It is a pytree, so several thresholds are one batch::
+
+        tables = [px.problems.Tabular.load(path, constraint_quantiles={"size": q}) for q in (0.1, 0.5)]
+        batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *tables)
+        jax.vmap(lambda table: table(key, x))(batch)          # objectives (2, m), constraints (2, c)
+
+    Attributes:
+        losses: (n, s, m) objectives of the n configurations, the seeds that exist first, otherwise NaN.
+        excess: (n, s, c) values of the constraints minus their thresholds.
+        n_seeds: (n,) number of seeds that exist; 0 for a failed training.
+        thresholds: (c,) float64, in the metrics' own units.
+        oracle: the best that there is; ``feasible_optimum`` is its ``best``.
+        objective_names, constraint_names: static.
+    """
+
+    losses: Float[Array, "n s m"]
+    excess: Float[Array, "n s c"]
+    n_seeds: Int[Array, " n"]
+    thresholds: np.ndarray
+    oracle: Oracle
+    feasible_optimum: np.ndarray
+    space: Space = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    n_objectives: int = eqx.field(static=True)
+    n_constraints: int = eqx.field(static=True)
+    objective_names: tuple[str, ...] = eqx.field(static=True)
+    constraint_names: tuple[str, ...] = eqx.field(static=True)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        objectives: Sequence[str],
+        *,
+        constraint_quantiles: Mapping[str, float] | None = None,
+        constraint_thresholds: Mapping[str, float] | None = None,
+    ) -> "Tabular":
+        """Read a table, an npz file with a JSON header of the same name beside it.
+
+        Args:
+            path: such as "nasbench201/cifar10.npz", absolute or relative to the folder that the environment
+                variable PARZAX_DATA names (to the working directory where it is not set).
+            objectives: names of metrics: valid_mse, runtime, n_params (hpolib); valid_error, runtime,
+                size_mb (nasbench201); bleu, decoding_time and their padded versions (nmt_bench).
+            constraint_quantiles: constraints of the header ("size", "runtime") at thresholds that it lists,
+                {"size": 0.1}: a share of about 0.1 of the configurations is feasible.
+            constraint_thresholds: metrics, or constraints of the header, with thresholds in their own units;
+                feasible at or below it, or at or above it where the metric is maximised. They come after
+                those of ``constraint_quantiles``; the order of the mappings is that of the constraints.
+
+        Trainings that failed are NaN in every metric, and so is their evaluation. NMT-Bench has
+        ``bleu_padded`` and ``decoding_time_padded``, with the worst possible value in their place.
+
+        Raises:
+            ValueError: for a missing or damaged file, and for names or quantiles that it does not have.
+        """
+        table = read_table(path)
+        names = _names(objectives)
+        losses = [_signed(_metric(table, name)) for name in names]
+        limits = _limits(table, constraint_quantiles or {}, constraint_thresholds or {})
+        values = [_excess(table.metrics[metric], threshold) for _, metric, threshold in limits]
+        n, s = len(losses[0]), max(part.shape[1] for part in losses + values)
+        everything = _columns(losses + values, n, s)
+        exists = ~np.isnan(everything).any(axis=-1)
+        order = np.argsort(~exists, axis=1, kind="stable")
+        everything = np.take_along_axis(everything, order[..., None], axis=1)
+        losses, excess = everything[..., : len(losses)], everything[..., len(losses) :]
+        n_seeds = exists.sum(axis=1)
+        oracle = _oracle(losses, excess, n_seeds)
+        return cls(
+            losses=jnp.asarray(losses),
+            excess=jnp.asarray(_rounded(excess, jnp.result_type(float))),
+            n_seeds=jnp.asarray(n_seeds, dtype=jnp.int32),
+            thresholds=np.array([threshold for _, _, threshold in limits], dtype=np.float64),
+            oracle=oracle,
+            feasible_optimum=oracle.best,
+            space=table.space,
+            name=table.name,
+            n_objectives=len(names),
+            n_constraints=len(limits),
+            objective_names=names,
+            constraint_names=tuple(name for name, _, _ in limits),
+        )
+
+    def encode(self, x: Any) -> Int[Array, ""]:
+        """Row of one configuration x (d,) in native units; -1 if a value is NaN or no code of a category.
+
+        A value of an ordinal parameter need not be exact: the nearest one counts, on a log axis where
+        the parameter has one, so values in float32 are found.
+        """
+        x = jnp.asarray(x)
+        limits, strides, n_codes = _lattice(self.space)
+        x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
+        choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
+        code = (x >= 0) & (x < n_codes) & (x == jnp.floor(x))
+        known = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
+        return jnp.where(known, jnp.sum(choice * strides, dtype=jnp.int32), -1)
+
+    def decode(self, row: Any) -> Float[Array, " d"]:
+        """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
+        choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
+        columns = []
+        for (domain,), choice in zip(self.space.domains, choices, strict=True):
+            values = domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0)
+            columns.append(jnp.asarray(np.asarray(values, dtype=np.float64))[choice])
+        return jnp.stack(columns)
+
+    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
+        row = self.encode(x)
+        known, row = row >= 0, jnp.maximum(row, 0)
+        seed = 0
+        if self.losses.shape[1] > 1:
+            n = self.n_seeds[row]
+            # Half the random bits of `randint`; that 2^23 steps are no multiple of n does not show.
+            seed = jnp.clip((jax.random.uniform(key) * n).astype(n.dtype), 0, jnp.maximum(n - 1, 0))
+        return (
+            jnp.where(known, self.losses[row, seed], jnp.nan),
+            jnp.where(known, self.excess[row, seed], jnp.nan),
+        )
+
+
+# --- on the host, in float64 ---------------------------------------------------------------------
+
+
+def _names(objectives: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(objectives, str) or not objectives:
+        raise ValueError(f"objectives must be a list of names, got {objectives!r}.")
+    if len(set(objectives)) < len(objectives):
+        raise ValueError(f"objectives must be different, got {objectives!r}.")
+    return tuple(objectives)
+
+
+def _metric(table: Table, name: str) -> Metric:
+    return table.metrics[_checks.one_of("an objective", name, table.metrics)]
+
+
+def _signed(metric: Metric) -> np.ndarray:
+    return metric.values if metric.direction == "minimize" else 0.0 - metric.values  # not -0
+
+
+def _limits(
+    table: Table, quantiles: Mapping[str, float], thresholds: Mapping[str, float]
+) -> list[tuple[str, str, float]]:
+    """Name, metric and threshold of each constraint."""
+    limits = []
+    for name, value in quantiles.items():
+        bound = table.bounds[_checks.one_of("a name in constraint_quantiles", name, table.bounds)]
+        level = round(_checks.real_number(f"constraint_quantiles[{name!r}]", value), 12)
+        level = _checks.one_of(f"constraint_quantiles[{name!r}]", level, bound.thresholds)
+        limits.append((name, bound.metric, bound.thresholds[level]))
+    for name, value in thresholds.items():
+        options = list(table.bounds) + [m for m in table.metrics if m not in table.bounds]
+        _checks.one_of("a name in constraint_thresholds", name, options)
+        metric = table.bounds[name].metric if name in table.bounds else name
+        limits.append((name, metric, _checks.real_number(f"constraint_thresholds[{name!r}]", value)))
+    names = [name for name, _, _ in limits]
+    if len(set(names)) < len(names):
+        raise ValueError(f"constraints must be different, got {', '.join(map(repr, names))}.")
+    return limits
+
+
+def _excess(metric: Metric, threshold: float) -> np.ndarray:
+    difference = metric.values - threshold  # gradual underflow: 0 only where they are equal
+    return difference if metric.direction == "minimize" else -difference
+
+
+def _columns(parts: list[np.ndarray], n: int, s: int) -> np.ndarray:
+    """(n, s, columns) of arrays (n, s) or (n, 1)."""
+    return np.stack([np.broadcast_to(part, (n, s)) for part in parts], axis=-1)
+
+
+def _rounded(excess: np.ndarray, dtype: Any) -> np.ndarray:
+    """``excess`` in ``dtype``: what is above 0 stays at least the smallest normal number, and finite."""
+    bounds = np.finfo(dtype)
+    result = np.clip(excess, float(bounds.min), float(bounds.max)).astype(dtype)
+    return np.where(excess > 0, np.maximum(result, bounds.tiny), result)
+
+
+def _oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Oracle:
+    exists = np.arange(losses.shape[1]) < n_seeds[:, None]
+    feasible = exists & (excess <= 0).all(axis=-1)
+    always = (feasible == exists).all(axis=1) & (n_seeds > 0)
+    total = np.where(exists[..., None], losses, 0.0).sum(axis=1)
+    return Oracle(
+        best=_extreme(np.min, losses[feasible]),
+        worst=_extreme(np.max, losses[feasible]),
+        best_mean=_extreme(np.min, total[always] / n_seeds[always, None]),
+        feasible_fraction=np.asarray(feasible.sum() / max(exists.sum(), 1)),
+    )
+
+
+def _extreme(function: Any, rows: np.ndarray) -> np.ndarray:
+    return function(rows, axis=0) if len(rows) else np.full(rows.shape[1:], np.nan)
+
+
+@lru_cache(maxsize=64)
+def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,), 0 for ordinals."""
+    sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
+    limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
+    n_codes = np.array(sizes)
+    for d, (domain,) in enumerate(space.domains):
+        values = np.arange(sizes[d], dtype=np.float64)
+        if isinstance(domain, Ordinal):
+            values, n_codes[d] = np.asarray(domain.values, dtype=np.float64), 0
+        lower, upper = values[:-1], values[1:]
+        log = isinstance(domain, Ordinal) and domain.log
+        limits[d, : len(lower)] = np.sqrt(lower * upper) if log else (lower + upper) / 2
+    strides = np.cumprod([1, *sizes[:0:-1]])[::-1].astype(np.int32)
+    return limits, strides, n_codes.astype(np.int32)

@@ -1,0 +1,129 @@
+"""Whole optimisation runs as one compiled scan, and thousands of them in chunks."""
+
+import sys
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from parzax.observations import capacity
+from parzax.samplers.engine import Sampler, State
+
+# Runs that share a chunk: more do not stay in a core's cache.
+_LANES = 32
+
+
+class Trace(eqx.Module):
+    """What a run evaluated, in order; a leading axis of runs from `optimize_many`.
+
+    Attributes:
+        x: (..., n, d) native values.
+        objectives: (..., n, m) losses.
+        constraints: (..., n, c) values, satisfied where <= 0.
+    """
+
+    x: Float[Array, "... n d"]
+    objectives: Float[Array, "... n m"]
+    constraints: Float[Array, "... n c"]
+
+    @property
+    def feasible(self) -> Array:
+        """(..., n) whether all constraints are satisfied."""
+        return (self.constraints <= 0).all(axis=-1)
+
+    def best(self, objective: int = 0) -> Array:
+        """(..., n) best feasible value so far; +inf before there is one."""
+        value = self.objectives[..., objective]
+        usable = self.feasible & ~jnp.isnan(value)
+        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=value.ndim - 1)
+
+
+def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
+    """One run: ask, evaluate, tell, ``n_evaluations`` times, as one scan.
+
+    Pure: vmap it over keys, over a problem's leaves (thresholds, tables) and over the sampler's settings.
+
+    Args:
+        sampler: `parzax.tpe` and so on, for the problem's space and numbers of objectives and constraints.
+        problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration.
+        key: consumed.
+        n_evaluations: static.
+    """
+    check(sampler, problem, n_evaluations)
+    state = sampler.init(capacity(n_evaluations))
+
+    def step(state: State, own: jax.Array) -> tuple[State, None]:
+        ask, evaluate = jax.random.split(own)
+        x = sampler.ask(ask, state)
+        objectives, constraints = problem(evaluate, x[0])
+        return sampler.tell(state, x, objectives[None], constraints[None]), None
+
+    state, _ = jax.lax.scan(step, state, jax.random.split(key, n_evaluations))
+    n = n_evaluations
+    return Trace(state.x[:n], state.objectives[:n], state.constraints[:n])
+
+
+def optimize_many(
+    sampler: Sampler,
+    problem: Any,
+    keys: jax.Array,
+    n_evaluations: int,
+    *,
+    lanes: int = _LANES,
+    progress: bool | None = None,
+) -> Trace:
+    """Many runs, in chunks of ``lanes`` that fit the cache; one compilation.
+
+    Args:
+        sampler, problem, n_evaluations: as for `optimize`.
+        keys: (s,) one key per run.
+        lanes: runs per chunk.
+        progress: whether to show a progress bar on stderr; None shows one on a terminal.
+
+    Returns:
+        A `Trace` with a leading axis of s runs, on the host. A run does not depend on its chunk.
+    """
+    check(sampler, problem, n_evaluations)
+    if keys.ndim != 1:
+        raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
+    lanes = max(1, min(lanes, len(keys)))
+    show = sys.stderr.isatty() if progress is None else progress
+    parts = []
+    for start in range(0, len(keys), lanes):
+        # The last chunk is filled with copies, so that one program serves all.
+        own = keys[jnp.minimum(jnp.arange(start, start + lanes), len(keys) - 1)]
+        parts.append(jax.tree.map(np.asarray, _chunk(sampler, problem, own, n_evaluations)))
+        if show:
+            done = min(start + lanes, len(keys))
+            print(
+                f"\r{done} of {len(keys)} runs",
+                end="\n" if done == len(keys) else "",
+                file=sys.stderr,
+                flush=True,
+            )
+    if not parts:
+        widths = (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
+        return Trace(*(jnp.zeros((0, n_evaluations, width)) for width in widths))
+    return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
+
+
+@eqx.filter_jit
+def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) -> Trace:
+    return jax.vmap(lambda key: optimize(sampler, problem, key, n_evaluations))(keys)
+
+
+def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
+    """The sampler and the problem must speak of the same things."""
+    if not isinstance(sampler, Sampler):
+        raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
+    if isinstance(n_evaluations, bool) or not isinstance(n_evaluations, int) or n_evaluations < 1:
+        raise ValueError(f"n_evaluations must be a whole number of at least 1, got {n_evaluations!r}.")
+    for name in ("space", "n_objectives", "n_constraints"):
+        theirs = getattr(problem, name, None)
+        if theirs is not None and theirs != getattr(sampler, name):
+            raise ValueError(
+                f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
+            )

@@ -1,0 +1,132 @@
+"""Presets of the engine, as published."""
+
+from typing import Any
+
+import jax
+
+from parzax.kernels import FixedTop, OptunaTop
+from parzax.kernels.bandwidth import Bandwidth, neighbours, scott
+from parzax.samplers.engine import Sampler, Score
+from parzax.samplers.groups import CountRule
+from parzax.space import Space
+
+
+def tpe(space: Space, **options: Any) -> Sampler:
+    """TPE with the authors' kernels (arXiv 2304.11127).
+
+    The best ceil(sqrt(N) / 4) rows are good; Scott's rule on rows and the prior's centre, clipped to
+    [0.01, 0.5] (discrete: one step); Aitchison-Aitken kernels with top 0.8; 10 random rows, then 24
+    candidates, each parameter from its own component.
+
+    Args:
+        space: the search space.
+        **options: any of `options_of`.
+    """
+    return _build(space, 1, 0, "ratio", CountRule("sqrt"), scott(), FixedTop(0.8), options)
+
+
+def c_tpe(space: Space, n_constraints: int = 1, *, naive: bool = False, **options: Any) -> Sampler:
+    """Constrained TPE (arXiv 2211.14411).
+
+    As `tpe`, with one pair of densities per constraint; the objective's good group reaches to the
+    ceil(sqrt(N) / 4)-th feasible row, the score is the sum of log relative density ratios, candidates come
+    from every good group.
+
+    Args:
+        space: the search space.
+        n_constraints: c.
+        naive: the paper's ablation: a product of plain ratios with the plain split.
+        **options: any of `options_of`.
+    """
+    score: Score = "naive" if naive else "relative"
+    return _build(space, 1, n_constraints, score, CountRule("sqrt"), scott(), FixedTop(0.8), options)
+
+
+def mo_tpe(space: Space, n_objectives: int = 2, n_constraints: int = 0, **options: Any) -> Sampler:
+    """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
+
+    Rows are ordered by non-domination rank, then crowding distance; the first front or ceil(0.1 N) rows, if
+    that is more, are good. Lower clip 0.1, top 0.9, 100 candidates.
+
+    Args:
+        space: the search space.
+        n_objectives: m, minimised.
+        n_constraints: c; with some the score is c-TPE's.
+        **options: any of `options_of`.
+    """
+    rule = CountRule("linear", 0.1, whole_front=True)
+    score: Score = "relative" if n_constraints else "ratio"
+    defaults = {"n_candidates": 100} | options
+    return _build(space, n_objectives, n_constraints, score, rule, scott(0.1), FixedTop(0.9), defaults)
+
+
+def optuna_tpe(space: Space, n_objectives: int = 1, n_constraints: int = 0, **options: Any) -> Sampler:
+    """TPE with Optuna 5's multivariate settings: min(ceil(0.1 N), 25) good rows, neighbour bandwidths.
+
+    Args:
+        space: the search space.
+        n_objectives, n_constraints: m and c; constraints enter by c-TPE's score (Optuna ranks by violation).
+        **options: any of `options_of`.
+    """
+    score: Score = "relative" if n_constraints else "ratio"
+    defaults = {"joint": True} | options
+    return _build(
+        space, n_objectives, n_constraints, score, CountRule("optuna"), neighbours(), OptunaTop(), defaults
+    )
+
+
+def options_of(
+    *,
+    count_rule: CountRule | None = None,
+    bandwidth: Bandwidth | None = None,
+    top: Any = None,
+    prior_weight: float = 1.0,
+    n_startup: int = 10,
+    n_candidates: int = 24,
+    joint: bool = False,
+    epsilon: Any = 0.0,
+) -> dict[str, Any]:
+    """Settings that every preset takes.
+
+    Args:
+        count_rule: how many rows are good.
+        bandwidth: rule of `parzax.bandwidth`.
+        top: own category's probability of an Aitchison-Aitken kernel, or `parzax.bandwidth.optuna_top()`.
+        prior_weight: weight of the prior kernel, in rows.
+        n_startup: random suggestions at the beginning.
+        n_candidates: candidates per good group.
+        joint: candidates from one component, as in Optuna, instead of one per parameter.
+        epsilon: probability of a random suggestion.
+    """
+    return locals()
+
+
+def _build(
+    space: Space,
+    n_objectives: int,
+    n_constraints: int,
+    score: Score,
+    count_rule: CountRule,
+    bandwidth: Bandwidth,
+    top: FixedTop | OptunaTop,
+    options: dict[str, Any],
+) -> Sampler:
+    if not isinstance(space, Space):
+        raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    for name, value, least in (("n_objectives", n_objectives, 1), ("n_constraints", n_constraints, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    own = options_of(**options)
+    given = own.pop("top")
+    if isinstance(given, (int, float, jax.Array)):
+        given = FixedTop(given)
+    return Sampler(
+        space=space,
+        n_objectives=n_objectives,
+        n_constraints=n_constraints,
+        score=score,
+        count_rule=own.pop("count_rule") or count_rule,
+        bandwidth=own.pop("bandwidth") or bandwidth,
+        top=top if given is None else given,
+        **own,
+    )

@@ -1,0 +1,75 @@
+"""Acquisition functions against plain formulas, their limits, and the theorems of c-TPE."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from parzax.acquisition import constrained_score, log_ratio, log_relative_ratio, naive_product
+
+
+def _exact(below, above, gamma):
+    with mpmath.workdps(60):
+        ratio = mpmath.exp(mpmath.mpf(above) - mpmath.mpf(below))
+        return float(-mpmath.log(mpmath.mpf(gamma) + (1 - mpmath.mpf(gamma)) * ratio))
+
+
+def test_relative_ratio_is_the_formula(double):
+    """Catches cancellation and overflow, also at likelihoods of exp(-800)."""
+    rng = np.random.default_rng(0)
+    below, above = rng.normal(0, [[3.0], [300.0]], (2, 200))
+    below, above = np.append(below, [-800, -800, 5]), np.append(above, [-805, 700, -900])
+    gamma = rng.uniform(0.01, 0.99, below.size)
+    mine = np.asarray(log_relative_ratio(jnp.asarray(below), jnp.asarray(above), jnp.asarray(gamma)))
+    exact = np.array([_exact(*row) for row in zip(below, above, gamma, strict=True)])
+    np.testing.assert_allclose(mine, exact, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "gamma", "expected"),
+    [
+        (3.0, 0.0, 1.0, 0.0),  # everything is good: nothing to tell apart
+        (3.0, 1.0, 0.0, 2.0),  # nothing is: the plain ratio
+        (-np.inf, 0.0, 0.3, -np.inf),
+        (-np.inf, -np.inf, 0.3, -np.inf),  # outside the space
+        (-np.inf, -np.inf, 1.0, -np.inf),
+        (0.0, -np.inf, 0.3, -np.log(0.3)),  # the upper bound
+    ],
+)
+def test_limits(below, above, gamma, expected, x64):
+    value = log_relative_ratio(jnp.array(below), jnp.array(above), jnp.array(gamma))
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.2, 1.0])
+def test_gradients_are_finite(gamma):
+    points = jnp.array([-900.0, -20.0, 0.0, 20.0, 900.0])
+    gradient = jax.vmap(jax.grad(log_relative_ratio, (0, 1, 2)), (0, None, None))(points, 0.0, gamma)
+    assert all(np.isfinite(g).all() for g in gradient[:2])
+    if gamma == 1:
+        assert not np.any(gradient[0])
+
+
+def test_theorem_1(double):
+    """At equal ratios the smaller group's has the larger gradient (c-TPE, Theorem 1)."""
+    rng = np.random.default_rng(1)
+    ratio = jnp.asarray(rng.normal(0, 3, 500))
+    small, large = np.sort(rng.uniform(0.01, 0.99, (2, 500)), axis=0)
+    slope = jax.vmap(jax.grad(lambda r, g: log_relative_ratio(r, jnp.zeros(()), g)))
+    assert (
+        np.asarray(slope(ratio, jnp.asarray(small))) >= np.asarray(slope(ratio, jnp.asarray(large)))
+    ).all()
+
+
+def test_corollary_2():
+    """With every constraint satisfied everywhere, candidates are ordered as TPE orders them."""
+    rng = np.random.default_rng(2)
+    below, above = jnp.asarray(rng.normal(size=(2, 3, 100)))
+    score = constrained_score(below, above, jnp.array([0.1, 1.0, 1.0]))
+    np.testing.assert_array_equal(np.argsort(score), np.argsort(log_ratio(below[0], above[0])))
+
+
+def test_naive_product_is_the_sum_of_log_ratios():
+    below, above = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
+    np.testing.assert_allclose(naive_product(below, above), [2.5, -0.5])

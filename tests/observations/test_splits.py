@@ -1,0 +1,86 @@
+"""Good and bad groups against loops, on random and degenerate rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from parzax.observations.splits import (
+    constraint_split,
+    feasible_split,
+    linear_count,
+    optuna_count,
+    order_of,
+    positions,
+    sqrt_count,
+    top_split,
+)
+
+SPLIT = jax.jit(lambda loss, present, feasible, count: (
+    top_split(positions(order_of(loss, present)), present, count),
+    feasible_split(positions(order_of(loss, present)), present, feasible, count),
+))  # fmt: skip
+
+
+def _loop(loss, present, feasible, count):
+    """Rows up to the count-th one, and up to the count-th feasible one."""
+    rows = sorted((i for i in range(len(loss)) if present[i]), key=lambda i: (np.isnan(loss[i]), loss[i], i))
+    top = set(rows[:count])
+    found, good = 0, set()
+    for i in rows:
+        good.add(i)
+        found += bool(feasible[i])
+        if found == count:
+            break
+    return [i in top for i in range(len(loss))], [i in good for i in range(len(loss))]
+
+
+@pytest.mark.parametrize(
+    "kind", ["random", "ties", "nothing feasible", "all feasible", "infinite", "one", "none"]
+)
+def test_splits_are_the_loops(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        n = 16
+        loss = rng.integers(0, 3, n).astype(float) if kind == "ties" else rng.normal(size=n)
+        present = np.arange(n) < {"one": 1, "none": 0}.get(kind, rng.integers(2, n + 1))
+        feasible = rng.uniform(size=n) < {"nothing feasible": 0, "all feasible": 2}.get(kind, 0.4)
+        if kind == "infinite":
+            loss[:3] = np.inf, -np.inf, np.inf
+        count = int(rng.integers(1, 5))
+        mine = SPLIT(loss, present, feasible, count)
+        for got, expected in zip(mine, _loop(loss, present, feasible, count), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_pending_rows_come_last_and_equal_ones_keep_their_order():
+    loss = jnp.array([jnp.nan, 1.0, jnp.inf, 1.0, -jnp.inf, 0.0])
+    present = jnp.array([True, True, True, True, True, False])
+    assert order_of(loss, present).tolist() == [4, 1, 3, 2, 0, 5]
+
+
+@pytest.mark.parametrize(
+    ("value", "present", "expected"),
+    [
+        ([-1.0, 0.0, 1e-9, np.nan], [1, 1, 1, 1], [1, 1, 0, 0]),
+        ([2.0, 1.0, 1.0, np.nan], [1, 1, 1, 1], [0, 1, 1, 0]),  # none satisfied: all at the smallest
+        ([2.0, 1.0, -1.0, np.nan], [1, 1, 0, 1], [0, 1, 0, 0]),
+        ([np.inf, -np.inf, 0.5, 1.0], [1, 1, 1, 1], [0, 1, 0, 0]),
+        ([np.inf, np.inf, 1.0, 1.0], [1, 1, 0, 0], [1, 1, 0, 0]),
+        ([np.nan, np.nan, 1.0, 1.0], [1, 1, 0, 0], [0, 0, 0, 0]),
+    ],
+)
+def test_constraint_split(value, present, expected):
+    split = constraint_split(jnp.array(value), jnp.array(present, bool))
+    assert split.tolist() == [bool(e) for e in expected]
+
+
+def test_counts(x64):
+    """Whole numbers stay whole whatever the dtype."""
+    n = np.arange(1, 1001)
+    sqrt = [int(c) for c in jax.vmap(sqrt_count)(jnp.asarray(n))]
+    assert sqrt == [next(c for c in range(1, 20) if 16 * c * c >= k) for k in n]
+    assert [int(c) for c in jax.vmap(lambda k: linear_count(k, 0.1))(jnp.asarray(n))] == [
+        -(-k // 10) for k in n
+    ]
+    assert [int(c) for c in jax.vmap(optuna_count)(jnp.asarray(n))] == [min(-(-k // 10), 25) for k in n]

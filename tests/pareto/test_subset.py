@@ -1,0 +1,80 @@
+"""Greedy choice against a loop that tries every row, and Optuna's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from optuna._hypervolume.hssp import _solve_hssp
+from reference import pareto as reference
+
+from pareto.tables import N, holed, tables
+from parzax.pareto import ABSENT, greedy_hypervolume_order
+
+SIZE = 12
+
+
+def chosen(losses, ref, mask=None) -> list[int]:
+    order = np.asarray(greedy_hypervolume_order(jnp.asarray(losses), jnp.asarray(ref), SIZE, mask))
+    count = int((order < ABSENT).sum())
+    assert sorted(order)[:count] == list(range(count))
+    return np.argsort(order, kind="stable")[:count].tolist()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("name", ["random", "grid", "each row twice", "all equal", "near a front"])
+def test_equal_loops(m, name, double):
+    """Catches a box cut on the wrong side, ties in another order, and dominated rows before others."""
+    losses, ref = tables(m)[name], np.linspace(0.9, 1.1, m)
+    assert chosen(losses, ref) == reference.greedy(losses, ref, SIZE)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_equal_optuna(m, double):
+    """Catches a greedy choice other than the published sampler's, on fronts."""
+    front = np.abs(np.random.default_rng(0).normal(size=(N, m))) + 0.1
+    front /= np.linalg.norm(front, axis=1, keepdims=True)
+    theirs = _solve_hssp(front, np.arange(N), SIZE, np.full(m, 1.1))
+    assert set(chosen(front, np.full(m, 1.1))) == set(theirs.tolist())
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_absent_nan_and_infinite_rows(m, double):
+    """Catches an absent row that is chosen, a NaN row before others, and infinity times 0."""
+    losses, mask = holed(tables(m)["near a front"])
+    got = chosen(losses, np.ones(m), jnp.asarray(mask))
+    kept = np.flatnonzero(mask)
+    assert got == kept[reference.greedy(losses[kept], np.ones(m), SIZE)].tolist()
+    few = jnp.arange(N) < 5
+    nan = np.where(np.arange(N)[:, None] % 2 == 0, np.nan, tables(m)["near a front"])
+    assert set(chosen(nan, np.ones(m), few)) == set(range(5))
+    assert set(chosen(nan, np.ones(m), few)[-3:]) == {0, 2, 4}
+    endless = tables(m)["near a front"].copy()
+    endless[[7, 3], 0] = -np.inf
+    assert set(chosen(endless, np.ones(m))[:2]) == {3, 7}
+    assert chosen(np.full((N, m), np.nan), np.ones(m)) == list(range(SIZE))
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_laws(m, double):
+    """Catches choices that depend on the order of distinct rows, on size, jit or vmap."""
+    losses, ref = jnp.asarray(tables(m)["near a front"]), jnp.ones(m)
+    order = greedy_hypervolume_order(losses, ref, SIZE)
+    new = np.random.default_rng(0).permutation(N)
+    np.testing.assert_array_equal(greedy_hypervolume_order(losses[new], ref, SIZE), order[new])
+    fewer = greedy_hypervolume_order(losses, ref, 4)
+    np.testing.assert_array_equal(fewer, jnp.where(order < 4, order, ABSENT))
+    batched = jax.vmap(lambda x: greedy_hypervolume_order(x, ref, SIZE))(jnp.stack([losses, losses[new]]))
+    np.testing.assert_array_equal(batched, jnp.stack([order, order[new]]))
+
+
+def test_few_rows_and_errors():
+    """Catches sizes beyond the rows, and a traced or negative size."""
+    assert greedy_hypervolume_order(jnp.zeros((0, 2)), jnp.ones(2), 3).shape == (0,)
+    assert greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), 3).tolist() == [0]
+    assert greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), 0).tolist() == [ABSENT]
+    with pytest.raises(ValueError, match="size must be a whole number"):
+        greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), -1)
+    with pytest.raises(ValueError, match="order by rank and crowding"):
+        greedy_hypervolume_order(jnp.zeros((1, 4)), jnp.ones(4), 1)
+    with pytest.raises(ValueError, match="reference must be a vector of length 2"):
+        greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(3), 1)

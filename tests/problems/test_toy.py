@@ -1,0 +1,186 @@
+"""The toy functions: formulas as loops, optima, fronts, batches."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import problems
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+
+# problem, formula of (objectives, constraints), a best point
+CASES = {
+    "ellipsoid": (
+        problems.ellipsoid(4, 1.5),
+        lambda x: ([sum(5**i * (x[i] - 1.5) ** 2 for i in range(4))], []),
+        [1.5] * 4,
+    ),
+    "ellipsoid centres": (
+        problems.ellipsoid(3, [1.0, -2.0, 0.5]),
+        lambda x: ([(x[0] - 1) ** 2 + 5 * (x[1] + 2) ** 2 + 25 * (x[2] - 0.5) ** 2], []),
+        [1.0, -2.0, 0.5],
+    ),
+    "ellipsoid outside": (
+        problems.ellipsoid(2, 6.0),
+        lambda x: ([(x[0] - 6) ** 2 + 5 * (x[1] - 6) ** 2], []),
+        [5.0, 5.0],
+    ),
+    "sphere": (problems.sphere(3), lambda x: ([sum(v**2 for v in x)], []), [0.0] * 3),
+    "sphere constrained": (
+        problems.sphere(3, 0.5, lower=[1.0, -1.0]),
+        lambda x: ([sum((v - 0.5) ** 2 for v in x)], [1 - x[0], -1 - x[1]]),
+        [1.0, 0.5, 0.5],
+    ),
+    "discs": (
+        problems.discs(),
+        lambda x: ([(x[0] + 2) ** 2 + (x[1] + 2) ** 2], [(x[0] - 1) ** 2 + (x[1] - 1) ** 2 - 4]),
+        [1 - 2**0.5, 1 - 2**0.5],
+    ),
+    "discs overlapping": (
+        problems.discs(0.0, 0.5, 3**0.5),
+        lambda x: ([x[0] ** 2 + x[1] ** 2], [(x[0] - 0.5) ** 2 + (x[1] - 0.5) ** 2 - 3]),
+        [0.0, 0.0],
+    ),
+    "ellipsoids": (
+        problems.ellipsoids(3),
+        lambda x: ([sum(5**i * (x[i] - c) ** 2 for i in range(3)) for c in (-1, 1)], []),
+        None,
+    ),
+    "spheres": (
+        problems.ellipsoids(2, [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], base=1.0),
+        lambda x: ([(x[0] - a) ** 2 + (x[1] - b) ** 2 for a, b in ((0, 1), (1, 0), (0, 0))], []),
+        None,
+    ),
+    "zdt1": (
+        problems.zdt1(5),
+        lambda x: (lambda g: ([x[0], g * (1 - (x[0] / g) ** 0.5)], []))(1 + 9 * sum(x[1:]) / 4),
+        None,
+    ),
+}  # fmt: skip
+each = pytest.mark.parametrize(("problem", "formula", "best"), CASES.values(), ids=CASES.keys())
+
+
+@jax.jit
+def evaluate(problem, x):
+    return jax.vmap(problem, in_axes=(None, 0))(KEY, x)
+
+
+@jax.jit
+def gradient(problem, x):
+    return jax.vmap(jax.grad(lambda v: sum(jnp.sum(part) for part in problem(KEY, v))))(x)
+
+
+def uniform(space, n):
+    bounds = np.array([(d.low, d.high) for (d,) in space.domains])
+    return RNG.uniform(bounds[:, 0], bounds[:, 1], (n, len(space)))
+
+
+@each
+def test_formula(problem, formula, best):
+    """Catches a weight, a sign, an axis; float32 against loops in float64."""
+    x = uniform(problem.space, 1000)
+    values, constraints = map(np.asarray, evaluate(problem, x.astype(np.float32)))
+    assert values.shape == (len(x), problem.n_objectives)
+    assert constraints.shape == (len(x), problem.n_constraints)
+    for row, f, c in list(zip(x, values, constraints, strict=True))[:100]:
+        objective, constraint = formula(row.tolist())
+        # float32: a few roundings of numbers up to 100 in each term.
+        np.testing.assert_allclose(f, objective, rtol=1e-5, atol=2e-5)
+        np.testing.assert_allclose(c, constraint, rtol=1e-5, atol=2e-5)
+
+
+@each
+def test_optimum(problem, formula, best):
+    """The optimum is reached where it is said to be, and nothing feasible lies below it."""
+    x = uniform(problem.space, 1000)
+    values, constraints = map(np.asarray, evaluate(problem, x.astype(np.float32)))
+    feasible = (constraints <= 0).all(axis=1)
+    assert feasible.any()
+    optimum = np.asarray(problem.feasible_optimum)
+    assert (values[feasible] >= optimum - 1e-6).all()
+    if best is not None:
+        at, excess = problem(KEY, jnp.array(best))
+        np.testing.assert_allclose(at, optimum, rtol=1e-5, atol=1e-10)
+        assert (np.asarray(excess) <= 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    ("problem", "point", "front"),
+    [
+        (
+            problems.ellipsoids(3),
+            lambda t: np.full(3, 2 * t - 1),
+            lambda f: np.sqrt(f[..., 0]) + np.sqrt(f[..., 1]) - np.sqrt(4 * 31),
+        ),
+        (
+            problems.zdt1(6),
+            lambda t: np.array([t, 0, 0, 0, 0, 0]),
+            lambda f: f[..., 1] - 1 + np.sqrt(f[..., 0]),
+        ),
+    ],
+    ids=["ellipsoids", "zdt1"],
+)
+def test_fronts(problem, point, front):
+    """The Pareto set maps to the front, and every other point lies above it."""
+    t = np.linspace(0, 1, 21)
+    on = evaluate(problem, np.stack([point(v) for v in t]).astype(np.float32))[0]
+    np.testing.assert_allclose(front(np.asarray(on, dtype=np.float64)), 0, atol=1e-5)
+    off = evaluate(problem, uniform(problem.space, 1000).astype(np.float32))[0]
+    assert (front(np.asarray(off, dtype=np.float64)) > -1e-5).all()
+
+
+def test_tasks_are_a_batch():
+    """vmap over the centre, the radius and the bound = loop: the numbers are leaves, not constants."""
+    centers, x = jnp.arange(4.0), jnp.array([0.5, -1.0])
+    makers = (
+        lambda c: problems.ellipsoid(2, c),
+        lambda c: problems.sphere(2, 0.0, c[None]),
+        lambda c: problems.discs(radius=c),
+        lambda c: problems.ellipsoids(2, jnp.stack([c, -c])),
+    )
+    for make in makers:
+        alone, batch = jax.jit(make), jax.jit(jax.vmap(make))(centers)
+        values = jax.jit(jax.vmap(lambda p: p(KEY, x)))(batch)
+        for i, c in enumerate(centers):
+            problem = alone(c)
+            for one, other in zip(values, evaluate(problem, x[None]), strict=True):
+                np.testing.assert_allclose(one[i], other[0], rtol=1e-5)
+            np.testing.assert_allclose(batch.feasible_optimum[i], problem.feasible_optimum, rtol=1e-5)
+
+
+@each
+def test_gradients_are_finite(problem, formula, best):
+    assert np.isfinite(gradient(problem, uniform(problem.space, 5).astype(np.float32))).all()
+
+
+def test_float64():
+    """dtype follows the input."""
+    with jax.enable_x64(True):
+        x = jnp.array([0.5, 1.0])
+        for problem in (problems.ellipsoid(2), problems.sphere(2, lower=[0.0]), problems.discs()):
+            for given in (x, x.astype(np.float32)):
+                assert {part.dtype for part in jax.eval_shape(problem, KEY, given)} == {given.dtype}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: problems.ellipsoid(0), "dim must be a whole number"),
+        (lambda: problems.ellipsoid(2, [1.0, 2.0, 3.0]), r"center must be a scalar or have shape \(2,\)"),
+        (lambda: problems.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
+        (lambda: problems.ellipsoids(2, 1.0), "centers must have shape"),
+        (lambda: problems.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
+        (lambda: problems.zdt1(1), "dim must be at least 2"),
+    ],
+)
+def test_wrong_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_public_names():
+    assert px.Problem is problems.Problem
+    assert issubclass(px.problems.Tabular, problems.AbstractProblem)

@@ -1,0 +1,132 @@
+"""The engine: groups, suggestions, whole runs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import samplers
+from parzax.samplers.candidates import distinct, uniform
+from parzax.samplers.groups import groups
+
+SPACE = px.Space(
+    {
+        "x": px.Float(-2, 2),
+        "k": px.Categorical(["a", "b", "z"]),
+        "y": px.Float(1e-3, 1, log=True, when=px.In("k", ["a"])),
+    }
+)
+
+
+def _objective(key, x):
+    """Least at x = 0.5 with k = "b"; |x| <= 1 is feasible."""
+    loss = (x[0] - 0.5) ** 2 + 0.5 * (x[1] != 1)
+    return loss[None], (jnp.abs(x[0]) - 1)[None]
+
+
+PROBLEM = px.Problem(_objective, SPACE, n_objectives=1, n_constraints=1)
+C_TPE = samplers.c_tpe(SPACE, 1)
+RUN = jax.jit(lambda key: samplers.optimize(C_TPE, PROBLEM, key, 60))
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return RUN(jax.random.key(0))
+
+
+def test_a_run_respects_the_space_and_finds_the_optimum(trace):
+    x = np.asarray(trace.x, float)
+    assert trace.x.shape == (60, 3)
+    assert trace.objectives.shape == trace.constraints.shape == (60, 1)
+    np.testing.assert_array_equal(np.isnan(x[:, 2]), x[:, 1] != 0)
+    px.Observations.from_arrays(SPACE, x, np.asarray(trace.objectives)[:, 0])  # refuses rows outside
+    best = np.asarray(trace.best())
+    assert (np.diff(best) <= 0).all()
+    assert best[-1] < 0.05
+    uniform_best = np.abs(np.asarray(uniform(jax.random.key(5), SPACE, 60, jnp.float32))[:, 0] - 0.5).min()
+    assert np.isfinite(uniform_best)
+
+
+def test_same_key_same_trace_whatever_the_batch(trace):
+    """A run does not depend on the chunk that it ran in."""
+    keys = jnp.stack([jax.random.key(0), jax.random.key(1), jax.random.key(2)])
+    batches = [samplers.optimize_many(C_TPE, PROBLEM, keys[:n], 60, lanes=3) for n in (1, 3)]
+    np.testing.assert_array_equal(batches[0].x[0], batches[1].x[0])
+    np.testing.assert_array_equal(RUN(jax.random.key(0)).x, trace.x)
+
+
+def test_groups_are_the_papers(trace):
+    """Everything up to the ceil(sqrt(N)/4)-th feasible row is good; satisfied rows are; the rest is bad."""
+    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
+    own = groups(C_TPE, state)
+    loss, excess = np.asarray(trace.objectives)[:, 0], np.asarray(trace.constraints)[:, 0]
+    order = np.argsort(loss, kind="stable")
+    cut = np.flatnonzero(excess[order] <= 0)[int(np.ceil(np.sqrt(60) / 4)) - 1]
+    expected = np.zeros(64, bool)
+    expected[order[: cut + 1]] = True
+    np.testing.assert_array_equal(own.below[0], expected)
+    np.testing.assert_array_equal(own.below[1][:60], excess <= 0)
+    assert not (own.below & own.above).any()
+    np.testing.assert_array_equal((own.below | own.above).sum(axis=1), [60, 60])
+    np.testing.assert_allclose(own.gamma, own.below.sum(axis=1) / 60)
+
+
+def test_pending_rows_are_bad(trace):
+    pending = jnp.full((60, 1), jnp.nan)
+    state = C_TPE.tell(C_TPE.init(128), trace.x, trace.objectives, trace.constraints)
+    state = C_TPE.tell(state, trace.x, pending, trace.constraints)
+    own = groups(C_TPE, state)
+    assert not own.below[:, 60:].any()
+    assert own.above[:, 60:120].all()
+
+
+def test_a_pool_is_scored_instead_of_candidates(trace):
+    """The best of the pool, by the score of its members."""
+    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
+    pool = uniform(jax.random.key(7), SPACE, 50, jnp.float32)
+    score = C_TPE.score_of(state, pool)
+    chosen = C_TPE.ask(jax.random.key(8), state, 3, candidates=pool)
+    np.testing.assert_array_equal(chosen, np.asarray(pool)[np.argsort(-np.asarray(score), kind="stable")[:3]])
+    gradient = jax.grad(lambda x: C_TPE.score_of(state, jnp.stack([x]))[0])(pool[0])
+    assert np.isfinite(np.asarray(gradient)[0])
+
+
+def test_a_batch_has_no_duplicates_while_there_are_others():
+    pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
+    score = jnp.array([5.0, 5.0, 1.0, 2.0])
+    assert distinct(pool, score, 3).tolist() == [0, 3, 2]
+    assert distinct(pool, score, 4).tolist() == [0, 3, 2, 1]
+    assert distinct(pool, score, 1).tolist() == [0]
+
+
+def test_more_rows_than_the_capacity_are_dropped_with_a_flag():
+    state = C_TPE.init(2)
+    rows = jnp.array([[0.0, 1.0, jnp.nan]] * 3)
+    state = C_TPE.tell(state, rows, jnp.arange(3.0), jnp.zeros(3))
+    assert bool(state.overflow)
+    assert int(state.count) == 2
+    assert state.objectives[:, 0].tolist() == [0.0, 1.0]
+
+
+KEY = jax.random.key(0)
+ROW, ONE = jnp.zeros((1, 3)), jnp.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: samplers.tpe("space"), TypeError, "space must be"),
+        (lambda: samplers.c_tpe(SPACE, -1), ValueError, "n_constraints"),
+        (lambda: C_TPE.init(0), ValueError, "capacity"),
+        (lambda: C_TPE.tell(C_TPE.init(4), ROW, ONE), ValueError, "constraints must"),
+        (lambda: C_TPE.tell(C_TPE.init(4), ROW[:, :2], ONE, ONE), ValueError, "x must"),
+        (lambda: samplers.optimize(samplers.tpe(SPACE), PROBLEM, KEY, 5), ValueError, "n_constraints"),
+        (lambda: samplers.optimize(C_TPE, PROBLEM, jax.random.key(0), 0), ValueError, "n_evaluations"),
+        (lambda: C_TPE.ask(KEY, C_TPE.init(4), 1, jnp.zeros((3, 2))), ValueError, "candidates must"),
+        (lambda: samplers.optimize_many(C_TPE, PROBLEM, jax.random.key(0), 5), ValueError, "keys must"),
+    ],
+)  # fmt: skip
+def test_refusals(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
