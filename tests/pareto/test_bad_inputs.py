@@ -111,17 +111,25 @@ def _two(losses: jax.Array, reference: jax.Array, mask: jax.Array) -> jax.Array:
     return greedy_hypervolume_order(losses, reference, 2, mask)
 
 
-@pytest.mark.parametrize("way", [_compiled, _mapped], ids=["jit", "vmap"])
+WAYS = [
+    pytest.param(_compiled, id="jit"),
+    pytest.param(_mapped, id="vmap", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_table(way, double):
     """Every case; the table is one test, because its cases share what is compiled."""
     _try(CASES, way)
 
 
+@pytest.mark.slow
 def test_in_float32():
     """The cases that float32 can hold."""
     _try([case for case in CASES if not case.only64], _compiled)
 
 
+@pytest.mark.slow
 def test_eagerly(double):
     """Every operation is dispatched on its own, which takes seconds: every fourth case."""
     with jax.disable_jit():

@@ -72,6 +72,7 @@ def test_groups_are_the_papers(trace):
     np.testing.assert_allclose(own.gamma, own.below.sum(axis=1) / 60)
 
 
+@pytest.mark.slow
 def test_pending_rows_are_bad(trace):
     pending = jnp.full((60, 1), jnp.nan)
     state = C_TPE.tell(C_TPE.init(128), trace.x, trace.objectives, trace.constraints)
