@@ -187,3 +187,61 @@ def test_underflow_of_a_mixture():
 def test_report(record_property):
     """Last in the file: says how many cases were tried."""
     record_property("tried", f"extreme inputs to densities: {sum(_tried)} cases tried")
+
+
+def test_a_bound_on_a_step_is_decided_by_its_number():
+    """Draws and densities agree on which side of a condition's bound a stepped parent lies."""
+    space = px.Space(
+        {"p": px.Float(0, 0.2, step=0.01), "y": px.Float(0, 1, when=px.Between("p", low=0.05, high=0.15))}
+    )
+    pe = px.ParzenEstimator.fit(space, np.zeros((0, 2)))
+    draws = np.asarray(pe.sample(jax.random.key(0), (2000,)))
+    step = np.round(draws[:, 0] * 100).astype(int)
+    assert {5, 14, 15} <= set(step.tolist())
+    np.testing.assert_array_equal(np.isnan(draws[:, 1]), (step < 5) | (step >= 15))
+    assert np.isfinite(pe.log_prob(draws)).all()
+    assert px.ParzenEstimator.fit(space, draws).status == 0
+
+
+def test_zero_density_is_minus_infinity_with_several_parameters():
+    """One impossible factor among several."""
+    space = px.Space({name: px.Categorical(["a", "b"]) for name in "xyz"})
+    pe = px.ParzenEstimator.fit(space, np.zeros((3, 3)), top=1.0, prior_weight=0)
+    for form in ("difference", "max"):
+        assert np.isneginf(pe.log_prob(np.array([0.0, 0.0, 1.0]), form=form))
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0), np.int64(0)])
+def test_no_prior_is_no_prior_whatever_its_type(zero):
+    space, rows = px.Space({"x": px.Float(0, 1)}), np.array([[0.1], [0.4], [0.5], [0.9]])
+    pe = px.ParzenEstimator.fit(space, rows, prior_weight=zero)
+    expected = px.ParzenEstimator.fit(space, rows, prior_weight=0)
+    np.testing.assert_array_equal(pe.scale, expected.scale)
+
+
+def test_slope_at_the_bounds_is_that_beside_them():
+    space = px.Space({"x": px.Float(0, 1)})
+    pe = px.ParzenEstimator.fit(space, np.array([[0.1], [0.4], [0.5], [0.9]]))
+    slope = jax.grad(lambda x: pe.log_prob(x[None]))
+    at, beside = ([float(slope(jnp.float32(x))) for x in pair] for pair in ((0.0, 1.0), (1e-4, 0.9999)))
+    np.testing.assert_allclose(at, beside, rtol=1e-2)
+
+
+def test_traced_bandwidths_lose_no_digits():
+    """What is not known to be wide is evaluated without squares that cancel."""
+    space, rng = px.Space({"x": px.Float(0, 1)}), np.random.default_rng(0)
+    rows, at = rng.uniform(size=(256, 1)), rng.uniform(size=(100, 1))
+    known, traced = (
+        px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.constant(h)).log_prob(at)
+        for h in (1e-4, jnp.float32(1e-4))
+    )
+    np.testing.assert_allclose(traced, known, rtol=1e-5)
+
+
+def test_weights_of_replicates_go_with_rows_of_the_host():
+    space = px.Space({"x": px.Float(0, 1)})
+    rows = np.array([[0.1], [0.4], [0.5], [0.9]])
+    weight = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1]])
+    fit = jax.vmap(lambda w: px.ParzenEstimator.fit(space, rows, weight=w).log_prob(jnp.array([0.3])))
+    loop = [px.ParzenEstimator.fit(space, rows, weight=w).log_prob(np.array([0.3])) for w in weight]
+    np.testing.assert_allclose(fit(jnp.asarray(weight)), loop, rtol=1e-5)

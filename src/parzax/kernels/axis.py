@@ -91,11 +91,11 @@ class Axis:
     def unit(self, x: Any, xp: ModuleType) -> Any:
         """Position in [0, 1]; the centre of the cell for stepped values. ``x`` must be finite."""
         if self.kind == "continuous":
-            inside = xp.clip(x, *self.ends)
+            inside = _clipped(x, *self.ends, xp)
             position = xp.log(inside) if self.log else inside
             # Powers of two, so that a reciprocal of the length that XLA may take is a normal number.
             scale = 2.0 ** -max(min(math.frexp(self.length)[1], 1000), -1000)
-            return xp.clip((position * scale - self.low * scale) / (self.length * scale), 0.0, 1.0)
+            return _clipped((position * scale - self.low * scale) / (self.length * scale), 0.0, 1.0, xp)
         return self.centre(self.index(x, xp), x.dtype, xp)
 
     def holds(self, x: Any, xp: ModuleType) -> Any:
@@ -197,6 +197,11 @@ class Axis:
     def _edges(self) -> np.ndarray:
         """The C + 1 ends of the cells of an ordinal domain."""
         return _ordinal_edges(np.asarray([self._position(v) for v in self.values]), self.low, self.length)
+
+
+def _clipped(x: Any, low: float, high: float, xp: ModuleType) -> Any:
+    """Within [low, high]; on a bound the slope is 1, where clip's would be a half."""
+    return xp.where(x < low, xp.asarray(low, x.dtype), xp.where(x > high, xp.asarray(high, x.dtype), x))
 
 
 def _ordinal_edges(position: np.ndarray, low: float, length: float) -> np.ndarray:

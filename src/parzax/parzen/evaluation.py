@@ -16,6 +16,7 @@ from parzax.parzen.product import (
     anchor_log_prob,
     coefficients,
     features,
+    is_long,
     kernel_log_prob,
     log_of_zero,
     long_differences,
@@ -44,6 +45,7 @@ def choose_form(
     n_kernels: int,
     dtype: Any,
     *,
+    n_continuous: int,
     smallest: float | None,
     peak: float | None,
     safe_prior: bool,
@@ -60,7 +62,9 @@ def choose_form(
     Args:
         n_points, n_kernels: numbers of pairs.
         dtype: floating dtype.
-        smallest: no scale of a continuous parameter is below this; None where it is not known.
+        n_continuous: continuous parameters.
+        smallest: no scale of a continuous parameter is below this; None where it is not known (a traced
+            setting), which float32 answers with "difference".
         peak: largest log of kernel / wide kernel; None where it is not known.
         safe_prior: whether the prior weight is known to be at least 1e-3.
     """
@@ -69,7 +73,10 @@ def choose_form(
     if single and n_points * n_kernels <= _SMALL:
         return "difference"
     # (u - m)^2 / (2 s^2) from its terms is off by about eps / (8 s^2), with u and m within 1/2.
-    if smallest is not None and float(info.eps) / (8 * smallest**2) > (1e-2 if single else 1e-9):
+    loss = math.inf if smallest is None else n_continuous * float(info.eps) / (8 * smallest**2)
+    if n_continuous and single and loss > 1e-2:
+        return "difference"
+    if n_continuous and smallest is not None and loss > 1e-9 and not single:
         return "difference"
     limit = math.log(float(info.max))
     if safe_prior and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
@@ -128,7 +135,9 @@ class Mixture(eqx.Module):
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
         pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
-        block = max(1, min(n_points, pairs // n_kernels))
+        if any(is_long(slot) for slot in self.slots):
+            pairs = min(pairs, _DIFFERENCE_BLOCK)
+        block = max(1, min(n_points, pairs // max(n_kernels, self.coefficients.shape[1])))
         if n_points <= block:
             return self._block(points)
         n_blocks = -(-n_points // block)
@@ -159,7 +168,7 @@ class Mixture(eqx.Module):
         prior = prior_ratio(self.slots, self.priors, points)
         ratio = jnp.concatenate([ratio, prior[:, None]], axis=-1)
         out = anchor + masked_logsumexp(ratio, self._weights(), axis=-1)
-        return jnp.where(out < log_of_zero(out.dtype) / 2, -jnp.inf, out)
+        return jnp.where(out < log_of_zero(out.dtype) / (2 * len(self.slots)), -jnp.inf, out)
 
     def _weights(self) -> Float[Array, " n+1"]:
         return jnp.append(self.weight, self.prior_weight)

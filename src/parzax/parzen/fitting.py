@@ -68,18 +68,39 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     x = _checks.float_array("x", x)
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
+    extra = capacity(len(x)) - len(x)
+    if isinstance(weight, jax.Array) or isinstance(mixture_weight, jax.Array):
+        return _rows_under_traced_weights(space, x, weight, mixture_weight, extra)
     weight = _host_weight("weight", weight, len(x))
     mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
     # A row of weight 0 may hold anything.
     x = np.where((weight > 0)[:, None], x, np.nan)
     checked_regimes(space, x, None, weight > 0)
-    extra = capacity(len(x)) - len(x)
     padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
     rows = on_device(points(space, padded), dtype)
     pad = partial(np.pad, pad_width=(0, extra))
     return rows, jnp.asarray(pad(weight), dtype), jnp.asarray(pad(mixture_weight), dtype)
+
+
+def _rows_under_traced_weights(
+    space: Space, x: np.ndarray, weight: Any, mixture_weight: Any, extra: int
+) -> tuple[Points, Any, Any]:
+    """Rows of the host with weights that only the device knows, such as those of bootstrap replicates.
+
+    Which rows count is not known here, so that rows outside the space are left out with INVALID_ROWS.
+    """
+    dtype = jnp.result_type(float)
+    check_dtype(space, dtype, native=False)
+    padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
+    out = []
+    for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
+        own = np.ones(len(x)) if own is None else own
+        if jnp.shape(own) != (len(x),):
+            raise ValueError(f"{name} must have shape ({len(x)},), got {jnp.shape(own)}; use jax.vmap.")
+        out.append(jnp.pad(jnp.asarray(own, dtype), (0, extra)))
+    return on_device(points(space, padded), dtype), out[0], out[1]
 
 
 def _host_weight(name: str, weight: Any, n: int) -> np.ndarray:

@@ -112,6 +112,8 @@ class ParzenEstimator(eqx.Module):
         (5, 2)
         """
         bandwidth = scott() if bandwidth is None else bandwidth
+        # Plain numbers stay known when the fit is compiled.
+        prior_weight, top = (x.item() if isinstance(x, np.generic) else x for x in (prior_weight, top))
         top = FixedTop(top) if isinstance(top, (int, float, jax.Array)) else top
         check_settings(space, bandwidth, top, prior_weight)
         rows, weight, mixture_weight = encoded_rows(space, x, weight, mixture_weight)
@@ -145,7 +147,7 @@ class ParzenEstimator(eqx.Module):
             **fitted._asdict(),
             space=space,
             smallest=bandwidth.smallest,
-            safe_prior=isinstance(prior_weight, (int, float)) and prior_weight >= LEAST_PRIOR,
+            safe_prior=isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR),
         )
 
     # --- densities -------------------------------------------------------------------------------
@@ -167,6 +169,7 @@ class ParzenEstimator(eqx.Module):
             missing value of an active parameter, a value of an inactive one.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
+        self._check_single()
         return _log_prob(self, _configurations(self.space, x), measure=measure, form=form)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
@@ -182,6 +185,7 @@ class ParzenEstimator(eqx.Module):
                 n_points,
                 len(self.scale),
                 self.scale.dtype,
+                n_continuous=sum(slot.axis.kind == "continuous" for slot in slots(self.space)),
                 smallest=self.smallest,
                 peak=None if own_prior else peak_of(self.space, self.smallest),
                 safe_prior=self.safe_prior,
@@ -234,12 +238,19 @@ class ParzenEstimator(eqx.Module):
             joint: False draws a component for each parameter anew, so that parameters are independent given
                 their regimes: not draws from this density, but the candidates of the papers' TPE.
         """
+        self._check_single()
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must hold whole numbers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
         # What only evaluation needs would make programs of its own.
         return _sample(replace(self, smallest=None, safe_prior=False), key, shape, joint)
+
+    def _check_single(self) -> None:
+        if self.scale.ndim != 2:
+            raise ValueError(
+                f"this is a batch of estimators of shape {self.scale.shape[:-2]}; use jax.vmap over them."
+            )
 
     # --- SciPy's names ---------------------------------------------------------------------------
 
@@ -262,6 +273,8 @@ class ParzenEstimator(eqx.Module):
 
 def _configurations(space: Space, x: Any) -> Any:
     """(..., d) values: encoded when they are NumPy's, else floats that are encoded in compiled code."""
+    if isinstance(x, np.ndarray) and x.dtype == np.float32:
+        x = jnp.asarray(x)  # draws, say: to be judged by what a float32 can hold
     if not isinstance(x, jax.Array):
         x = _checks.float_array("x", x)
     elif not jnp.issubdtype(x.dtype, jnp.floating):

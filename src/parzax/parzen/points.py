@@ -1,5 +1,6 @@
 """Configurations on the kernel axes: regimes, unit coordinates, numbers of values; on host or device."""
 
+import math
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -134,19 +135,42 @@ def applies(space: Space, domain: Domain, regime: list, index: list, value: list
 
 
 def _met(condition: Condition, parent: Domain, index: Any, value: Any, xp: ModuleType) -> Any:
+    axis = kernel_axis(parent)
+    if axis.kind in ("stepped", "categorical"):
+        # By number, decided in float64: a value on a bound may be rounded to either side of it.
+        if isinstance(condition, Between):
+            first, last = _between(condition, parent)
+            return (index >= first) & (index < last)
+        assert isinstance(condition, In)
+        return xp.isin(index, xp.asarray(_numbers(condition, parent), dtype=xp.int32))
     if isinstance(condition, Between):
         return (value >= condition.low) & (value < condition.high)
     assert isinstance(condition, In)
-    axis = kernel_axis(parent)
-    if axis.kind in ("stepped", "categorical"):
-        numbers = _numbers(condition, parent)
-        return xp.isin(index, xp.asarray(numbers, dtype=xp.int32))
     if axis.kind == "point":
         only = np.array(0.0 if isinstance(parent, Categorical) else axis.first)
         return xp.full(value.shape, bool(condition_holds(condition, parent, only)))
     slack = 64 * float(np.finfo(value.dtype).eps)
     allowed = [float(v) for v in condition.values]
     return xp.any(xp.stack([xp.abs(value - v) <= slack * abs(v) for v in allowed]), axis=0)
+
+
+@lru_cache(maxsize=1024)
+def _between(condition: Between, parent: Domain) -> tuple[int, int]:
+    """The first of the parent's values within the bounds, and the first beyond them."""
+    axis = kernel_axis(parent)
+
+    def first_from(bound: float) -> int:
+        """Number of the first value >= bound; the values ascend."""
+        if math.isinf(bound):
+            return 0 if bound < 0 else axis.n_values
+        low, high = 0, axis.n_values
+        while low < high:
+            middle = (low + high) // 2
+            value = float(axis.native(np.asarray([middle]), np.dtype(np.float64), np)[0])
+            low, high = (middle + 1, high) if value < bound - 1e-9 * abs(bound) else (low, middle)
+        return low
+
+    return first_from(condition.low), first_from(condition.high)
 
 
 @lru_cache(maxsize=1024)

@@ -49,7 +49,17 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
             raise ValueError(f"values: no parameter {name!r}; the space has {', '.join(space.names)}.")
         domain = space[name][0]
         if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
-            value = domain.codes[choice_key(value)]
+            code = domain.codes[choice_key(value)]
+            if (
+                not isinstance(value, (str, type(None)))
+                and value != code
+                and not domain.outside(np.asarray(float(value)))
+            ):
+                raise ValueError(
+                    f"values: {name!r} = {value!r} is one of its choices and the code of another; "
+                    f"use strings for choices, or conditional on arrays of codes through log_prob."
+                )
+            value = code
         number = math.nan if value is None else value
         if isinstance(number, (str, bytes)):
             raise ValueError(f"values: {name!r} = {value!r} is none of its choices.")

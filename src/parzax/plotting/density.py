@@ -15,6 +15,8 @@ from parzax.space import Categorical
 # Points of a curve, and of each side of a map.
 _CURVE, _MAP = 401, 121
 _BELOW, _ABOVE = "C0", "C3"
+# A ratio beyond this many bits is drawn as this many.
+_MOST_BITS = 100.0
 # More values than this are not named one by one.
 _MOST_LABELS = 12
 
@@ -67,8 +69,9 @@ def density(
         draw(panel, grid, v, _rows(pe, names), colour, top)
         panel.set_title(title, fontsize=font_points(panel, 1.0))
     if above is not None:
-        tiny = np.finfo(values[0].dtype).tiny
-        ratio = np.log2(np.maximum(values[0], tiny)) - np.log2(np.maximum(values[1], tiny))
+        # From logs: far from all rows both densities may be 0 as numbers, and still differ.
+        logs = [_evaluate(pe, names, grid, log=True) for pe in parts]
+        ratio = np.clip((logs[0] - logs[1]) / np.log(2), -_MOST_BITS, _MOST_BITS)
         (_ratio_curve if len(names) == 1 else _ratio_map)(axes[2], grid, ratio)
         axes[2].set_title("log2 below / above", fontsize=font_points(axes[2], 1.0))
     for panel in axes:
@@ -140,11 +143,15 @@ def _grid(pe: ParzenEstimator, name: str, size: int) -> _Axis:
     return _Axis(values, values, ends, axis.log, False, [])
 
 
-def _evaluate(pe: ParzenEstimator, names: tuple[str, ...], grid: list[_Axis]) -> np.ndarray:
-    """Density on the grid, (size,) or (size of the second, size of the first)."""
+def _evaluate(
+    pe: ParzenEstimator, names: tuple[str, ...], grid: list[_Axis], *, log: bool = False
+) -> np.ndarray:
+    """Density on the grid, (size,) or (size of the second, size of the first); or its logarithm."""
     mesh = np.meshgrid(*(axis.values for axis in grid))
     columns = {name: m.ravel() for name, m in zip(names, mesh, strict=True)}
     x = np.stack([columns[name] for name in pe.space.names], axis=-1)
+    if log:
+        return np.asarray(pe.log_prob(x)).reshape(mesh[0].shape)
     out = np.asarray(pe.prob(x)).reshape(mesh[0].shape)
     for axis, m in zip(grid, mesh, strict=True):
         if axis.log:

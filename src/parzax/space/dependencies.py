@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from parzax.space.conditions import Between, Condition, In, Recorded
-from parzax.space.domains import BOUND_SLACK, Domain
+from parzax.space.domains import BOUND_SLACK, Domain, Numeric
 from parzax.space.listed import Categorical, Ordinal, choice_key
 
 
@@ -59,6 +59,15 @@ def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, .
 def condition_holds(condition: Condition, parent: Domain, values: np.ndarray) -> np.ndarray:
     """Mask of the parent's native values (codes of categories) for which the condition holds."""
     if isinstance(condition, Between):
+        step = getattr(parent, "step", None)
+        if isinstance(parent, Numeric) and step is not None:
+            # On its step, so that a rounded value is on the side of the bound where the step is.
+            values = parent.low + np.round((values - parent.low) / step) * step
+            low, high = (
+                bound if math.isinf(bound) else bound - BOUND_SLACK * abs(bound)
+                for bound in (condition.low, condition.high)
+            )
+            return (values >= low) & (values < high)
         return (values >= condition.low) & (values < condition.high)
     assert isinstance(condition, In)
     if isinstance(parent, Categorical):

@@ -15,8 +15,10 @@ from parzax.space.conditions import Condition, as_conditions
 MAX_INTEGER = 2**53
 # Logs of floating-point runs carry rounding: a value may miss a bound by this share of the bound.
 BOUND_SLACK = 64 * 2.0**-52
-# ... and a stepped value its grid by this share of a step.
-STEP_SLACK = 1e-6
+# ... and a stepped value its grid by this share of a step, as a float32 thousands of steps from 0 does.
+STEP_SLACK = 1e-3
+# By so much of a step a domain may fail to be a whole number of steps.
+_RATIO_SLACK = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +205,7 @@ def _set_step(domain: Float | Int) -> None:
     if domain.log and not (isinstance(domain, Int) and step == 1):
         raise ValueError(f"{name}: step={domain.step!r} and log=True cannot be combined.")
     ratio = (domain.high - domain.low) / step
-    if abs(ratio - round(ratio)) > STEP_SLACK:
+    if abs(ratio - round(ratio)) > _RATIO_SLACK:
         reachable = domain.low + math.floor(ratio) * step
         raise ValueError(
             f"{name}: step={domain.step!r} does not divide [{domain.low!r}, {domain.high!r}]; "

@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.space.domains import Domain
 
 # A value is an ordinal's if it differs by no more than this, relative to it.
-VALUE_SLACK = 1e-9
+VALUE_SLACK = 1e-6
 
 
 @dataclass(frozen=True, repr=False)

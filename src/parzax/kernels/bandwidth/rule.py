@@ -31,7 +31,7 @@ class Bandwidth(eqx.Module):
     parameter the range reaches half a step beyond both ends, so that a domain of m values has steps of
     1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
 
-    A rule is a pytree: its numeric settings are leaves, so that they can be traced and another value does
+    A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
     not compile again; its switches are static. To vmap over a setting, make the rule inside.
     """
 
