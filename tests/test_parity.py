@@ -13,8 +13,8 @@ from reference import logs
 import parzax as px
 
 # Nearly all of it is compilation, for 40 parameters 10 to 20 seconds: one log of each benchmark is fast.
-_SLOW = ("rbv2_super2021", "cash2_1468", "cash2_4541", "xgboost_40499")
-_FAST32 = ("synthetic/activation-disjoint", "generated/mixed")
+_SLOW = ("rbv2_super2021", "cash2_1468", "cash2_4541", "xgboost_40499", "n100000", "three-way")
+_FAST32 = ("synthetic/activation-disjoint",)
 
 
 def _cases():

@@ -151,6 +151,7 @@ def test_constant_inside_one_regime_is_exactly_zero(x64):
     assert (result.divergence[:, 4, 0] != 0).any()
 
 
+@pytest.mark.slow
 def test_parity_gives_a_constant_a_share():
     """The documented difference: with the references' estimator a constant is not 0."""
     rng = np.random.default_rng(0)
@@ -188,6 +189,7 @@ def test_integer_mirror_mirrors_the_cells(n_values):
         assert distance.max() <= 0.5 + 1e-12
 
 
+@pytest.mark.slow
 def test_integer_mirror_leaves_the_result_alone(double):
     """Values midway between cells decide: the default is invariant, parity is documented not to be."""
     rng = np.random.default_rng(0)

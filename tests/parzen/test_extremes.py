@@ -114,10 +114,8 @@ EXTREME = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name.startswith("a narrow") else pytest.param(name, marks=SLOW) for name in EXTREME],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXTREME)
 def test_extreme_domains(name):
     """Right in float64, and in float32 from NumPy rows; native float32 is refused where it is too coarse."""
     domain, values = EXTREME[name]

@@ -23,6 +23,7 @@ def test_vmap_equals_loop(name, x64):
     np.testing.assert_allclose(twice[0], together, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_batch_of_one_against_many(x64):
     """One log alone and among 16: as close as the order of reductions allows (measured below 1e-15, 1e-7)."""
     values, losses = zoo(n_seeds=16)
