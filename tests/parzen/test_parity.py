@@ -118,7 +118,7 @@ def test_optuna(name, endpoints, double, monkeypatch, record_property):
             # Categories that no kernel allows.
             assert (found[~np.isfinite(wanted)] < -1e300).all()
             known = np.isfinite(wanted)
-            error = np.abs(found - wanted)[known] / np.maximum(1, np.abs(wanted[known]))
+            error = np.abs(found[known] - wanted[known]) / np.maximum(1, np.abs(wanted[known]))
             worst, tried = max(worst, error.max(initial=0)), tried + known.sum()
     assert tried > 60
     assert worst < TOLERANCE
