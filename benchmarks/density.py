@@ -40,6 +40,9 @@ INNER = {24: 50, 1000: 10, 100_000: 1}
 PART = 2000
 # What a core reaches of its own bound, at least.
 SHARE = 0.9
+# What is kept: on a shared machine the caches are others' too, which costs these rows more than the peers.
+PROMISED = {24: 15.0, 1000: 100.0, 100_000: 250.0}
+PROMISED_SHARE = 0.8
 
 
 @jax.jit
@@ -121,6 +124,7 @@ def against_optuna(n_points: int, *, repeats: int) -> list[Row]:
                 first,
                 float(error),
                 GOALS[n_points],
+                PROMISED[n_points],
             )
         )
     return out
@@ -183,6 +187,7 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
                 first,
                 0.0,
                 SHARE,
+                PROMISED_SHARE,
             )
         )
     return out
