@@ -10,14 +10,9 @@ The bound is what a core needs for the same matrix product, exponentials and wei
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
 
-import argparse
-import json
-import platform
 import sys
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +23,8 @@ from optuna.distributions import FloatDistribution
 from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
 
 import parzax as px
-from benchmarks.rows import SLACK, Row, table
+from benchmarks import command
+from benchmarks.rows import Row
 from parzax.parzen.evaluation import Mixture
 from parzax.parzen.points import Points, points
 
@@ -86,6 +82,11 @@ def candidates(n: int, d: int = D) -> np.ndarray:
     return np.random.default_rng(1).uniform(size=(n, d))
 
 
+def prepared(pe: px.ParzenEstimator, y: np.ndarray) -> tuple[Mixture, Points]:
+    """A mixture built beforehand, and the candidates encoded."""
+    return pe.prepare(len(y), "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+
+
 def optuna_estimator(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Optuna's log density of the same rows."""
     names = [f"x{j}" for j in range(x.shape[1])]
@@ -107,7 +108,7 @@ def against_optuna(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x, bandwidth=px.bandwidth.neighbours())
-            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            mixture, at = prepared(pe, y)
             ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
             first = timing.once(ours)
             error = np.abs(np.asarray(ours())[:PART] - theirs(part)).max()
@@ -137,7 +138,7 @@ def against_gaussian_kde(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x)
-            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            mixture, at = prepared(pe, y)
             ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
             kde = scipy.stats.gaussian_kde(x.T)
             jax_kde = jax_stats.gaussian_kde(jnp.asarray(x.T))
@@ -164,7 +165,7 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x)
-            mixture, at = pe.prepare(n_points, "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+            mixture, at = prepared(pe, y)
             # As many pairs at a time as the evaluation takes, in as many calls.
             block, n_blocks = 250, n_points // 250
             features = jnp.ones((block, mixture.coefficients.shape[1]))
@@ -193,28 +194,13 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
     return out
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run, print, and say whether every promise holds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
-    options = parser.parse_args(argv)
-    quick = options.quick
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
-    found: list[Row] = []
+def jobs(quick: bool) -> Iterator[list[Row]]:
+    """Every row of the table."""
     for n_points in GOALS:
-        found += against_optuna(n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
-    found += against_gaussian_kde(1000, repeats=11 if quick else 31)
-    found += against_the_bound(1000, repeats=31 if quick else 101)
-    print(table(found))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in found], indent=1))
-    failed = [row for row in found if not row.holds]
-    for row in failed:
-        print(f"below {SLACK} of the promise, or different: {row.work}, {row.bits} bits, {row.peer}")
-    return 1 if failed else 0
+        yield against_optuna(n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
+    yield against_gaussian_kde(1000, repeats=11 if quick else 31)
+    yield against_the_bound(1000, repeats=31 if quick else 101)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(__doc__, jobs, None))

@@ -10,22 +10,17 @@ numerics on one level of one log: docs/speed.md says why.
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
 
-import argparse
-import json
-import platform
 import sys
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 import parzax as px
-from benchmarks import optuna_peer
-from benchmarks.rows import SLACK, Row, table
+from benchmarks import command, optuna_peer
+from benchmarks.rows import Row
 from parzax.importance.counts import sweep_counts
 from parzax.importance.sweep import sweep as sweep_of_codes
 from parzax.observations import capacity, grid_codes, layout, level_sets
@@ -227,39 +222,18 @@ def estimators(*, repeats: int) -> list[Row]:
     return rows
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run, print, and say whether every promise holds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, no bootstrap replicates")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
-    options = parser.parse_args(argv)
-    quick = options.quick
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+def jobs(quick: bool) -> Iterator[list[Row]]:
+    """Every row of the table."""
     small = ({STUDY: 40, ARRAYS: 15}, {ARRAYS: 10})
     large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 3})
-    jobs: list[Callable[[], list[Row]]] = [
-        lambda: single(1000, *small, repeats=15 if quick else 41, inner=20),
-        lambda: sweep(repeats=3 if quick else 5, every=11 if quick else 3),
-        lambda: single(2**17, *large, repeats=7, inner=5),
-        lambda: counting(repeats=15 if quick else 41),
-        lambda: estimators(repeats=5 if quick else 15),
-    ]
+    yield single(1000, *small, repeats=15 if quick else 41, inner=20)
+    yield sweep(repeats=3 if quick else 5, every=11 if quick else 3)
+    yield single(2**17, *large, repeats=7, inner=5)
+    yield counting(repeats=15 if quick else 41)
+    yield estimators(repeats=5 if quick else 15)
     if not quick:
-        jobs.append(lambda: bootstrap(repeats=3, replicates=1000))
-    rows: list[Row] = []
-    for job in jobs:
-        if sys.stderr.isatty():
-            print(f"\r{len(rows)} rows done ...", end="", file=sys.stderr, flush=True)
-        rows += job()
-    print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=1))
-    failed = [row for row in rows if not row.holds]
-    for row in failed:
-        print(f"below {SLACK} of the promise, or different: {row.work}, {row.bits} bits, {row.peer}")
-    return 1 if failed else 0
+        yield bootstrap(repeats=3, replicates=1000)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(__doc__, jobs, None))

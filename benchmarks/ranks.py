@@ -7,14 +7,9 @@ call, the peers one after the other. moocore is C, and no promise is made agains
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
 
-import argparse
-import json
-import platform
 import sys
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +17,8 @@ import moocore
 import numpy as np
 from optuna.study._multi_objective import _fast_non_domination_rank
 
-import parzax as px
-from benchmarks.rows import SLACK, Row, table
+from benchmarks import command
+from benchmarks.rows import Row
 from parzax.pareto import non_domination_rank
 
 N, LANES = 1000, 64
@@ -70,29 +65,15 @@ def compare(m: int, kind: str, *, vmapped: bool, repeats: int) -> list[Row]:
     return out
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run, print, and say whether every promise holds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
-    options = parser.parse_args(argv)
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
-    rows: list[Row] = []
+def jobs(quick: bool) -> Iterator[list[Row]]:
+    """Every row of the table."""
     for m in (2, 3, 4):
         for vmapped in (False, True):
-            rows += compare(m, "cloud", vmapped=vmapped, repeats=7 if options.quick else 21)
-    if not options.quick:
+            yield compare(m, "cloud", vmapped=vmapped, repeats=7 if quick else 21)
+    if not quick:
         for m in (2, 3, 4):
-            rows += compare(m, "grid", vmapped=False, repeats=21)
-    print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=1))
-    failed = [row for row in rows if not row.holds]
-    for row in failed:
-        print(f"below {SLACK} of the promise, or different: {row.work}, {row.bits} bits, {row.peer}")
-    return 1 if failed else 0
+            yield compare(m, "grid", vmapped=False, repeats=21)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(__doc__, jobs, None))

@@ -1,10 +1,19 @@
 """Host-side checks: a ValueError or TypeError that names the argument, the value and the remedy."""
 
 import numbers
+import zipfile
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+# What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
+# compression that it does not know.
+UNREADABLE = (
+    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
+    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def real_number(name: str, value: Any) -> float:

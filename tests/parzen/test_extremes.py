@@ -222,7 +222,8 @@ def test_slope_at_the_bounds_is_that_beside_them():
     pe = px.ParzenEstimator.fit(space, np.array([[0.1], [0.4], [0.5], [0.9]]))
     slope = jax.grad(lambda x: pe.log_prob(x[None]))
     at, beside = ([float(slope(jnp.float32(x))) for x in pair] for pair in ((0.0, 1.0), (1e-4, 0.9999)))
-    np.testing.assert_allclose(at, beside, rtol=1e-2)
+    # The slope itself changes by a ten-thousandth over so short a way; clip's would be a quarter.
+    np.testing.assert_allclose(at, beside, rtol=1e-3)
 
 
 def test_traced_bandwidths_lose_no_digits():

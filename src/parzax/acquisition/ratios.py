@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 
 def log_ratio(below: Float[Array, "*j"], above: Float[Array, "*j"]) -> Float[Array, "*j"]:
-    """log l - log g: what TPE maximises (Bergstra et al. 2011, Section 4).
+    """log l - log g: what TPE maximises (Bergstra et al. 2011).
 
     Args:
         below, above: logs of the good and of the bad group's density at the candidates.
@@ -26,7 +26,7 @@ def log_relative_ratio(
 ) -> Float[Array, "*j"]:
     """log of 1 / (gamma + (1 - gamma) g / l) = -logaddexp(log gamma, log(1 - gamma) + log g - log l).
 
-    The relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411, Eq. 7).
+    The relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411).
 
     Args:
         below, above: logs of the two densities at the candidates.
@@ -59,7 +59,7 @@ def log_relative_ratio(
 def constrained_score(
     below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Array, " c1"]
 ) -> Float[Array, "*j"]:
-    """Sum of `log_relative_ratio` over the objective and the constraints: c-TPE (arXiv 2211.14411, Eq. 6).
+    """Sum of `log_relative_ratio` over the objective and the constraints: c-TPE (arXiv 2211.14411).
 
     Args:
         below, above: (C + 1, ...) logs of the densities of the objective's groups, then each constraint's.
@@ -70,5 +70,5 @@ def constrained_score(
 
 
 def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
-    """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE (its Section 4.1)."""
+    """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE."""
     return log_ratio(below, above).sum(axis=0)

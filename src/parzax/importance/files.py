@@ -1,14 +1,13 @@
 """A result as one npz file: arrays and JSON text, no pickles."""
 
 import json
-import zipfile
-import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parzax import _checks
 from parzax.observations import GridSpec, ImportReport
 from parzax.parzen import GridEstimator
 from parzax.space import Space
@@ -20,13 +19,6 @@ _FORMAT = 1
 _ARRAYS = (
     "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
     "regime_target", "regime_region", "counts",
-)  # fmt: skip
-
-
-# What damaged or foreign files raise while they are read.
-_UNREADABLE = (
-    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
-    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 
@@ -58,7 +50,7 @@ def read_result(path: str | Path) -> dict[str, Any]:
             if arrays[name].shape[-2:] != shape:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, not (..., {shape[0]}, {shape[1]})")
         return arrays | fields
-    except _UNREADABLE as error:
+    except _checks.UNREADABLE as error:
         raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 

@@ -10,7 +10,7 @@ from parzax.kernels.axis import Axis
 
 
 class DiscreteNormal(eqx.Module):
-    """P(i) = mass of cell i / mass of [0, 1], of a normal on the kernel axis (arXiv 2304.11127, Section 3).
+    """P(i) = mass of cell i / mass of [0, 1], of a normal on the kernel axis (arXiv 2304.11127).
 
     Attributes:
         loc: centre, on the kernel axis.

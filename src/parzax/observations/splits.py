@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 def sqrt_count(n: Int[Array, ""]) -> Int[Array, ""]:
-    """ceil(sqrt(n) / 4), the papers' number of good rows (Bergstra et al. 2013)."""
+    """ceil(sqrt(n) / 4), the papers' number of good rows (arXiv 2304.11127)."""
     return _ceil(jnp.sqrt(jnp.asarray(n, float)) / 4)
 
 
@@ -54,7 +54,7 @@ def feasible_split(
     feasible: Bool[Array, " n"],
     count: Int[Array, ""],
 ) -> Bool[Array, " n"]:
-    """All rows up to the ``count``-th feasible one, in order of loss (c-TPE, arXiv 2211.14411, Section 4.2).
+    """All rows up to the ``count``-th feasible one, in order of loss (c-TPE, arXiv 2211.14411).
 
     With fewer feasible rows everything present is good, as in the authors' code (the paper says so for none):
     the share is then 1 and the objective drops out of the score.

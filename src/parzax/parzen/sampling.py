@@ -55,6 +55,14 @@ def sample_one(
     near &= ~jnp.broadcast_to(from_prior, len(space))[jnp.array([s.parameter for s in slots(space)])]
     drawn = _draws(levels, near, key, slots(space), priors, own, own_scale)
 
+    return ancestral(space, drawn, dtype)
+
+
+def ancestral(space: Space, drawn: list[Array], dtype: Any) -> Float[Array, " d"]:
+    """Native values, parents first, from one draw per slot: a unit coordinate, or the number of a value.
+
+    A parameter takes the draw of the regime that its parents' values give it, and is NaN where none applies.
+    """
     regime: list[Any] = [jnp.asarray(INACTIVE, jnp.int32)] * len(space)
     index: list[Any] = [jnp.asarray(0, jnp.int32)] * len(space)
     value: list[Any] = [jnp.asarray(jnp.nan, dtype)] * len(space)

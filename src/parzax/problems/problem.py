@@ -1,5 +1,6 @@
 """Problem: a function to be minimised, its search space, and how many values it gives."""
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -58,9 +59,9 @@ class AbstractProblem(eqx.Module):
             )
         return self._evaluate(key, x)
 
+    @abc.abstractmethod
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         """Objectives and constraints of a checked configuration."""
-        raise NotImplementedError
 
 
 class Problem(AbstractProblem):

@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +12,6 @@ import numpy as np
 from parzax import _checks
 from parzax.space import Categorical, Ordinal, Space
 
-# What damaged or foreign files raise while they are read.
-_UNREADABLE = (
-    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
-    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 DIRECTIONS = ("minimize", "maximize")
 
 
@@ -62,7 +55,7 @@ def read_table(path: str | Path) -> Table:
         raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
     try:
         header = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-    except _UNREADABLE as error:
+    except _checks.UNREADABLE as error:
         where = "" if os.environ.get("PARZAX_DATA") or file.is_absolute() else _UNSET
         raise ValueError(
             f"cannot read the header {str(file.with_suffix('.json'))!r}: {_reason(error)}.{where}"
@@ -71,7 +64,7 @@ def read_table(path: str | Path) -> Table:
         # Opened here, as np.load leaves a truncated file open.
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _table(header, {name: data[name] for name in data.files if name in header["arrays"]})
-    except _UNREADABLE as error:
+    except _checks.UNREADABLE as error:
         raise ValueError(f"cannot read a table from {str(file)!r}: {_reason(error)}.") from error
 
 

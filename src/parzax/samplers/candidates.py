@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from parzax.parzen.points import applies, slots
-from parzax.space import INACTIVE, Space
+from parzax.parzen.points import slots
+from parzax.parzen.sampling import ancestral
+from parzax.space import Space
 
 
 def uniform(key: jax.Array, space: Space, n: int, dtype: Any) -> Float[Array, "{n} d"]:
@@ -16,25 +17,14 @@ def uniform(key: jax.Array, space: Space, n: int, dtype: Any) -> Float[Array, "{
 
 
 def _uniform_one(key: jax.Array, space: Space, dtype: Any) -> Float[Array, " d"]:
-    keys = jax.random.split(key, len(slots(space)))
-    by_slot = {(slot.parameter, slot.regime): (slot, k) for slot, k in zip(slots(space), keys, strict=True)}
-    regime: list[Any] = [jnp.asarray(INACTIVE, jnp.int32)] * len(space)
-    index: list[Any] = [jnp.asarray(0, jnp.int32)] * len(space)
-    value: list[Any] = [jnp.asarray(jnp.nan, dtype)] * len(space)
-    for name in space.order:
-        j = space.index(name)
-        for i, domain in reversed(list(enumerate(space[name]))):
-            slot, own = by_slot[j, i]
-            inside = applies(space, domain, regime, index, value, jnp)
-            if slot.axis.kind == "continuous":
-                native = slot.axis.native_at(jax.random.uniform(own, (), dtype), jnp)
-            else:
-                number = jax.random.randint(own, (), 0, max(slot.axis.n_values, 1))
-                index[j] = jnp.where(inside, number, index[j])
-                native = slot.axis.native(number, dtype, jnp)
-            regime[j] = jnp.where(inside, i, regime[j])
-            value[j] = jnp.where(inside, native, value[j])
-    return jnp.stack(value)
+    own = slots(space)
+    level = jax.random.uniform(key, (len(own),), dtype)
+    drawn = []
+    for slot, u in zip(own, level, strict=True):
+        n = max(slot.axis.n_values, 1)
+        continuous = slot.axis.kind == "continuous"
+        drawn.append(u if continuous else jnp.minimum(u * n, n - 1).astype(jnp.int32))
+    return ancestral(space, drawn, dtype)
 
 
 def distinct(pool: Float[Array, "j d"], score: Float[Array, " j"], n: int) -> Int[Array, " {n}"]:

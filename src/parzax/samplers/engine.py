@@ -156,10 +156,6 @@ class Sampler(eqx.Module):
         own = groups(self, state)
         return self._score(own, self._fit(state, own.below), self._fit(state, own.above), candidates)
 
-    def below(self, state: State) -> ParzenEstimator:
-        """The good groups' densities, stacked over the objective and the constraints."""
-        return self._fit(state, groups(self, state).below)
-
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
             return pool[jax.random.choice(key, len(pool), (n,), replace=False)]
