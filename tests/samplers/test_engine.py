@@ -42,10 +42,8 @@ def test_a_run_respects_the_space_and_finds_the_optimum(trace):
     np.testing.assert_array_equal(np.isnan(x[:, 2]), x[:, 1] != 0)
     px.Observations.from_arrays(SPACE, x, np.asarray(trace.objectives)[:, 0])  # refuses rows outside
     best = np.asarray(trace.best())
-    assert (np.diff(best) <= 0).all()
+    assert (best[1:] <= best[:-1]).all()  # infinite before the first feasible row
     assert best[-1] < 0.05
-    uniform_best = np.abs(np.asarray(uniform(jax.random.key(5), SPACE, 60, jnp.float32))[:, 0] - 0.5).min()
-    assert np.isfinite(uniform_best)
 
 
 def test_same_key_same_trace_whatever_the_batch(trace):
