@@ -46,6 +46,24 @@ def float_array(name: str, values: Any) -> np.ndarray:
     return np.array(array, dtype=np.float64)  # a copy: what was checked must not change
 
 
+def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
+    """A data frame's columns in the order of ``columns``; anything else as it is.
+
+    Raises:
+        ValueError: a data frame that lacks a column.
+    """
+    found = getattr(values, "columns", None)
+    if found is None:
+        return values
+    wanted = list(columns)
+    missing = [column for column in wanted if column not in list(found)]
+    if missing:
+        raise ValueError(
+            f"{name} has no column {missing[0]!r}; rename its columns to the space's names, or give an array."
+        )
+    return values[wanted]
+
+
 def vectors(**arrays: Any) -> None:
     """Raise unless all arrays (traced ones too) are vectors of one length."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}

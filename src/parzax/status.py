@@ -31,6 +31,7 @@ class Status(enum.IntFlag):
     NAN_REFERENCE = enum.auto()
     BEYOND_REFERENCE = enum.auto()
     OUT_OF_RANGE = enum.auto()
+    IMPOSSIBLE_EVENT = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -67,6 +68,8 @@ _ADVICE = {
     "nothing to the hypervolume; move the reference point if they should.",
     Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer "
     "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
+    Status.IMPOSSIBLE_EVENT: "The given values have no density, so nothing is known under them and every "
+    "density is 0; give the estimator a prior weight.",
 }
 
 

@@ -10,6 +10,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 import parzax as px
@@ -255,6 +256,12 @@ REFUSED = {
     "an unknown form": (lambda: estimator().log_prob(ROWS, form="fast"), "form must be one of"),
     "a marginal of nothing": (lambda: estimator().marginal(), "at least one parameter"),
     "a marginal of a stranger": (lambda: estimator().marginal("z"), "no parameter 'z'"),
+    "a marginal of a list": (lambda: estimator().marginal(["x"]), "one argument each"),
+    "given a list": (lambda: estimator().conditional([0.5]), "must map names to values"),
+    "a table without a column": (
+        lambda: _fit(pd.DataFrame(ROWS, columns=["x", "k", "kind", "z"])),
+        "no column 'y'",
+    ),
     "given nothing": (lambda: estimator().conditional({}), "at least one parameter"),
     "given a stranger": (lambda: estimator().conditional({"z": 1}), "no parameter 'z'"),
     "given an unknown choice": (lambda: estimator().conditional({"kind": "d"}), "none of its choices"),
@@ -292,6 +299,35 @@ def test_refused(name):
     attempt, message = REFUSED[name]
     with pytest.raises((ValueError, TypeError, KeyError), match=message):
         attempt()
+    _tried.append(1)
+
+
+def test_columns_of_a_table_go_by_name():
+    """A data frame in another order is the same data."""
+    table = pd.DataFrame(ROWS, columns=list(SPACE.names))
+    turned = table[["y", "kind", "x", "k"]]
+    pe = px.ParzenEstimator.fit(SPACE, turned)
+    close(pe.log_prob(turned), estimator().log_prob(ROWS))
+    observed = px.Observations.from_arrays(SPACE, turned, np.arange(4.0))
+    np.testing.assert_array_equal(observed.values, ROWS)
+
+
+def test_an_impossible_event_has_a_status():
+    """Without a prior a category that no row has cannot be divided by; a value 800 widths away can, in logs."""
+    rows = np.array([[0.1, 0, 0, 1.5], [0.1, 0, 0, 1.6]])
+    narrow = px.bandwidth.constant(1e-3)
+    pe = px.ParzenEstimator.fit(SPACE, rows, top=1.0, prior_weight=0.0, bandwidth=narrow)
+    for given, status in (({"kind": "a"}, S.OK), ({"x": 0.9}, S.OK), ({"kind": "c"}, S.IMPOSSIBLE_EVENT)):
+        assert pe.conditional(given).status == status
+        _tried.append(1)
+    assert np.isneginf(pe.conditional({"kind": "c"}).log_prob(np.array([0.1, 0])))
+    assert np.isfinite(pe.conditional({"x": 0.9}).log_prob(np.array([0, 0, 1.5])))
+
+
+def test_weights_whose_sum_overflows(device):
+    """Flagged, not turned into a density of weight 0."""
+    _, status = device(ROWS, np.full(4, 3e38))
+    assert status == S.INVALID_ROWS
     _tried.append(1)
 
 

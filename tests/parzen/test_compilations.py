@@ -3,7 +3,7 @@
 import numpy as np
 
 import parzax as px
-from parzax.parzen import fitting, mixture
+from parzax.parzen import fitting, scoring
 
 
 def _compiled(function) -> int:
@@ -18,16 +18,37 @@ def test_few_compilations_over_fifty_sizes():
     sizes = {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
     while len(sizes) < 50:
         sizes.add(int(rng.integers(1, 4097)))
-    before = _compiled(fitting.compiled_fit), _compiled(mixture._log_prob)
+    before = _compiled(fitting.compiled_fit), _compiled(scoring._log_prob)
     at = np.stack([np.linspace(0, 1.25, 8), np.arange(8) % 2], axis=-1)
     for n in sorted(sizes):
         rows = np.stack([rng.uniform(0, 1.25, n), rng.integers(0, 2, n)], axis=-1)
         pe = px.ParzenEstimator.fit(space, rows)
         assert np.isfinite(pe.log_prob(at)).all()
         np.testing.assert_allclose(pe.prior_weight, 1 / (n + 1), rtol=1e-6)
-    after = _compiled(fitting.compiled_fit), _compiled(mixture._log_prob)
+    after = _compiled(fitting.compiled_fit), _compiled(scoring._log_prob)
     assert len(sizes) >= 50
     assert all(1 <= b - a <= 4 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_few_compilations_over_fifty_numbers_of_points():
+    """NumPy points are padded like rows; what is padded does not show."""
+    space = px.Space({"x": px.Float(0.0, 1.75), "kind": px.Categorical(["a", "b"])})
+    rng = np.random.default_rng(0)
+    at = np.stack([rng.uniform(0, 1.75, 4096), rng.integers(0, 2, 4096)], axis=-1)
+    pe = px.ParzenEstimator.fit(space, at[:40])
+    form = pe.form(4096)
+    expected = np.asarray(pe.log_prob(at, form=form))
+    before = _compiled(scoring._log_prob)
+    for n in np.unique(np.geomspace(1, 4096, 60).astype(int)):
+        found = pe.log_prob(at[:n], form=form)
+        assert found.shape == (n,)
+        np.testing.assert_allclose(found, expected[:n], rtol=1e-5, atol=1e-5)
+    assert _compiled(scoring._log_prob) - before <= 3  # 4096 is compiled already
+    assert pe.log_prob(at[:0]).shape == (0,)
+    assert pe.log_prob(at[:6].reshape(2, 3, 2)).shape == (2, 3)
+    assert [scoring._bucket(n) for n in (1, 64, 65, 4096, 4097, 9000, 100_000)] == [
+        64, 64, 256, 4096, 4608, 9216, 106_496,
+    ]  # fmt: skip
 
 
 def test_values_of_settings_do_not_compile_again():

@@ -83,7 +83,7 @@ class Observations:
         if not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         _checks.one_of("failed", failed, ("drop", "worst"))
-        values = _checks.float_array("values", values)
+        values = _checks.float_array("values", _checks.ordered("values", values, space.names))
         if values.ndim < 2 or values.shape[-1] != len(space):
             raise ValueError(
                 f"values must have shape (..., n, {len(space)}), one column per parameter, "

@@ -65,7 +65,7 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
             return points(space, jnp.full((1, len(space)), jnp.nan, x.dtype)), jnp.zeros(1, x.dtype), None
         weight = jnp.ones(len(x), x.dtype) if weight is None else jnp.asarray(weight)
         return points(space, x), weight, None if mixture_weight is None else jnp.asarray(mixture_weight)
-    x = _checks.float_array("x", x)
+    x = _checks.float_array("x", _checks.ordered("x", x, space.names))
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
     extra = capacity(len(x)) - len(x)
@@ -151,6 +151,7 @@ def fit_points(
     invalid |= ~usable_prior
     anchor = jnp.where(total > 0, jnp.where(usable_prior, anchor, 0), 1)
     whole = total + anchor
+    invalid |= ~(whole < jnp.inf)
     status = jnp.where(total > 0, 0, int(Status.NO_ROWS)) | jnp.where(invalid, int(Status.INVALID_ROWS), 0)
     own = priors(space, prior, dtype)
     return Fitted(rows, scale, mixed / whole, anchor / whole, own, status.astype(jnp.int32))

@@ -15,10 +15,10 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth, scott
-from parzax.parzen import parts
+from parzax.parzen import parts, scoring
 from parzax.parzen.evaluation import FORMS, LEAST_PRIOR, Form, Mixture, choose_form
 from parzax.parzen.fitting import check_settings, compiled_fit, encoded_rows, peak_of
-from parzax.parzen.points import Points, check_dtype, points, slots
+from parzax.parzen.points import Points, check_dtype, slots
 from parzax.parzen.prior import NativePrior, Prior
 from parzax.parzen.sampling import sample_one, uniforms
 from parzax.space import Space
@@ -47,7 +47,7 @@ class ParzenEstimator(eqx.Module):
         weight: (n,) mixture weights, 0 for absent rows.
         prior_weight: weight of the prior; all weights sum to 1.
         priors: the prior of each regime.
-        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS.
+        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, IMPOSSIBLE_EVENT (of `conditional`).
         space: static.
         smallest: no scale of a continuous parameter is below this, None where it is not known; it
             decides the form of evaluation; static.
@@ -170,7 +170,7 @@ class ParzenEstimator(eqx.Module):
         """
         _checks.one_of("measure", measure, ("native", "unit"))
         self._check_single()
-        return _log_prob(self, _configurations(self.space, x), measure=measure, form=form)
+        return scoring.log_prob(self, x, measure, form)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations, exp of `log_prob`; 0 outside the space."""
@@ -178,21 +178,23 @@ class ParzenEstimator(eqx.Module):
 
     def prepare(self, n_points: int, form: Form | None = None) -> Mixture:
         """Coefficients of all kernels, for many evaluations of one estimator at about ``n_points`` points."""
-        if form is None:
-            # Nothing is known of the peaks of a user's prior.
-            own_prior = any(isinstance(own, NativePrior) for own in self.priors)
-            form = choose_form(
-                n_points,
-                len(self.scale),
-                self.scale.dtype,
-                n_continuous=sum(slot.axis.kind == "continuous" for slot in slots(self.space)),
-                smallest=self.smallest,
-                peak=None if own_prior else peak_of(self.space, self.smallest),
-                safe_prior=self.safe_prior,
-            )
-        _checks.one_of("form", form, FORMS)
+        form = self.form(n_points) if form is None else _checks.one_of("form", form, FORMS)
         return Mixture.prepare(
             self.kernels, self.scale, self.weight, self.prior_weight, self.priors, slots(self.space), form
+        )
+
+    def form(self, n_points: int) -> Form:
+        """How this estimator is evaluated at ``n_points`` points, see `choose_form`."""
+        # Nothing is known of the peaks of a user's prior.
+        own_prior = any(isinstance(own, NativePrior) for own in self.priors)
+        return choose_form(
+            n_points,
+            len(self.scale),
+            self.scale.dtype,
+            n_continuous=sum(slot.axis.kind == "continuous" for slot in slots(self.space)),
+            smallest=self.smallest,
+            peak=None if own_prior else peak_of(self.space, self.smallest),
+            safe_prior=self.safe_prior,
         )
 
     # --- parts -----------------------------------------------------------------------------------
@@ -269,33 +271,6 @@ class ParzenEstimator(eqx.Module):
     def resample(self, key: jax.Array, size: int = 1) -> Float[Array, "{size} d"]:
         """`sample`, under SciPy's name; points are rows here."""
         return self.sample(key, (size,))
-
-
-def _configurations(space: Space, x: Any) -> Any:
-    """(..., d) values: encoded when they are NumPy's, else floats that are encoded in compiled code."""
-    if isinstance(x, np.ndarray) and x.dtype == np.float32:
-        x = jnp.asarray(x)  # draws, say: to be judged by what a float32 can hold
-    if not isinstance(x, jax.Array):
-        x = _checks.float_array("x", x)
-    elif not jnp.issubdtype(x.dtype, jnp.floating):
-        x = x.astype(jnp.result_type(float))
-    if x.ndim < 1 or x.shape[-1] != len(space):
-        raise ValueError(f"x must have shape (..., {len(space)}), got {x.shape}.")
-    return points(space, x) if isinstance(x, np.ndarray) else x
-
-
-@eqx.filter_jit
-def _log_prob(
-    pe: ParzenEstimator, at: Points | Float[Array, "... d"], *, measure: str, form: Form | None
-) -> Float[Array, "..."]:
-    at = at if isinstance(at, Points) else points(pe.space, at)
-    shape, dtype = at.unit.shape[:-1], pe.scale.dtype
-    flat = jax.tree.map(lambda a: jnp.asarray(a).reshape(-1, a.shape[-1]), at)
-    flat = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, flat)
-    out = pe.prepare(len(flat.unit), form).log_prob(flat)
-    if measure == "native":
-        out = out + flat.log_jacobian.sum(axis=-1)
-    return jnp.where(flat.valid.all(axis=-1), out, -jnp.inf).reshape(shape)
 
 
 @eqx.filter_jit

@@ -15,6 +15,7 @@ from parzax.parzen.prior import Prior
 from parzax.parzen.product import kernel_log_prob, prior_log_prob, shared
 from parzax.parzen.restriction import given_rest, given_values, with_ancestors
 from parzax.space import INACTIVE, Space
+from parzax.status import Status
 
 if TYPE_CHECKING:
     from parzax.parzen.mixture import ParzenEstimator
@@ -65,6 +66,7 @@ def conditional(pe: "ParzenEstimator", values: Mapping[str, Any]) -> "ParzenEsti
         tuple(left),
         weight=jnp.where(pe.weight > 0, pe.weight * jnp.exp(logs - safe), 0),
         prior_weight=pe.prior_weight * jnp.exp(wide - safe),
+        status=pe.status | jnp.where(total > -jnp.inf, 0, int(Status.IMPOSSIBLE_EVENT)),
         # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
         safe_prior=False,
     )

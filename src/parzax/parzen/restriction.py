@@ -17,6 +17,9 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     Raises:
         ValueError: unknown names, or none.
     """
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"names must be strings, one argument each, got {name!r}.")
     wanted = set(names)
     for name in wanted:
         if name not in space:
@@ -41,6 +44,8 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
     Raises:
         ValueError: no value at all, an unknown name, or a value that no domain of the parameter has.
     """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"values must map names to values, got {values!r}.")
     if not values:
         raise ValueError("values: at least one parameter must be given.")
     out = {}

@@ -7,6 +7,7 @@ import pytest
 from reference import bandwidth as loops
 
 from parzax.kernels import bandwidth
+from parzax.kernels.bandwidth.scott import interquartile_range
 
 RULES = {
     "scott": bandwidth.scott(),
@@ -221,6 +222,15 @@ def test_fractional_weights(double):
     assert bool(jnp.isfinite(tiny).all())
 
 
+def test_scott_of_weights_beyond_float32_integers():
+    """2^24 rows per value: running weights are rounded, the spread is still that of the values."""
+    with jax.enable_x64(False):
+        x = jnp.linspace(0.1, 0.9, 64)
+        for each in (1.0, 2.0**24):
+            spread = interquartile_range(x, jnp.full(64, each, jnp.float32))
+            assert float(spread) == pytest.approx(0.4, abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -230,6 +240,8 @@ def test_fractional_weights(double):
         (lambda: bandwidth.hyperopt(minimum=float("nan")), "hyperopt: minimum"),
         (lambda: bandwidth.dimension(magnitude=float("inf")), "dimension: magnitude"),
         (lambda: bandwidth.constant(0), "constant: scale"),
+        (lambda: bandwidth.constant(jnp.asarray(-1.0)), "constant: scale"),
+        (lambda: bandwidth.scott(np.asarray(0.6)), "must not exceed"),
         (lambda: bandwidth.leave_one_out(prior_weight=-1.0), "leave_one_out: prior_weight"),
         (lambda: RULES["scott"](jnp.zeros(3), jnp.ones(2)), "vectors of one length"),
     ],

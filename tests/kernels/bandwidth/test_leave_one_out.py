@@ -60,10 +60,18 @@ def test_best_of_brute_force(seed, prior, double):
     x, ones = jnp.asarray(rows), jnp.ones(14)
     found = float(_rule(bandwidth.leave_one_out(), x, ones, prior, None))
     best, _ = loops.best_leave_one_out(rows, prior=prior)
-    # A scale within 0.3 % of the best loses n/2 * 0.003^2 in a likelihood of curvature n, and less than that.
-    assert loops.leave_one_out(found, rows, prior) == pytest.approx(best, abs=1e-4)
+    assert loops.leave_one_out(found, rows, prior) == pytest.approx(best, abs=1e-6)
     scott = float(_rule(bandwidth.scott(), x, ones, prior, None))
     assert loops.leave_one_out(found, rows, prior) > loops.leave_one_out(scott, rows, prior) + 1
+
+
+def test_the_slope_is_zero_at_the_best(double):
+    """Found by its gradient: at an inner maximum nothing of it is left."""
+    x, ones = jnp.asarray(_bimodal(14, 0)), jnp.ones(14)
+    best = _rule(bandwidth.leave_one_out(), x, ones, 0.5, None)
+    slope = jax.jit(jax.grad(_likelihood))(best, x, ones, 0.5, None, 1.0)
+    assert 0.01 < float(best) < 0.5
+    assert abs(float(slope * best)) < 1e-6
 
 
 @pytest.mark.slow

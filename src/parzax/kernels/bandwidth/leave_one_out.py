@@ -1,6 +1,7 @@
 """The scale under which each row is foretold best by the others."""
 
-from typing import final
+from collections.abc import Callable
+from typing import NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +11,13 @@ from parzax.kernels.bandwidth.likelihood import leave_one_out_log_likelihood
 from parzax.kernels.bandwidth.rule import Bandwidth, Setting, check_settings, clip, lower_clip
 from parzax.kernels.bandwidth.scott import Scott
 
-# Each round looks at this many scales, evenly spaced in their logarithm, and the next one at the same
-# number within one spacing of the best: after four rounds between 0.01 and 0.5 they are 0.3 % apart.
-_POINTS = 11
-_ROUNDS = 4
+# Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01 and
+# 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best: a dozen reach the
+# maximum of a smooth likelihood to six digits (float32: to its rounding).
+_POINTS = 9
+_STEPS = 8
+# No step comes nearer to an end of its interval than this share of it.
+_MARGIN = 0.05
 
 
 @final
@@ -59,10 +63,12 @@ def leave_one_out(
     """One scale per parameter, of greatest leave-one-out likelihood between the clips.
 
     Maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974) over
-    the scale by nested grids: several maxima do not mislead it, and its likelihood is never below that of
-    ``scott`` with the same clips, which is tried too. With one row or none it is ``scott``'s.
+    the scale by its gradient, from the best of nine scales, so that several maxima do not mislead it. Its
+    likelihood is never below that of ``scott`` with the same clips, which is tried too. With one row or none
+    it is ``scott``'s.
 
-    45 evaluations, each of n^2 kernels: for analysis rather than for each step of an optimisation. Equal
+    17 evaluations with their slopes, each of n^2 kernels: for analysis rather than for each step of an
+    optimisation. Equal
     rows on a continuous domain draw the scale to the minimum. A row of weight w equals w rows. The scale
     counts as a constant in gradients.
 
@@ -88,20 +94,51 @@ def leave_one_out(
     return LeaveOneOut(Scott(minimum, maximum, discrete_minimum, None), prior_weight)
 
 
-def _maximise(function, start: Float[Array, ""], low: Float[Array, ""], high: Float[Array, ""]) -> Array:
+class _Point(NamedTuple):
+    """An argument of the function, its value and its slope."""
+
+    at: Float[Array, "..."]
+    value: Float[Array, "..."]
+    slope: Float[Array, "..."]
+
+
+def _maximise(
+    function: Callable[[Array], Array], start: Float[Array, ""], low: Float[Array, ""], high: Float[Array, ""]
+) -> Float[Array, ""]:
     """The best argument found between low and high; never worse than ``start``."""
 
-    def look_closer(state, _):
-        centre, reach, best, value = state
-        points = jnp.clip(centre + reach * jnp.linspace(-1, 1, _POINTS, dtype=low.dtype), low, high)
-        # The widest first: of equal values the first is taken.
-        points = points[::-1]
-        values = jax.lax.map(function, points)
-        k = jnp.argmax(values)
-        better = values[k] > value
-        best, value = jnp.where(better, points[k], best), jnp.where(better, values[k], value)
-        return (best, reach * 2 / (_POINTS - 1), best, value), None
+    def look(at: Array) -> _Point:
+        return _Point(at, *jax.jvp(function, (at,), (jnp.ones_like(at),)))
 
-    state = ((low + high) / 2, (high - low) / 2, start, function(start))
-    (_, _, best, _), _ = jax.lax.scan(look_closer, state, length=_ROUNDS)
-    return best
+    def step(state: tuple[_Point, _Point], _: None) -> tuple[tuple[_Point, _Point], None]:
+        inner, outer = state
+        new = look(_peak(inner, outer))
+        better = new.value > inner.value
+        # It is uphill from the better end, and the value at the other end is lower: the maximum lies between.
+        # A better point takes over; the end that its slope points to stays or is the former best.
+        ahead = new.slope * (outer.at - inner.at) > 0
+        opposite = _choose(ahead, outer, inner)
+        return (_choose(better, new, inner), _choose(better, opposite, new)), None
+
+    tried = jax.lax.map(look, jnp.linspace(high, low, _POINTS, dtype=low.dtype))
+    # The widest first: of equal values the first is taken.
+    k = jnp.argmax(tried.value)
+    best = jax.tree.map(lambda x: x[k], tried)
+    beside = jnp.clip(jnp.where(best.slope > 0, k - 1, k + 1), 0, _POINTS - 1)
+    (best, _), _ = jax.lax.scan(step, (best, jax.tree.map(lambda x: x[beside], tried)), length=_STEPS)
+    return jnp.where(function(start) >= best.value, start, best.at)
+
+
+def _choose(condition: Array, yes: _Point, no: _Point) -> _Point:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def _peak(a: _Point, b: _Point) -> Float[Array, ""]:
+    """Where the cubic through two values and slopes is highest (Davidon 1959), kept off both ends."""
+    width = b.at - a.at
+    mean = 3 * (b.value - a.value) / jnp.where(width == 0, 1, width) - a.slope - b.slope
+    root = jnp.sqrt(jnp.maximum(jnp.square(mean) - a.slope * b.slope, 0)) * jnp.sign(width)
+    below = a.slope - b.slope + 2 * root
+    share = (a.slope + root + mean) / jnp.where(below == 0, 1, below)
+    share = jnp.where((below == 0) | ~jnp.isfinite(share), 0.5, share)
+    return a.at + width * jnp.clip(share, _MARGIN, 1 - _MARGIN)

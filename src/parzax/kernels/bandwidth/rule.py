@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
@@ -138,10 +139,11 @@ def clip(scale: Float[Array, "..."], lower: Float[Array, ""], upper: Setting) ->
 
 
 def check_settings(rule: str, **settings: Any) -> None:
-    """Raise unless the settings that are plain numbers are positive and minimum <= maximum.
+    """Raise unless the settings whose values are known are positive and minimum <= maximum.
 
-    Traced settings and arrays pass: they have no value to look at, or many.
+    Traced settings pass, and so do batches.
     """
+    settings = {name: _known(value) for name, value in settings.items()}
     for name, value in settings.items():
         if isinstance(value, (bool, str, bytes)):
             raise TypeError(f"{rule}: {name} must be a number, got {value!r}.")
@@ -150,3 +152,9 @@ def check_settings(rule: str, **settings: Any) -> None:
     low, high = settings.get("minimum"), settings.get("maximum")
     if isinstance(low, _NUMBER) and isinstance(high, _NUMBER) and low > high:
         raise ValueError(f"{rule}: minimum {low!r} must not exceed maximum {high!r}.")
+
+
+def _known(setting: Any) -> Any:
+    """The number in an array that holds one and is not traced."""
+    array = isinstance(setting, (np.ndarray, jax.Array)) and not isinstance(setting, jax.core.Tracer)
+    return setting.item() if array and setting.ndim == 0 else setting

@@ -108,10 +108,12 @@ def interquartile_range(position: Float[Array, " n"], frequency: Float[Array, " 
     end = jnp.cumsum(frequency)
     start = end - frequency
     size = end[-1]
+    # Wide enough to be seen where the running weights are rounded to more than units.
+    width = jnp.maximum(1, 4 * jnp.finfo(size.dtype).eps * size)
 
     def quartile(q: float) -> Array:
         window = q * jnp.maximum(size - 1, 0)
-        covered = jnp.maximum(jnp.minimum(end, window + 1) - jnp.maximum(start, window), 0)
+        covered = jnp.maximum(jnp.minimum(end, window + width) - jnp.maximum(start, window), 0)
         total = covered.sum()
         return (value * covered).sum() / jnp.where(total > 0, total, 1)
 
