@@ -64,12 +64,17 @@ def conditional(pe: "ParzenEstimator", values: Mapping[str, Any]) -> "ParzenEsti
         eqx.tree_at(lambda k: k.regime, kernels, regime),
         pe.scale[:, columns],
         tuple(left),
-        weight=jnp.where(pe.weight > 0, pe.weight * jnp.exp(logs - safe), 0),
-        prior_weight=pe.prior_weight * jnp.exp(wide - safe),
+        weight=_reweighted(pe.weight, logs - safe),
+        prior_weight=_reweighted(pe.prior_weight, wide - safe),
         status=pe.status | jnp.where(total > -jnp.inf, 0, int(Status.IMPOSSIBLE_EVENT)),
         # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
         safe_prior=False,
     )
+
+
+def _reweighted(weight: Float[Array, "..."], log_factor: Float[Array, "..."]) -> Float[Array, "..."]:
+    """weight * exp(log_factor); 0 where the weight is, however large the factor."""
+    return weight * jnp.exp(jnp.where(weight > 0, log_factor, 0))
 
 
 def _of_columns(
