@@ -180,7 +180,14 @@ class ParzenEstimator(eqx.Module):
         """Coefficients of all kernels, for many evaluations of one estimator at about ``n_points`` points."""
         form = self.form(n_points) if form is None else _checks.one_of("form", form, FORMS)
         return Mixture.prepare(
-            self.kernels, self.scale, self.weight, self.prior_weight, self.priors, slots(self.space), form
+            self.kernels,
+            self.scale,
+            self.weight,
+            self.prior_weight,
+            self.priors,
+            slots(self.space),
+            form,
+            n_points,
         )
 
     def form(self, n_points: int) -> Form:
