@@ -178,7 +178,9 @@ def against_optuna_mixed(n_points: int, *, repeats: int) -> list[Row]:
             jacobian = np.asarray(encoded.log_jacobian.sum(axis=-1))
             theirs_ = built.log_pdf(at)
             log_axes = sum(np.log(y[:, j]) for j, name in enumerate(own.names) if name.startswith("l"))
-            error = (np.abs(np.asarray(ours()) + jacobian + log_axes - theirs_) / np.abs(theirs_).clip(1)).max()
+            error = (
+                np.abs(np.asarray(ours()) + jacobian + log_axes - theirs_) / np.abs(theirs_).clip(1)
+            ).max()
             medians = timing.interleaved(
                 {"ours": ours, "theirs": lambda: built.log_pdf(at)}, repeats, {"ours": INNER[n_points]}
             )

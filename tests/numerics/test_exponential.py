@@ -22,7 +22,9 @@ def test_powers_against_mpmath(dtype, lowest, record_property):
             true = [mpmath.power(2, float(v)) for v in x]
             errors = [float(abs(mpmath.mpf(float(g)) / t - 1)) for g, t in zip(compiled, true, strict=True)]
         worst = max(errors) / np.finfo(dtype).eps
-        record_property("tried", f"2^x at {len(x)} points, {np.dtype(dtype).name}: worst error {worst:.2f} eps")
+        record_property(
+            "tried", f"2^x at {len(x)} points, {np.dtype(dtype).name}: worst error {worst:.2f} eps"
+        )
         assert compiled.dtype == dtype
         assert worst < 2
         np.testing.assert_allclose(eager, compiled[:50], rtol=4 * np.finfo(dtype).eps)
@@ -33,9 +35,7 @@ def test_ends_of_the_range(x64):
     low, high = -float(info.maxexp - 1), float(info.maxexp)
     x = jnp.asarray([-jnp.inf, -1e30, low - 0.4, 0.0, high, 1e30, jnp.inf, jnp.nan])
     for function in (exp2, jax.jit(exp2)):
-        np.testing.assert_array_equal(
-            function(x), [0, 0, 0, 1, np.inf, np.inf, np.inf, np.nan], strict=False
-        )
+        np.testing.assert_array_equal(function(x), [0, 0, 0, 1, np.inf, np.inf, np.inf, np.nan], strict=False)
     assert float(exp2(jnp.asarray(low + 1))) == float(info.tiny)
 
 

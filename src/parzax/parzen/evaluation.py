@@ -167,9 +167,7 @@ class Mixture(eqx.Module):
         ratio = jnp.matmul(
             features(self.slots, self.priors, points), self.coefficients.T, precision="highest"
         )
-        ratio = ratio + added(
-            self.slots, self.lookups, self.kernels, self.scale, points, _unit(self.form)
-        )
+        ratio = ratio + added(self.slots, self.lookups, self.kernels, self.scale, points, _unit(self.form))
         anchor = anchor_log_prob(self.slots, points)
         if self.form == "product":
             shift = _shift(self.scale.dtype)

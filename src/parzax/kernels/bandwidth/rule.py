@@ -61,9 +61,15 @@ class Bandwidth(eqx.Module):
             rows too. jit- and vmap-able, with finite gradients.
 
         Raises:
-            ValueError: arrays that are not vectors of one length.
+            ValueError: arrays that are not vectors of one length, a setting that is not a single number.
         """
         vectors(position=position, weight=weight)
+        for leaf in jax.tree.leaves(self):
+            if jnp.ndim(leaf):
+                raise ValueError(
+                    f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but a rule serves all "
+                    "parameters with one number; use jax.vmap to go over several."
+                )
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
