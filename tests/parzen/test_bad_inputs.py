@@ -234,7 +234,7 @@ REFUSED = {
     "a vector of values": (lambda: _fit(ROWS[:, 0]), r"x\[:, None\]"),
     "a scale per parameter": (
         lambda: _fit(bandwidth=px.bandwidth.constant(np.array([0.1, 0.2, 0.1, 0.3]))),
-        "one number",
+        "share one number",
     ),
     "a prior beyond its domain": (lambda: _fit(prior={"k": _Flat(9)}), "mass 0.5556"),
     "a batch of tables": (lambda: _fit(ROWS[None]), "use jax.vmap"),
@@ -332,7 +332,7 @@ def test_columns_of_a_table_go_by_name():
 
 
 def test_an_impossible_event_has_a_status():
-    """Without a prior a category that no row has cannot be divided by; a value 800 widths away can, in logs."""
+    """Without a prior a category that no row has has no density; a value 800 widths away has one, in logs."""
     rows = np.array([[0.1, 0, 0, 1.5], [0.1, 0, 0, 1.6]])
     narrow = px.bandwidth.constant(1e-3)
     pe = px.ParzenEstimator.fit(SPACE, rows, top=1.0, prior_weight=0.0, bandwidth=narrow)

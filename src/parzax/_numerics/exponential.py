@@ -28,8 +28,8 @@ def exp2(x: Float[Array, "..."]) -> Float[Array, "..."]:
     instruction for it, which is used there.
 
     Returns:
-        Within two units in the last place; 0 below the smallest normal number, infinity beyond the largest, NaN
-        for NaN. Its slope is log(2) 2^x.
+        Within two units in the last place; 0 below the smallest normal number, infinity beyond the
+        largest, NaN for NaN. Its slope is log(2) 2^x.
     """
     return jax.lax.platform_dependent(x, cpu=_polynomial, default=jnp.exp2)
 

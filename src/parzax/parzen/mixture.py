@@ -188,7 +188,9 @@ class ParzenEstimator(eqx.Module):
 
     def prepare(self, n_points: int, form: Form | None = None) -> Mixture:
         """Coefficients of all kernels, for many evaluations of one estimator at about ``n_points`` points."""
-        form = self.form(n_points) if form is None else _checks.one_of("form", form, FORMS)
+        if form is None:
+            form = self.form(n_points)
+        _checks.one_of("form", form, FORMS)
         return Mixture.prepare(
             self.kernels,
             self.scale,

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from parzax.kernels import AitchisonAitken, Axis, DiscreteNormal, TruncatedNormal
@@ -128,7 +129,7 @@ def check_masses(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> N
     Warns:
         UserWarning: a density whose integral by the midpoint rule is not 1.
     """
-    if not given or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(dict(given))):
+    if not given or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(dict(given))):
         return
     for slot, prior in zip(slots(space), priors(space, given, dtype), strict=True):
         if not isinstance(prior, NativePrior):

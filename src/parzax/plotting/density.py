@@ -132,8 +132,8 @@ def _marginal(pe: ParzenEstimator, names: tuple[str, ...]) -> ParzenEstimator:
     missing = [name for name in part.space.names if name not in names]
     if missing:
         raise ValueError(
-            f"{' and '.join(names)} cannot be drawn without {', '.join(missing)}: pass given={{...}} with a value "
-            "for each."
+            f"{' and '.join(names)} cannot be drawn without {', '.join(missing)}: "
+            "pass given={...} with a value for each."
         )
     if any(domain.conditions for name in names for domain in part.space[name]):
         raise ValueError(f"one of {' and '.join(names)} depends on the other: pass given={{...}} for it.")
