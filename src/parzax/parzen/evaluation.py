@@ -39,7 +39,7 @@ _SMALL = 1 << 14
 # The share of the log of the largest float by which exponents are lowered, and the share they may fill.
 _SHIFT, _FILLED = 0.45, 0.95
 # The product form keeps its exponents to the base 2.
-_LOG2_E = math.log2(math.e)
+LOG2_E = math.log2(math.e)
 # With less prior weight per unit of other weight the anchor itself could underflow.
 LEAST_PRIOR = 1e-3
 
@@ -133,7 +133,7 @@ class Mixture(eqx.Module):
         parts = shared(slots, kernels, scale, n_points)
         built, rows = jnp.zeros((len(scale), 0), scale.dtype), (None,) * len(slots)
         if form != "difference":
-            shift = _shift(scale.dtype) if form == "product" else 0.0
+            shift = shift_of(scale.dtype) if form == "product" else 0.0
             constant = jnp.full_like(scale[:, 0], -shift)
             built = coefficients(slots, priors, kernels, scale, parts, constant)
             built = built * _unit(form)
@@ -141,7 +141,7 @@ class Mixture(eqx.Module):
             # Absent rows are 0 but for a constant so low that its exponential is 0.
             present = (weight.reshape(-1, len(scale)) > 0).any(axis=0)[:, None]
             built = jnp.where(present, built, 0)
-            built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * _shift(scale.dtype)))
+            built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * shift_of(scale.dtype)))
         return cls(built, rows, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
     def log_prob(self, points: Points) -> Float[Array, "j *g"]:
@@ -174,7 +174,7 @@ class Mixture(eqx.Module):
         ratio = ratio + added(self.slots, self.lookups, self.kernels, self.scale, points, _unit(self.form))
         anchor = anchor_log_prob(self.slots, points)
         if self.form == "product":
-            shift = _shift(self.scale.dtype)
+            shift = shift_of(self.scale.dtype)
             # A product with the weights, not a sum: the exponentials are then one plain pass.
             kernels = jnp.matmul(exp2(ratio), self.weight.T, precision="highest")
             prior = jnp.exp(prior_ratio(self.slots, self.priors, points) - shift)
@@ -190,8 +190,8 @@ class Mixture(eqx.Module):
 
 
 def _unit(form: Form) -> float:
-    return _LOG2_E if form == "product" else 1.0
+    return LOG2_E if form == "product" else 1.0
 
 
-def _shift(dtype: Any) -> float:
+def shift_of(dtype: Any) -> float:
     return _SHIFT * math.log(float(jnp.finfo(dtype).max))
