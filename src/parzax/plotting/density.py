@@ -173,7 +173,9 @@ def _ratio_curve(ax: Axes, grid: list[ParameterAxis], ratio: np.ndarray) -> None
     ax.axhline(0, color=GREY, linewidth=1)
 
 
-def _map(ax: Axes, grid: list[ParameterAxis], values: np.ndarray, rows: np.ndarray, colour: str, top: float) -> None:
+def _map(
+    ax: Axes, grid: list[ParameterAxis], values: np.ndarray, rows: np.ndarray, colour: str, top: float
+) -> None:
     cmap = "Blues" if colour == _BELOW else "Reds"
     mesh = ax.pcolormesh(grid[0].edges, grid[1].edges, values, cmap=cmap, vmin=0, vmax=top, rasterized=True)
     # Discrete values of several rows would hide each other; a fixed spread shows how many there are.
