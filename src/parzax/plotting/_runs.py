@@ -1,5 +1,6 @@
 """Runs and their rows as NumPy arrays: what the pictures of optimisation take."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -82,10 +83,7 @@ def named_runs(traces: Any) -> list[Named]:
                 f"{where} must be a parzax.samplers.Trace (from px.optimize or px.optimize_many){hint}, "
                 f"got {type(trace).__name__}."
             )
-        objectives, constraints = (
-            np.asarray(a, np.float64).reshape(-1, *np.shape(a)[-2:])
-            for a in (trace.objectives, trace.constraints)
-        )
+        objectives, constraints = _flat(trace.objectives), _flat(trace.constraints)
         feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
         look = PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)]
         out.append(Named(plain(str(name)), objectives, feasible, constraints.shape[-1] > 0, *look))
@@ -113,10 +111,16 @@ def rows_of(rows: Any, run: int | None) -> Rows:
         raise ValueError(f"this trace has runs of shape {shape}; choose one with run=.")
     if not shape:
         return Rows(*parts)
-    parts = [a.reshape(-1, *a.shape[-2:]) for a in parts]
+    parts = [_flat(a) for a in parts]
     if isinstance(run, bool) or not isinstance(run, int) or not -len(parts[0]) <= run < len(parts[0]):
         raise ValueError(f"run must be a whole number below {len(parts[0])}, got {run!r}.")
     return Rows(*(a[run] for a in parts))
+
+
+def _flat(values: Any) -> np.ndarray:
+    """(s, n, columns) in float64: all leading axes as one, also of arrays without columns."""
+    array = np.asarray(values, np.float64)
+    return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])
 
 
 def space_of(space: Any) -> Space:

@@ -1,10 +1,11 @@
 """The acquisition function of a sampler as a map over two parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
@@ -74,12 +75,14 @@ def acquisition(
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
     own = rows_of(state, run)
     if isinstance(state, Trace):
-        state = sampler.tell(sampler.init(capacity(max(len(own.x), 1))), *_told(own))
+        state = _told(sampler, *own, capacity(max(len(own.x), 1)))
     fixed = _fixed(space, names, own, at)
     axes = [parameter_axis(space, name, size, size) for name in names]
     x_grid = _grid(space, names, axes, fixed)
     shape = (len(axes[1].values), len(axes[0].values))
-    score = np.asarray(_scores(sampler, state, x_grid.astype(state.x.dtype)), np.float64).reshape(shape)
+    # By way of NumPy, as otherwise states that differ in weak types only would be compiled for one by one.
+    known = jax.tree.map(np.asarray, state)
+    score = _evaluate(_scores, (sampler, known), x_grid, size).reshape(shape)
 
     ax = axes_or_new(ax, 5.2, 4.4)
     _draw_map(ax, axes, score)
@@ -91,7 +94,8 @@ def acquisition(
         _, entries, present = draw_rows(ax, axes, own, columns, "white", best_colour="#D55E00")
         sentences.append(left_out(space, names, own, present))
     if problem is not None and problem.n_constraints:
-        entries.append(_draw_feasible(ax, axes, _excess(problem, x_grid).reshape(shape)))
+        excess = _evaluate(_excess, (problem, jax.random.key(0)), x_grid, size)
+        entries.append(_draw_feasible(ax, axes, excess.reshape(shape)))
     if not np.isfinite(score).any():
         note(ax, "No score is finite here.")
     elif not np.isfinite(score).all():
@@ -100,10 +104,6 @@ def acquisition(
         )
     key_below(ax, entries, ";  ".join(filter(None, sentences)))
     return ax
-
-
-def _told(own: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return own.x, own.objectives, own.constraints
 
 
 # --- where -----------------------------------------------------------------------------------------
@@ -117,12 +117,12 @@ def _fixed(space: Space, names: tuple[str, str], own: Rows, at: Mapping[str, Any
         values = own.x[own.nearest].copy()
     given: dict[str, float] = {}
     if at:
-        if both := [name for name in names if name in at]:
-            raise ValueError(f"at: {both[0]!r} is an axis of the picture and has no one value.")
         try:
             given = given_values(space, at)
         except (TypeError, ValueError) as error:
             raise type(error)(f"at: {error}") from error
+        if both := [name for name in names if name in given]:
+            raise ValueError(f"at: {both[0]!r} is an axis of the picture and has no one value.")
     for name, value in given.items():
         values[space.index(name)] = value
     missing = [name for name in others if name not in given]
@@ -140,20 +140,31 @@ def _grid(space: Space, names: tuple[str, str], axes: list[ParameterAxis], fixed
     return np.where(space.derive_regimes(x) == INACTIVE, np.nan, x)
 
 
-@eqx.filter_jit
-def _scores(sampler: Sampler, state: State, x: Any) -> jax.Array:
-    return sampler.score_of(state, jax.numpy.asarray(x))
+# --- what is evaluated there -------------------------------------------------------------------------
 
 
-def _excess(problem: AbstractProblem, x: np.ndarray) -> np.ndarray:
-    """(j,) largest constraint value."""
-    key = jax.random.key(0)
-    return np.asarray(_constraints(problem, key, jax.numpy.asarray(x)), np.float64).max(axis=-1)
+def _evaluate(function: Callable[..., jax.Array], arguments: tuple, x: np.ndarray, size: int) -> np.ndarray:
+    """(j,) values at all configurations in one call; one program serves every pair of parameters."""
+    padded = np.concatenate([x, np.repeat(x[-1:], max(size**2 - len(x), 0), axis=0)])
+    return np.asarray(function(*arguments, jnp.asarray(padded)), np.float64)[: len(x)]
 
 
 @eqx.filter_jit
-def _constraints(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
-    return jax.vmap(lambda row: problem(key, row)[1])(x)
+def _told(
+    sampler: Sampler, x: np.ndarray, objectives: np.ndarray, constraints: np.ndarray, size: int
+) -> State:
+    return sampler.tell(sampler.init(size), x, objectives, constraints)
+
+
+@eqx.filter_jit
+def _scores(sampler: Sampler, state: State, x: jax.Array) -> jax.Array:
+    return sampler.score_of(state, x.astype(state.x.dtype))
+
+
+@eqx.filter_jit
+def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
+    """The largest constraint value of every configuration."""
+    return jax.vmap(lambda row: problem(key, row)[1].max())(x)
 
 
 # --- what is drawn ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from parzax._checks import quantile
 from parzax.pareto import attainment_surface
-from parzax.plotting._matplotlib import axes_or_new, font_points, note, tidy
+from parzax.plotting._matplotlib import GREY, axes_or_new, font_points, note, tidy
 from parzax.plotting._runs import Named, named_runs
 from parzax.samplers import Trace
 
@@ -146,10 +146,10 @@ def _legend(ax: Axes, runs: list[Named], surfaces: list[list[Staircase]], shares
             entries.append((Line2D([], [], color=own.colour, linestyle=own.dash, linewidth=2.0), text))
     if any(len(own.objectives) > 1 for own in runs):
         middle = shares[(len(shares) - 1) // 2]
-        entries.append((Line2D([], [], color="0.45", linewidth=2.0), f"attained by {middle:.0%} of runs"))
+        entries.append((Line2D([], [], color=GREY, linewidth=2.0), f"attained by {middle:.0%} of runs"))
         if len(shares) > 1:
             words = f"{shares[0]:.0%} to {shares[-1]:.0%}"
-            entries.append((Patch(facecolor="0.45", alpha=0.3), words))
+            entries.append((Patch(facecolor=GREY, alpha=0.3), words))
     if entries:
         handles, texts = zip(*entries, strict=True)
         ax.legend(handles, texts, loc="upper right", fontsize=font_points(ax, 0.9), framealpha=0.85)
