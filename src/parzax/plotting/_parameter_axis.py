@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from parzax.kernels import kernel_axis
 from parzax.plotting import _text
 from parzax.plotting._matplotlib import plain
-from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
 
 # More values than this are not named one by one.
 _MOST_LABELS = 12
@@ -23,7 +23,9 @@ class ParameterAxis(NamedTuple):
         places: where they are drawn.
         edges: ends of the cells around them.
         log: whether the axis is logarithmic.
-        discrete: whether every value has a cell, side by side.
+        discrete: whether every value has a cell of width 1, side by side.
+        decades: what turns a density per native unit, or the mass of a value on a logarithmic axis, into a
+            density per decade; 1 where nothing is.
         labels: names of discrete values, where there are few.
     """
 
@@ -32,6 +34,7 @@ class ParameterAxis(NamedTuple):
     edges: np.ndarray
     log: bool
     discrete: bool
+    decades: np.ndarray
     labels: list[str]
 
     def place(self, values: np.ndarray) -> np.ndarray:
@@ -62,16 +65,23 @@ def parameter_axis(space: Space, name: str, size: int, most_discrete: int | None
         ends, middles = (np.exp(u) if axis.log else u for u in (ends, middles))
         if axis.kind == "continuous":
             middles, ends = np.clip(middles, *axis.ends), np.clip(ends, *axis.ends)
-            return ParameterAxis(middles, middles, ends, axis.log, False, [])
+            decades = middles * np.log(10) if axis.log else np.ones(size)
+            return ParameterAxis(middles, middles, ends, axis.log, False, decades, [])
         values = axis.native(axis.index_at((np.arange(size) + 0.5) / size, np), np.float64, np)
-        return ParameterAxis(values, middles, ends, axis.log, False, [])
+        # A cell has one of its values only, so there is no mass of it to speak of.
+        return ParameterAxis(values, middles, ends, axis.log, False, np.ones(size), [])
     index = np.arange(max(axis.n_values, 1), dtype=np.int32)
     values = axis.native(index, np.float64, np)
+    if isinstance(domain, Int) and domain.log and len(values) > _MOST_LABELS:
+        # Side by side most of them would fill the lower end of the axis.
+        edges = np.append(values - 0.5, values[-1] + 0.5)
+        return ParameterAxis(values, values, edges, True, False, 1 / np.diff(np.log10(edges)), [])
     labels = _choices(space[name]) if isinstance(domain, Categorical) else [_text.number(v) for v in values]
     # Discrete values stand side by side, so that no cell is too thin to see.
     places = index.astype(np.float64)
     few = labels if len(labels) <= _MOST_LABELS else []
-    return ParameterAxis(values, places, np.append(places - 0.5, places[-1] + 0.5), False, True, few)
+    edges = np.append(places - 0.5, places[-1] + 0.5)
+    return ParameterAxis(values, places, edges, False, True, np.ones(len(values)), few)
 
 
 def label_axes(ax: Axes, axes: Sequence[ParameterAxis], names: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 
 from parzax.parzen import ParzenEstimator
 from parzax.parzen.points import slots
-from parzax.plotting._matplotlib import GREY, figure_of, font_points, tidy
+from parzax.plotting import _text
+from parzax.plotting._matplotlib import GREY, figure_of, font_points, plain, tidy
 from parzax.plotting._parameter_axis import ParameterAxis, label_axes, parameter_axis
 
 # Points of a curve, and of each side of a map.
@@ -37,7 +38,7 @@ def density(
         above: another one on the same space.
         parameters: one name or two; the first one or two of the space by default.
         given: values of parameters to condition on, name -> native value (or choice). What a conditional
-            parameter depends on must be given (or be the other parameter).
+            parameter depends on must be given, also where it is the other parameter.
         ax: Axes to draw on, 1 or 3; a new figure by default.
 
     Returns:
@@ -48,8 +49,10 @@ def density(
             parameters, a parameter whose parents are not given, an ``ax`` of the wrong size.
     """
     estimators = [below] if above is None else [below, above]
-    if not all(isinstance(pe, ParzenEstimator) for pe in estimators):
-        raise TypeError("below and above must be parzax.ParzenEstimator.")
+    for name, pe in zip(("below", "above"), estimators, strict=False):
+        if not isinstance(pe, ParzenEstimator):
+            hint = "; name parameters by parameters=" if isinstance(pe, (str, list, tuple)) else ""
+            raise TypeError(f"{name} must be a parzax.ParzenEstimator, got {type(pe).__name__}{hint}.")
     if above is not None and above.space != below.space:
         raise ValueError("above must be an estimator on the space of below.")
     if given:
@@ -58,12 +61,14 @@ def density(
     parts = [_marginal(pe, names) for pe in estimators]
     axes = _axes(ax, 1 if above is None else 3, len(names))
     titles = ["density"] if above is None else ["below", "above"]
+    if given:
+        titles = [f"{title} given {_given(given)}" if title == titles[0] else title for title in titles]
     draw = _curve if len(names) == 1 else _map
     grid = [parameter_axis(parts[0].space, name, _CURVE if len(names) == 1 else _MAP) for name in names]
     values = [_evaluate(pe, names, grid) for pe in parts]
     top = max(float(v.max()) for v in values)
     for panel, pe, v, title, colour in zip(axes, parts, values, titles, (_BELOW, _ABOVE), strict=False):
-        draw(panel, grid, v, _rows(pe, names), colour, top)
+        draw(panel, grid, v, _rows(pe, names, grid), colour, top)
         panel.set_title(title, fontsize=font_points(panel, 1.0))
     if above is not None:
         # From logs: far from all rows both densities may be 0 as numbers, and still differ.
@@ -74,6 +79,15 @@ def density(
     for panel in axes:
         label_axes(panel, grid, names)
     return axes
+
+
+def _given(values: Mapping[str, Any]) -> str:
+    """Values in a few words for a title."""
+    shown = [
+        f"{name} = {_text.choice(v, 14) if isinstance(v, str) else _text.number(v) if v is not None else v}"
+        for name, v in values.items()
+    ]
+    return plain(", ".join(shown[:2]) + (", ..." if len(shown) > 2 else ""))
 
 
 def _names(pe: ParzenEstimator, parameters: Any) -> tuple[str, ...]:
@@ -93,7 +107,8 @@ def _marginal(pe: ParzenEstimator, names: tuple[str, ...]) -> ParzenEstimator:
     missing = [name for name in part.space.names if name not in names]
     if missing:
         raise ValueError(
-            f"{' and '.join(names)} depend on {', '.join(missing)}: pass given={{...}} for them."
+            f"{' and '.join(names)} cannot be drawn without {', '.join(missing)}: "
+            "pass given={...} with a value for each."
         )
     if any(domain.conditions for name in names for domain in part.space[name]):
         raise ValueError(f"one of {' and '.join(names)} depends on the other: pass given={{...}} for it.")
@@ -110,24 +125,23 @@ def _evaluate(
     if log:
         return np.asarray(pe.log_prob(x)).reshape(mesh[0].shape)
     out = np.asarray(pe.prob(x)).reshape(mesh[0].shape)
-    for axis, m in zip(grid, mesh, strict=True):
-        if axis.log:
-            out = out * m * np.log(10)
+    for factor in np.meshgrid(*(axis.decades for axis in grid)):
+        out = out * factor
     return out
 
 
-def _rows(pe: ParzenEstimator, names: tuple[str, ...]) -> np.ndarray:
+def _rows(pe: ParzenEstimator, names: tuple[str, ...], grid: list[ParameterAxis]) -> np.ndarray:
     """Where the rows are drawn that have all of the parameters, (n, 1 or 2)."""
     present = np.asarray(pe.weight) > 0
     columns = []
-    for name in names:
+    for name, axis in zip(names, grid, strict=True):
         slot = next(s for s in slots(pe.space) if pe.space.names[s.parameter] == name)
         j = slot.parameter
         present &= np.asarray(pe.kernels.regime)[:, j] == slot.regime
         if slot.axis.kind == "continuous":
             columns.append(slot.axis.native_at(np.asarray(pe.kernels.unit)[:, j], np))
         else:
-            columns.append(np.asarray(pe.kernels.index)[:, j].astype(np.float64))
+            columns.append(axis.places[np.asarray(pe.kernels.index)[:, j]])
     return np.stack(columns, axis=-1)[present]
 
 
