@@ -182,16 +182,17 @@ sampler = px.c_tpe(problem.space, 1)
 state = sampler.init(capacity=8)
 x = jax.random.uniform(jax.random.key(0), (12, 2), minval=-5, maxval=5)
 objectives, constraints = jax.vmap(lambda row: problem(jax.random.key(0), row))(x)
-state = sampler.tell(state, x[:8], objectives[:8], constraints[:8])
+tell = jax.jit(sampler.tell)
+state = tell(state, x[:6], objectives[:6], constraints[:6])
 assert not state.overflow
-state = sampler.tell(state, x[8:], objectives[8:], constraints[8:])
+state = tell(state, x[6:], objectives[6:], constraints[6:])
 assert state.overflow
 assert state.count == 8
 
 # %% [markdown]
 # ## A real table
 #
-# `px.problems.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 200
+# `px.problems.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 100
 # evaluations take seconds. This cell needs the tables: set PARZAX_DATA to their folder.
 
 # %%
@@ -204,11 +205,12 @@ if data and os.path.exists(os.path.join(data, "nasbench201/cifar10.npz")):
     )
     sampler = px.c_tpe(nas.space, nas.n_constraints, epsilon=jnp.asarray(0.0))
     keys = jax.random.split(jax.random.key(3), 64)
+    random = dataclasses.replace(sampler, epsilon=jnp.asarray(1.0))
     nas_traces = {
         "c-TPE": px.optimize_many(sampler, nas, keys, 100),
-        "random": px.optimize_many(dataclasses.replace(sampler, epsilon=jnp.asarray(1.0)), nas, keys, 100),
+        "random": px.optimize_many(random, nas, keys, 100),
     }
-    ax = px.plotting.convergence(nas_traces)
+    ax = px.plotting.convergence(nas_traces, optimum=nas.feasible_optimum)
     ax.set_title("NAS-Bench-201, CIFAR-10: size and runtime in the best tenth")
     last = {name: np.median(np.asarray(trace.best())[:, -1]) for name, trace in nas_traces.items()}
     print({name: f"{value:.2f} % error" for name, value in last.items()})

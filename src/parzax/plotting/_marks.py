@@ -50,7 +50,7 @@ def draw_rows(
     # Discrete values of several rows would hide each other; a fixed spread shows how many there are.
     shift = np.random.default_rng(0).uniform(-0.3, 0.3, places.shape)
     places = places + shift * [axis.discrete for axis in axes]
-    present = ~np.isnan(places).any(axis=-1)
+    present = np.asarray(~np.isnan(places).any(axis=-1))
     best = np.zeros(len(present), bool)
     if rows.best is not None:
         best[rows.best] = True

@@ -9,6 +9,7 @@ import numpy as np
 from parzax.importance.labels import shorten as shorten
 
 try:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -20,6 +21,8 @@ except ModuleNotFoundError as error:
 
 # Grey of everything that is not data; readable on white and on black.
 GREY = "0.45"
+# Points between a mark and its words.
+_SEPARATION = 3.0
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> Axes:
@@ -116,26 +119,25 @@ def key_below(ax: Axes, entries: Sequence[tuple[Line2D, str]], sentence: str = "
     """
     size = font_points(ax, 0.85)
     width = max(size_in_points(ax)[0], 20 * size)
-    lines: list[list[Any]] = []
+    gap = 0.8 * size
+    lines: list[list[Artist]] = []
     room = 0.0
     for mark, text in entries:
-        needed = text_width(ax, text, size) + 3.6 * size
-        if not lines or needed > room:
-            lines.append([])
-            room = width
-        room -= needed
         line = mark.get_linestyle() != "None"
         sign = DrawingArea((2.4 if line else 1.2) * size, size)
+        needed = text_width(ax, text, size) + sign.width + _SEPARATION + gap
+        if not lines or needed > room:
+            lines.append([])
+            room = width + gap
+        room -= needed
         x = [0, 2.4 * size] if line else [0.6 * size]
         mark.set_data(x, [0.4 * size] * len(x))
         sign.add_artist(mark)
         words = TextArea(text, textprops={"fontsize": size})
-        lines[-1].append(HPacker(children=[sign, words], pad=0, sep=3, align="center"))
-    rows = [HPacker(children=line, pad=0, sep=0.8 * size, align="center") for line in lines]
+        lines[-1].append(HPacker(children=[sign, words], pad=0, sep=_SEPARATION, align="center"))
+    rows: list[Artist] = [HPacker(children=line, pad=0, sep=gap, align="center") for line in lines]
     for text in textwrap.wrap(sentence, max(int(width / (0.52 * size)), 20), break_long_words=False):
-        rows.append(
-            HPacker(children=[TextArea(text, textprops={"fontsize": size, "color": GREY})], pad=0, sep=0)
-        )
+        rows.append(TextArea(text, textprops={"fontsize": size, "color": GREY}))
     if not rows:
         return
     box = VPacker(children=rows, pad=0, sep=2.5, align="center")

@@ -47,12 +47,12 @@ class Rows(NamedTuple):
     @property
     def told(self) -> np.ndarray:
         """(n,) whether a row has all its objectives."""
-        return ~np.isnan(self.objectives).any(axis=-1)
+        return np.asarray(~np.isnan(self.objectives).any(axis=-1))
 
     @property
     def satisfied(self) -> np.ndarray:
         """(n,) whether a row is known to satisfy all constraints."""
-        return (self.constraints <= 0).all(axis=-1)
+        return np.asarray((self.constraints <= 0).all(axis=-1))
 
     @property
     def best(self) -> int | None:
@@ -84,7 +84,7 @@ def named_runs(traces: Any) -> list[Named]:
                 f"got {type(trace).__name__}."
             )
         objectives, constraints = _flat(trace.objectives), _flat(trace.constraints)
-        feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
+        feasible = np.asarray((constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
         look = PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)]
         out.append(Named(plain(str(name)), objectives, feasible, constraints.shape[-1] > 0, *look))
     return out

@@ -190,7 +190,7 @@ def _draw_feasible(ax: Axes, axes: list[ParameterAxis], excess: np.ndarray) -> E
         line.set(linestyle="None")
         return line, "everything here is feasible" if feasible.all() else "nothing here is feasible"
     # White on a dark edge is seen on every colour of the map.
-    stroke = [patheffects.withStroke(linewidth=3.2, foreground="0.1")]
+    stroke: list[patheffects.AbstractPathEffect] = [patheffects.withStroke(linewidth=3.2, foreground="0.1")]
     finite = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
     if any(axis.discrete for axis in axes):
         finite = np.where(feasible, -1.0, 1.0)

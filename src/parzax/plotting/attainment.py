@@ -119,10 +119,12 @@ def _draw(ax: Axes, own: Named, stairs: list[Staircase], ends: np.ndarray) -> No
     for i, (x, y) in enumerate(stairs):
         if not len(x):
             continue
-        name = {"label": own.name or "_runs"} if i == middle else {"label": f"_{i}"}
-        look = {"linewidth": 2.0} if i == middle else {"linewidth": 0.8, "alpha": 0.8}
         x, y = np.concatenate([x[:1], x, ends[:1]]), np.concatenate([ends[1:], y, y[-1:]])
-        ax.plot(x, y, color=own.colour, linestyle=own.dash, drawstyle="steps-post", **name, **look)
+        (line,) = ax.plot(x, y, color=own.colour, linestyle=own.dash, drawstyle="steps-post")
+        if i == middle:
+            line.set(linewidth=2.0, label=own.name or "_runs")
+        else:
+            line.set(linewidth=0.8, alpha=0.8)
     if len(stairs) > 1 and len(stairs[0][0]):
         at = np.unique(np.concatenate([stairs[0][0], stairs[-1][0], ends[:1]]))
         best, worst = (_height(part, at, ends[1]) for part in (stairs[0], stairs[-1]))
