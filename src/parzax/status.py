@@ -32,6 +32,10 @@ class Status(enum.IntFlag):
     BEYOND_REFERENCE = enum.auto()
     OUT_OF_RANGE = enum.auto()
     IMPOSSIBLE_EVENT = enum.auto()
+    NONE_FEASIBLE = enum.auto()
+    FEW_FEASIBLE = enum.auto()
+    UNMEASURED = enum.auto()
+    CAPACITY_EXCEEDED = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -70,6 +74,13 @@ _ADVICE = {
     "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
     Status.IMPOSSIBLE_EVENT: "The given values have no density, so nothing is known under them and every "
     "density is 0; give the estimator a prior weight.",
+    Status.NONE_FEASIBLE: "No row is feasible, so the objective has no say and the search is for "
+    "feasibility; check the thresholds.",
+    Status.FEW_FEASIBLE: "Fewer rows are feasible than the good group should have, so every row counts "
+    "as good and the objective has no say yet.",
+    Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
+    "violating it; give +inf for that, or augment the state with rows of which only some are known.",
+    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; call init with a larger one.",
 }
 
 

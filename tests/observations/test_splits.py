@@ -7,18 +7,16 @@ import pytest
 
 from parzax.observations.splits import (
     constraint_split,
-    feasible_split,
     linear_count,
     optuna_count,
     order_of,
-    positions,
+    split_by_order,
     sqrt_count,
-    top_split,
 )
 
 SPLIT = jax.jit(lambda loss, present, feasible, count: (
-    top_split(positions(order_of(loss, present)), present, count),
-    feasible_split(positions(order_of(loss, present)), present, feasible, count),
+    split_by_order(order_of(loss, present), present, present, count),
+    split_by_order(order_of(loss, present), present, feasible, count),
 ))  # fmt: skip
 
 
@@ -63,16 +61,21 @@ def test_pending_rows_come_last_and_equal_ones_keep_their_order():
     ("value", "present", "expected"),
     [
         ([-1.0, 0.0, 1e-9, np.nan], [1, 1, 1, 1], [1, 1, 0, 0]),
-        ([2.0, 1.0, 1.0, np.nan], [1, 1, 1, 1], [0, 1, 1, 0]),  # none satisfied: all at the smallest
+        ([2.0, 1.0, 1.0, np.nan], [1, 1, 1, 1], [0, 1, 0, 0]),  # none satisfied: the first at the smallest
         ([2.0, 1.0, -1.0, np.nan], [1, 1, 0, 1], [0, 1, 0, 0]),
         ([np.inf, -np.inf, 0.5, 1.0], [1, 1, 1, 1], [0, 1, 0, 0]),
-        ([np.inf, np.inf, 1.0, 1.0], [1, 1, 0, 0], [1, 1, 0, 0]),
+        ([np.inf, np.inf, 1.0, 1.0], [1, 1, 0, 0], [1, 0, 0, 0]),
         ([np.nan, np.nan, 1.0, 1.0], [1, 1, 0, 0], [0, 0, 0, 0]),
     ],
 )
 def test_constraint_split(value, present, expected):
     split = constraint_split(jnp.array(value), jnp.array(present, bool))
     assert split.tolist() == [bool(e) for e in expected]
+
+
+def test_every_minimum_as_the_papers_text_has_it():
+    value, present = jnp.array([2.0, 1.0, 1.0, np.nan]), jnp.ones(4, bool)
+    assert constraint_split(value, present, every_minimum=True).tolist() == [False, True, True, False]
 
 
 def test_counts(x64):

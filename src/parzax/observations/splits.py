@@ -30,53 +30,44 @@ def order_of(loss: Float[Array, " n"], present: Bool[Array, " n"]) -> Int[Array,
     return jnp.lexsort((jnp.where(last == 0, loss, 0), last))
 
 
-def positions(order: Int[Array, " n"]) -> Int[Array, " n"]:
-    """Place of each row in ``order``."""
-    return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype), unique_indices=True)
-
-
-def top_split(
-    position: Int[Array, " n"], present: Bool[Array, " n"], count: Int[Array, ""]
+def split_by_order(
+    order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
 ) -> Bool[Array, " n"]:
-    """The ``count`` first rows.
+    """All rows up to the ``count``-th one that counts.
+
+    With every row counted these are the ``count`` best; with the feasible ones it is c-TPE's split (arXiv
+    2211.14411). With fewer of them everything present is good, as in the authors' code (the paper says so for
+    none): the share is then 1 and the objective drops out of the score.
 
     Args:
-        position: (n,) place of each row by loss (or by rank), see `positions`.
+        order: (n,) indices of the rows, best first.
         present: (n,) rows that exist.
-        count: how many are good.
+        counted: (n,) rows that count.
+        count: how many of them are good.
     """
-    return present & (position < count)
+    own = (counted & present)[order].astype(jnp.int32)
+    before = jnp.zeros_like(own).at[order].set(jnp.cumsum(own) - own, unique_indices=True)
+    return present & (before < count)
 
 
-def feasible_split(
-    position: Int[Array, " n"],
-    present: Bool[Array, " n"],
-    feasible: Bool[Array, " n"],
-    count: Int[Array, ""],
+def constraint_split(
+    value: Float[Array, " n"], present: Bool[Array, " n"], *, every_minimum: bool = False
 ) -> Bool[Array, " n"]:
-    """All rows up to the ``count``-th feasible one, in order of loss (c-TPE, arXiv 2211.14411).
+    """The rows that satisfy one constraint, value <= 0; without any, the first row at the smallest value.
 
-    With fewer feasible rows everything present is good, as in the authors' code (the paper says so for none):
-    the share is then 1 and the objective drops out of the score.
-    """
-    usable = feasible & present
-    by_place = jnp.zeros(len(position) + 1, jnp.int32).at[position].set(usable.astype(jnp.int32))[:-1]
-    found = jnp.cumsum(by_place)
-    # The place of the count-th feasible row; beyond the end where there are fewer.
-    cut = jnp.sum(found < count)
-    return present & ((position <= cut) | (usable.sum() < count))
-
-
-def constraint_split(value: Float[Array, " n"], present: Bool[Array, " n"]) -> Bool[Array, " n"]:
-    """The rows that satisfy one constraint, value <= 0; without any, all rows at the smallest value.
-
-    The rule for none satisfied is the paper's main text (its code takes one of the minima, its appendix too);
-    NaN (not measured) is never good, and where nothing is measured nothing is.
+    Args:
+        value: (n,) NaN where not measured: never good, and where nothing is measured nothing is.
+        present: (n,) rows that exist.
+        every_minimum: without a satisfied row take all rows at the smallest value, as c-TPE's main text says
+            (arXiv 2211.14411; its appendix and the authors' code take one). In a discrete space the repeats
+            of one configuration then outweigh everything else, and a run may never leave it.
     """
     known = present & ~jnp.isnan(value)
     satisfied = known & (value <= 0)
-    lowest = jnp.min(jnp.where(known, value, jnp.inf))
-    return jnp.where(satisfied.any(), satisfied, known & (value == lowest))
+    lowest = known & (value == jnp.min(jnp.where(known, value, jnp.inf)))
+    if not every_minimum:
+        lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
+    return jnp.where(satisfied.any(), satisfied, lowest)
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:

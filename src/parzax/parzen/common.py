@@ -7,10 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import exp2, log_unit_mass
-from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop
+from parzax._numerics import exp2, log_normal_mass, log_unit_mass
+from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop, TruncatedNormal
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.evaluation import LOG2_E, shift_of
 from parzax.parzen.fitting import slot_scale
@@ -24,14 +25,14 @@ from parzax.space import Space
 class CommonScale(eqx.Module):
     """g mixtures with the wide prior, as `ParzenEstimator` has them, over groups of n rows.
 
-    With one scale per group what depends on a group moves from the kernels to the points: the log of a product
-    kernel is again linear in features, c^2 and c / h^2 of a continuous coordinate and a column of a C x C table
-    of log masses, whose coefficients (the rows' coordinates and their one-hot values) all groups share.
+    With one scale per group what depends on a group moves from the kernels to the points: the log of a
+    product kernel is again linear in features, c^2 and c / h^2 of a continuous coordinate and a column of a
+    C x C table of log masses, whose coefficients (the rows' coordinates and one-hot values) all groups share.
 
     Attributes:
         rows: (n, d) points; absent ones have regime -1.
-        scale: (g, s) one per slot; (1, s) where all groups have the same, whose exponentials are then computed
-            once.
+        scale: (g, s) one per slot; (1, s) where all groups have the same, whose exponentials are then
+            computed once.
         weight: (g, n) mixture weights.
         prior_weight: (g,) the prior's; all weights of a group sum to 1.
         space: static.
@@ -53,7 +54,7 @@ class CommonScale(eqx.Module):
         bandwidth: Bandwidth,
         top: FixedTop | OptunaTop,
         prior_weight: float,
-        mixture_weight: Float[Array, " n"] | None = None,
+        mixture_weight: Float[Array, "g n"] | None = None,
         order: Int[Array, "d n"] | None = None,
     ) -> "CommonScale":
         """Scales and weights of the groups; the counterpart of `ParzenEstimator.fit_points`.
@@ -65,7 +66,7 @@ class CommonScale(eqx.Module):
             bandwidth: a rule with ``one_scale``.
             top: rule of the categories.
             prior_weight: at least 1e-3.
-            mixture_weight: (n,) weights that do not enter the bandwidth.
+            mixture_weight: (g, n) weights that do not enter the bandwidth.
             order: (d, n) indices of the rows by unit coordinate, which saves sorting them.
         """
         dtype = rows.unit.dtype
@@ -166,9 +167,10 @@ class CommonScale(eqx.Module):
                     both = inside[:, None] & present
                     added = added + jnp.where(both, constant[:, None, :], 0)
             elif slot.axis.n_values <= INDICATORS:
-                value = jnp.where(inside, at.index[:, slot.parameter], 0)
-                table = jnp.swapaxes(_table(slot, self.scale[:, s]), 1, 2)[:, value]
-                columns.append(jnp.where(inside[:, None], table, 0))
+                # A product and not a look-up: XLA would compute the table anew for every element read.
+                value = at.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
+                one_hot = (value & inside[:, None]).astype(dtype)
+                columns.append(jnp.matmul(one_hot, _table(slot, self.scale[:, s]), precision="highest"))
                 own = self.rows.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
                 coefficients.append((own & present[:, None]).astype(dtype))
             else:
@@ -180,18 +182,22 @@ class CommonScale(eqx.Module):
 
 
 def _table(slot: Slot, scale: Float[Array, " g"]) -> Float[Array, "g c c"]:
-    """log mass of every value (last axis) under a kernel at every value, minus the anchor's."""
-    anchor = wide_kernel(slot.axis, scale.dtype)
-    values = jnp.arange(slot.axis.n_values)
-
-    def one(value: Array, h: Array) -> Array:
-        if slot.axis.kind == "categorical":
-            return AitchisonAitken(value, h, slot.axis.n_values).log_masses()
-        at = slot.axis.unit(slot.axis.native(value, scale.dtype, jnp), jnp)
-        return DiscreteNormal(at, h, slot.axis).log_masses()
-
-    masses = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0))(values, scale)
-    return _finite(masses - anchor.log_masses())
+    """log mass of every value under a kernel at every value (last axis), minus the anchor's."""
+    axis, dtype = slot.axis, scale.dtype
+    anchor = wide_kernel(axis, dtype)
+    assert not isinstance(anchor, TruncatedNormal)
+    values = np.arange(axis.n_values)
+    if axis.kind == "categorical":
+        kernels = jax.vmap(lambda h: AitchisonAitken(jnp.asarray(0), h, axis.n_values).log_masses())(scale)
+        masses = jnp.where(np.eye(axis.n_values, dtype=bool), kernels[:, :1, None], kernels[:, -1:, None])
+    else:
+        # The cells and centres are constants: in float64, whatever the dtype.
+        centre = axis.unit(axis.native(values, np.float64, np), np)
+        lower, upper = (end[:, None] - centre for end in axis.cell(values, np.float64, np))
+        width = scale[:, None, None]
+        inside = log_normal_mass(jnp.asarray(lower, dtype) / width, jnp.asarray(upper, dtype) / width)
+        masses = inside - log_unit_mass(jnp.asarray(centre, dtype), scale[:, None])[:, None, :]
+    return _finite(masses - anchor.log_masses()[:, None])
 
 
 def _pairs(slot: Slot, rows: Points, at: Points, scale: Float[Array, ""]) -> Float[Array, "j n"]:

@@ -56,8 +56,9 @@ def choose_form(
 ) -> Form:
     """The form for a problem, from what is known before it runs.
 
-    * "difference" for continuous parameters and at most 2^14 pairs in float32, and for kernels so narrow that squares cancel to less
-      than two digits (float32) or nine (float64) after the point: exact, 5-70 times slower.
+    * "difference" for continuous parameters and at most 2^14 pairs in float32, and for kernels so narrow
+      that squares cancel to less than two digits (float32) or nine (float64) after the point: exact, 5-70
+      times slower.
     * "product": exp without a maximum, anchored at the wide kernels. It needs a prior weight of at least 1e-3
       and logs of kernel / wide kernel, at most ``peak``, within the range of exp: about 25 parameters in
       float32 at a bandwidth of 0.01, 190 in float64.
@@ -144,7 +145,7 @@ class Mixture(eqx.Module):
             built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * shift_of(scale.dtype)))
         return cls(built, rows, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
-    def log_prob(self, points: Points) -> Float[Array, "j *g"]:
+    def log_prob(self, points: Points) -> Float[Array, "j ..."]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
         pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
@@ -162,7 +163,7 @@ class Mixture(eqx.Module):
         out = jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks)
         return out.reshape(-1, *out.shape[2:])[:n_points]
 
-    def _block(self, points: Points) -> Float[Array, "j *g"]:
+    def _block(self, points: Points) -> Float[Array, "j ..."]:
         if self.form == "difference":
             logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, self.parts, points)
             wide = prior_log_prob(self.slots, self.priors, points)
@@ -194,4 +195,5 @@ def _unit(form: Form) -> float:
 
 
 def shift_of(dtype: Any) -> float:
+    """By how much exponents are lowered, so that sums of narrow kernels stay in range."""
     return _SHIFT * math.log(float(jnp.finfo(dtype).max))

@@ -230,10 +230,11 @@ def slot_scale(
 
 def peak_of(space: Space, smallest: float | None) -> float | None:
     """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
-    if smallest is None:
-        return None
     out = 0.0
     for j in range(len(space)):
         widths = [slot.axis.narrowest or smallest for slot in slots(space) if slot.parameter == j]
-        out += 0.5 - math.log(min(widths))
+        known = [width for width in widths if width is not None]
+        if len(known) < len(widths):
+            return None
+        out += 0.5 - math.log(min(known))
     return out

@@ -1,5 +1,4 @@
 from parzax.samplers.engine import Sampler as Sampler
-from parzax.samplers.engine import State as State
 from parzax.samplers.loop import Trace as Trace
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.loop import optimize_many as optimize_many
@@ -7,3 +6,4 @@ from parzax.samplers.presets import c_tpe as c_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import tpe as tpe
+from parzax.samplers.state import State as State

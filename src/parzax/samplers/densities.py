@@ -1,7 +1,6 @@
-"""Densities of all groups of rows: their logs at the candidates, and draws from them."""
+"""Densities of all groups of rows: together where a rule gives kernels one scale, else one by one."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -9,79 +8,89 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from parzax.kernels import FixedTop
+from parzax.kernels.bandwidth import Bandwidth
+from parzax.observations.ages import ramp_weights
 from parzax.parzen import ParzenEstimator
-from parzax.parzen.evaluation import Mixture
+from parzax.parzen.common import CommonScale
+from parzax.parzen.evaluation import choose_form
+from parzax.parzen.fitting import peak_of
 from parzax.parzen.points import Points, slots
 
 if TYPE_CHECKING:
-    from parzax.samplers.engine import Sampler, State
+    from parzax.samplers.engine import Sampler
+    from parzax.samplers.state import State
 
 
-class Densities(eqx.Module):
-    """Estimators of g groups of the same rows.
+class Separate(eqx.Module):
+    """An estimator per group: for scales that differ from row to row.
 
     Attributes:
-        fitted: with a leading axis g; where ``shared`` on the weights alone, since a row's kernel is the same
-            in every group: categories with a fixed ``top``. Exponentials are then computed once for all.
-        shared: static.
+        fitted: with a leading axis of g groups.
     """
 
     fitted: ParzenEstimator
-    shared: bool = eqx.field(static=True)
-
-    @classmethod
-    def fit(cls, sampler: "Sampler", state: "State", masks: Bool[Array, "g n"]) -> "Densities":
-        """One estimator per group."""
-
-        def one(weight: Array) -> ParzenEstimator:
-            return ParzenEstimator.fit_points(
-                sampler.space,
-                state.points,
-                weight,
-                bandwidth=sampler.bandwidth,
-                top=sampler.top,
-                prior_weight=sampler.prior_weight,
-            )
-
-        kinds = {slot.axis.kind for slot in slots(sampler.space)}
-        weights = masks.astype(state.x.dtype)
-        if not (isinstance(sampler.top, FixedTop) and kinds <= {"categorical", "point"}):
-            return cls(jax.vmap(one)(weights), False)
-        everyone = one(state.present.astype(weights.dtype))
-        total = weights.sum(axis=-1)
-        anchor = jnp.where(total > 0, jnp.asarray(sampler.prior_weight, weights.dtype), 1)
-        whole = total + anchor
-        return cls(replace(everyone, weight=weights / whole[:, None], prior_weight=anchor / whole), True)
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
         """log densities in unit coordinates, at valid points."""
-        n_points, pe = len(at.unit), self.fitted
-        form = pe.form(n_points)
-        if not self.shared or form != "product":
-            return self._each(lambda one: one.prepare(n_points, form).log_prob(at))
-        mixture = Mixture.prepare(
-            pe.kernels, pe.scale, pe.weight, pe.prior_weight, pe.priors, slots(pe.space), form, n_points
-        )
-        return mixture.log_prob(at).T
+        return self._each(lambda one: one.prepare(len(at.unit)).log_prob(at))
 
     def sample(self, key: jax.Array, n: int, joint: bool) -> Float[Array, "g {n} d"]:
         """Draws from every group, in native units."""
         keys = jax.random.split(key, self.fitted.weight.shape[0])
         return self._each(lambda one, k: one.sample(k, (n,), joint=joint), keys)
 
-    def first(self, n: int) -> "Densities":
+    def first(self, n: int) -> "Separate":
         """The first n groups."""
-        batched = self._batched()
-        return Densities(jax.tree.map(lambda a, b: a[:n] if b else a, self.fitted, batched), self.shared)
-
-    def _batched(self) -> ParzenEstimator:
-        """Which leaves have a leading axis."""
-        if not self.shared:
-            return jax.tree.map(lambda _: True, self.fitted)
-        none = jax.tree.map(lambda _: False, self.fitted)
-        return replace(none, weight=True, prior_weight=True)
+        return Separate(jax.tree.map(lambda a: a[:n], self.fitted))
 
     def _each(self, function: Callable[..., Array], *arguments: Array) -> Array:
-        axes = jax.tree.map(lambda b: 0 if b else None, self._batched())
-        return jax.vmap(function, in_axes=(axes, *[0] * len(arguments)))(self.fitted, *arguments)
+        return jax.vmap(function)(self.fitted, *arguments)
+
+
+Densities = CommonScale | Separate
+
+
+def densities(sampler: "Sampler", state: "State", masks: Bool[Array, "g n"]) -> Densities:
+    """Estimators of g groups of the rows."""
+    dtype = state.x.dtype
+    ages = jax.vmap(lambda mask: ramp_weights(mask, dtype))(masks) if sampler.forget else None
+    if shares_scales(sampler, dtype):
+        return CommonScale.fit(
+            sampler.space,
+            state.points,
+            masks,
+            bandwidth=sampler.bandwidth,
+            top=sampler.top,
+            prior_weight=sampler.prior_weight,
+            mixture_weight=ages,
+            order=state.order,
+        )
+
+    def one(weight: Array, age: Array | None) -> ParzenEstimator:
+        return ParzenEstimator.fit_points(
+            sampler.space,
+            state.points,
+            weight,
+            bandwidth=sampler.bandwidth,
+            top=sampler.top,
+            prior_weight=sampler.prior_weight,
+            mixture_weight=age,
+        )
+
+    return Separate(jax.vmap(one)(masks.astype(dtype), ages))
+
+
+def shares_scales(sampler: "Sampler", dtype: jnp.dtype) -> bool:
+    """Whether a group's kernels have one scale per parameter, and the product form holds for them."""
+    rule: Bandwidth = sampler.bandwidth
+    continuous = sum(slot.axis.kind == "continuous" for slot in slots(sampler.space))
+    form = choose_form(
+        1 << 20,
+        1,
+        dtype,
+        n_continuous=continuous,
+        smallest=rule.smallest,
+        peak=peak_of(sampler.space, rule.smallest),
+        safe_prior=sampler.prior_weight >= 1e-3,
+    )
+    return rule.one_scale and form == "product"

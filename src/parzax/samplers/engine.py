@@ -1,47 +1,28 @@
 """One engine for TPE, constrained TPE and multi-objective TPE: a state, ask, tell."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float, Int
 
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.points import Points, points
 from parzax.samplers.candidates import distinct, uniform
-from parzax.samplers.densities import Densities
-from parzax.samplers.groups import CountRule, Groups, groups
+from parzax.samplers.densities import Densities, densities
+from parzax.samplers.groups import CountRule, groups
+from parzax.samplers.refine import uphill
+from parzax.samplers.state import State
 from parzax.space import Space
+from parzax.status import Status
 
 Score = Literal["ratio", "relative", "naive"]
-
-
-class State(eqx.Module):
-    """What a sampler knows, padded to a capacity; a pytree, the carry of a scan.
-
-    Attributes:
-        x: (n, d) native values; NaN in absent rows.
-        points: the same on the kernel axes.
-        objectives: (n, m) losses, minimised; NaN for pending rows.
-        constraints: (n, c) values, satisfied where <= 0; NaN where not measured.
-        count: number of rows told; rows beyond the capacity are dropped and set ``overflow``.
-        overflow: whether a row was dropped.
-    """
-
-    x: Float[Array, "n d"]
-    points: Points
-    objectives: Float[Array, "n m"]
-    constraints: Float[Array, "n c"]
-    count: Int[Array, ""]
-    overflow: Bool[Array, ""]
-
-    @property
-    def present(self) -> Bool[Array, " n"]:
-        """Which rows exist."""
-        return jnp.arange(len(self.x)) < self.count
 
 
 class Sampler(eqx.Module):
@@ -62,6 +43,10 @@ class Sampler(eqx.Module):
         n_candidates: candidates per density; static.
         joint: whether a candidate's parameters come from one component, or each from its own; static.
         epsilon: probability of a random suggestion.
+        forget: whether older rows weigh less (`parzax.observations.ages.ramp_weights`); static.
+        every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
+            the first of them; static.
+        gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
     """
 
     space: Space = eqx.field(static=True)
@@ -76,20 +61,15 @@ class Sampler(eqx.Module):
     n_candidates: int = eqx.field(static=True)
     joint: bool = eqx.field(static=True)
     epsilon: float | Float[Array, ""]
+    forget: bool = eqx.field(static=True, default=False)
+    every_minimum: bool = eqx.field(static=True, default=False)
+    gradient_steps: int = eqx.field(static=True, default=0)
 
     def init(self, capacity: int) -> State:
         """An empty state for up to ``capacity`` rows."""
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
             raise ValueError(f"capacity must be a whole number of at least 1, got {capacity!r}.")
-        x = jnp.full((capacity, len(self.space)), jnp.nan)
-        return State(
-            x=x,
-            points=points(self.space, x),
-            objectives=jnp.full((capacity, self.n_objectives), jnp.nan),
-            constraints=jnp.full((capacity, self.n_constraints), jnp.nan),
-            count=jnp.zeros((), jnp.int32),
-            overflow=jnp.zeros((), bool),
-        )
+        return State.empty(self.space, self.n_objectives, self.n_constraints, capacity)
 
     def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -107,22 +87,47 @@ class Sampler(eqx.Module):
         n = len(x)
         objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
         constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
-        if x.shape[1] != len(self.space):
-            raise ValueError(f"x must have shape (n, {len(self.space)}), got {x.shape}.")
-        rows = state.count + jnp.arange(n)
-        encoded = points(self.space, x)
+        _check_width(x, self.space)
+        _refuse_unmeasured(objectives, constraints)
+        return state.add(self.space, x, objectives, constraints)
 
-        def put(old: Array, new: Array) -> Array:
-            return old.at[rows].set(new.astype(old.dtype), mode="drop")
+    def augment(self, state: State, x: Any, constraints: Any) -> State:
+        """Add rows of which only constraints are known: knowledge augmentation (c-TPE, arXiv 2211.14411).
 
-        return State(
-            x=put(state.x, x),
-            points=jax.tree.map(put, state.points, encoded),
-            objectives=put(state.objectives, objectives),
-            constraints=put(state.constraints, constraints),
-            count=jnp.minimum(state.count + n, len(state.x)),
-            overflow=state.overflow | (state.count + n > len(state.x)),
-        )
+        A constraint whose value is known in a row takes it into its split, its densities and its share; the
+        objective and the other constraints do not see it.
+
+        Args:
+            state: from `init` or `tell`.
+            x: (n, d) native values.
+            constraints: (n, c), NaN where not known.
+        """
+        x = jnp.atleast_2d(jnp.asarray(x, state.x.dtype))
+        _check_width(x, self.space)
+        constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
+        nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
+        return state.add(self.space, x, nothing, constraints, extra=True)
+
+    def status(self, state: State) -> Int[Array, ""]:
+        """What is unusual about a state: bits of `parzax.Status`.
+
+        NO_DATA before the first told row, NONE_FEASIBLE and FEW_FEASIBLE where every row is good because too
+        few are feasible, UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
+        INVALID_ROWS for rows outside the space.
+        """
+        told, feasible = state.told, state.feasible
+        n_feasible, count = feasible.sum(), self.count_rule(told.sum())
+        constrained = self.n_constraints > 0
+        bits = {
+            Status.NO_DATA: ~told.any(),
+            Status.NONE_FEASIBLE: constrained & told.any() & (n_feasible == 0),
+            Status.FEW_FEASIBLE: constrained & (n_feasible > 0) & (n_feasible < count),
+            Status.UNMEASURED: (told & jnp.isnan(state.constraints).any(axis=-1)).any(),
+            Status.CAPACITY_EXCEEDED: state.overflow,
+            Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
+        }
+        set_bits = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()])
+        return set_bits.sum().astype(jnp.int32)
 
     def ask(self, key: jax.Array, state: State, n: int = 1, candidates: Any = None) -> Float[Array, "{n} d"]:
         """Suggest configurations.
@@ -142,21 +147,20 @@ class Sampler(eqx.Module):
             raise ValueError(
                 f"candidates must have shape (j, {len(self.space)}) with j >= {n}, got {pool.shape}."
             )
-        random = self._random(start, n, pool, state.x.dtype)
-
-        def suggest(_: Any) -> Array:
-            return self._suggest(draw, state, n, pool)
-
-        suggested = jax.lax.cond(state.count < self.n_startup, lambda _: random, suggest, None)
+        suggested = jax.lax.cond(
+            state.count < self.n_startup,
+            lambda: self._random(start, n, pool, state.x.dtype),
+            lambda: self._suggest(draw, state, n, pool),
+        )
+        if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
+            return suggested
         by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
         return jnp.where(by_chance, self._random(pick, n, pool, state.x.dtype), suggested)
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
-        own = groups(self, state)
         at = points(self.space, candidates)
-        score = self._score(own, Densities.fit(self, state, own.both), at)
-        return jnp.where(at.valid.all(axis=-1), score, -jnp.inf)
+        return jnp.where(at.valid.all(axis=-1), self._scorer(state)[1](at), -jnp.inf)
 
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
@@ -164,22 +168,51 @@ class Sampler(eqx.Module):
         return uniform(key, self.space, n, dtype)
 
     def _suggest(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
-        own = groups(self, state)
-        densities = Densities.fit(self, state, own.both)
+        fitted, score = self._scorer(state)
+        sampled = pool is None
         if pool is None:
-            drawn = densities.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
+            drawn = fitted.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
         at = points(self.space, pool)
-        score = jnp.where(at.valid.all(axis=-1), self._score(own, densities, at), -jnp.inf)
-        return pool[distinct(pool, score, n)]
+        scores = jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
+        best = distinct(pool, scores, n)
+        if not (sampled and self.gradient_steps):
+            return pool[best]
+        return uphill(self.space, score, at[best], self.gradient_steps)
 
-    def _score(self, own: Groups, densities: Densities, at: Points) -> Float[Array, " j"]:
-        logs_below, logs_above = jnp.split(densities.log_prob(at), 2)
-        if self.score == "relative":
-            return constrained_score(logs_below, logs_above, own.gamma)
-        if self.score == "naive":
-            return naive_product(logs_below, logs_above)
-        return log_ratio(logs_below[0], logs_above[0])
+    def _scorer(self, state: State) -> tuple[Densities, Callable[[Points], Array]]:
+        """Densities of all groups, and the acquisition function of encoded candidates."""
+        own = groups(self, state)
+        fitted = densities(self, state, own.both)
+
+        def score(at: Points) -> Float[Array, " j"]:
+            below, above = jnp.split(fitted.log_prob(at), 2)
+            if self.score == "relative":
+                return constrained_score(below, above, own.gamma)
+            if self.score == "naive":
+                return naive_product(below, above)
+            return log_ratio(below[0], above[0])
+
+        return fitted, score
+
+
+def _check_width(x: Array, space: Space) -> None:
+    if x.ndim != 2 or x.shape[1] != len(space):
+        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}.")
+
+
+def _refuse_unmeasured(objectives: Array, constraints: Array) -> None:
+    """On the host: a constraint of a told row that is NaN is a mistake. Compiled code has a status for it."""
+    if constraints.size == 0 or isinstance(objectives, Tracer) or isinstance(constraints, Tracer):
+        return
+    told = ~np.isnan(np.asarray(objectives)).any(axis=-1)
+    bad = np.flatnonzero(told & np.isnan(np.asarray(constraints)).any(axis=-1))
+    if len(bad):
+        raise ValueError(
+            f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
+            "constraint counts as violated, NaN objectives where the row has failed, or use augment for rows "
+            "of which only some constraints are known."
+        )
 
 
 def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:

@@ -1,5 +1,6 @@
 """Who is good: the groups of the objective and of every constraint, and their shares."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import equinox as eqx
@@ -9,18 +10,16 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax.observations.splits import (
     constraint_split,
-    feasible_split,
     linear_count,
     optuna_count,
-    order_of,
-    positions,
+    split_by_order,
     sqrt_count,
-    top_split,
 )
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
 
 if TYPE_CHECKING:
-    from parzax.samplers.engine import Sampler, State
+    from parzax.samplers.engine import Sampler
+    from parzax.samplers.state import State
 
 
 class CountRule(eqx.Module):
@@ -48,7 +47,7 @@ class Groups(NamedTuple):
     """Groups of the objective, then of every constraint.
 
     Attributes:
-        below, above: (c + 1, n) masks; every present row is in exactly one of the two.
+        below, above: (c + 1, n) masks; a row that takes part is in exactly one of the two.
         gamma: (c + 1,) share of the good group among the rows that were told.
     """
 
@@ -63,25 +62,28 @@ class Groups(NamedTuple):
 
 
 def groups(sampler: "Sampler", state: "State") -> Groups:
-    """Split the rows; pending ones are bad."""
-    present = state.present
-    told = present & ~jnp.isnan(state.objectives).any(axis=-1)
+    """Split the rows; pending ones are bad. Extra rows take part where their constraint is known."""
+    present, told = state.present, state.told
+    up_to_feasible = bool(sampler.n_constraints) and sampler.score != "naive"
     count = sampler.count_rule(told.sum())
     if sampler.n_objectives == 1:
-        order = order_of(state.objectives[:, 0], present)
+        before = state.feasible_before if up_to_feasible else state.before
+        objective = told & (before < count)
     else:
         rank = non_domination_rank(state.objectives, told)
-        distance = crowding_distance(state.objectives, rank, told)
-        order = order_by_rank_and_crowding(rank, distance)
         if sampler.count_rule.whole_front:
             count = jnp.maximum(count, (told & (rank == 0)).sum())
-    place = positions(order)
-    if sampler.n_constraints and sampler.score != "naive":
-        feasible = (state.constraints <= 0).all(axis=-1)
-        objective = feasible_split(place, told, feasible, count)
-    else:
-        objective = top_split(place, told, count)
-    of_constraints = jax.vmap(constraint_split, in_axes=(1, None))(state.constraints, told)
+        distance = crowding_distance(state.objectives, rank, told)
+        order = order_by_rank_and_crowding(rank, distance)
+        counted = state.feasible if up_to_feasible else told
+        objective = split_by_order(order, told, counted, count)
+    known = told[:, None] | (state.extra[:, None] & present[:, None] & ~jnp.isnan(state.constraints))
+    rule = partial(constraint_split, every_minimum=sampler.every_minimum)
+    of_constraints = jax.vmap(rule, in_axes=(1, 1))(state.constraints, known)
     below = jnp.concatenate([objective[None], of_constraints])
-    n_told = jnp.maximum(told.sum(), 1).astype(state.x.dtype)
-    return Groups(below, present & ~below, below.sum(axis=-1) / n_told)
+    taking_part = jnp.concatenate(
+        [(present & ~state.extra)[:, None], known | (present & ~state.extra)[:, None]], 1
+    )
+    n_known = jnp.concatenate([told[:, None], known], axis=1).sum(axis=0)
+    gamma = below.sum(axis=-1) / jnp.maximum(n_known, 1).astype(state.x.dtype)
+    return Groups(below, taking_part.T & ~below, gamma)

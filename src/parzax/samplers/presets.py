@@ -85,6 +85,9 @@ def options_of(
     n_candidates: int = 24,
     joint: bool = False,
     epsilon: Any = 0.0,
+    forget: bool = False,
+    every_minimum: bool = False,
+    gradient_steps: int = 0,
 ) -> dict[str, Any]:
     """Settings that every preset takes.
 
@@ -97,6 +100,12 @@ def options_of(
         n_candidates: candidates per good group.
         joint: candidates from one component, as in Optuna, instead of one per parameter.
         epsilon: probability of a random suggestion.
+        forget: give all but the last 25 rows of a group less weight the older they are, as Optuna and
+            Hyperopt do.
+        every_minimum: while no row satisfies a constraint, its good group is all rows at the smallest value
+            (c-TPE's main text) instead of the first of them (the authors' code). In discrete spaces the
+            repeats of one configuration can then hold a run for ever.
+        gradient_steps: this many steps uphill in the continuous coordinates of the suggestions.
     """
     return locals()
 

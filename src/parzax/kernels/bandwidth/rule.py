@@ -96,7 +96,13 @@ class Bandwidth(eqx.Module):
         return scale.astype(position.dtype)
 
     def _checked(
-        self, position: Array, weight: Array, prior_position: Any, n_parameters: Any, n_values: Any, order: Any
+        self,
+        position: Array,
+        weight: Array,
+        prior_position: Any,
+        n_parameters: Any,
+        n_values: Any,
+        order: Any,
     ) -> Array:
         dtype = position.dtype
         frequency = weight.astype(dtype)
