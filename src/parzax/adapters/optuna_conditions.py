@@ -153,8 +153,13 @@ def roundest(above: float, upto: float) -> float:
     for power in range(exponent, exponent - 18, -1):
         # Divided by a whole number where there are decimals, so that 3 / 10 is 0.3.
         scale = 10.0 ** abs(power)
+
+        def multiple(count: int, power: int = power, scale: float = scale) -> float:
+            return count * scale if power > 0 else count / scale
+
         count = math.floor(upto / scale if power > 0 else upto * scale)
-        candidate = count * scale if power > 0 else count / scale
+        count += multiple(count + 1) <= upto  # 3e-4 * 1e4 is below 3
+        candidate = multiple(count)
         if above < candidate <= upto and abs(count) < MAX_INTEGER:
             return float(candidate)
     return float(upto)

@@ -15,6 +15,9 @@ from parzax.adapters.optuna_regimes import choice_label, to_domain
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, choice_key
 from parzax.space.domains import MAX_INTEGER
 
+# Kernels number the values of a parameter in int32.
+_MOST_VALUES = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -47,7 +50,8 @@ class Parameter:
             return self.choices[round(native)]
         if isinstance(self.distribution, CategoricalDistribution):  # of the numbers of an ordinal
             return min(self.distribution.choices, key=lambda choice: abs(choice - native))  # type: ignore[operator]
-        return round(native) if isinstance(self.distribution, IntDistribution) else float(native)
+        assert isinstance(self.distribution, (IntDistribution, FloatDistribution))
+        return _on_step(self.distribution, native)
 
 
 def inferred(name: str, distribution: BaseDistribution) -> Parameter:
@@ -58,13 +62,11 @@ def inferred(name: str, distribution: BaseDistribution) -> Parameter:
         for code, choice in enumerate(choices):
             codes.setdefault(_identity(choice), code)
         return Parameter(name, distribution, (Categorical(tuple(range(len(choices)))),), codes, choices)
-    if isinstance(distribution, IntDistribution) and _is_vast(distribution):
-        # Beyond what float64 counts, whole numbers are a continuum.
-        return Parameter(
-            name,
-            distribution,
-            (Float(float(distribution.low), float(distribution.high), log=distribution.log),),
-        )
+    assert isinstance(distribution, (IntDistribution, FloatDistribution))
+    if _is_vast(distribution):
+        # More values than kernels can number are a continuum.
+        low, high = float(distribution.low), float(distribution.high)
+        return Parameter(name, distribution, (Float(low, high, log=distribution.log),))
     return Parameter(name, distribution, (to_domain(distribution, ()),))
 
 
@@ -102,8 +104,24 @@ def _identity(choice: Any) -> Any:
     return choice_key(choice_label(choice))
 
 
-def _is_vast(distribution: IntDistribution) -> bool:
-    return max(abs(distribution.low), abs(distribution.high)) > MAX_INTEGER
+def _is_vast(distribution: IntDistribution | FloatDistribution) -> bool:
+    """Whether its steps are more than an int32 numbers, or beyond where float64 counts by one."""
+    low, high, step = distribution.low, distribution.high, distribution.step
+    if step is None:
+        return False
+    return (high - low) / step >= _MOST_VALUES or (
+        isinstance(distribution, IntDistribution) and max(abs(low), abs(high)) > MAX_INTEGER
+    )
+
+
+def _on_step(distribution: IntDistribution | FloatDistribution, native: float) -> float:
+    """The value of the distribution nearest to a number, of its type."""
+    low, high, step = distribution.low, distribution.high, distribution.step
+    if isinstance(distribution, IntDistribution):
+        assert step is not None
+        return int(min(max(low + round((round(native) - low) / step) * step, low), high))
+    value = native if step is None else low + round((native - low) / step) * step
+    return float(min(max(value, low), high))
 
 
 def _distribution(domain: Domain) -> BaseDistribution:
