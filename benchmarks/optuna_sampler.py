@@ -1,10 +1,11 @@
 """Studies against Optuna's sampler: ``python -m benchmarks.optuna_sampler [--quick] [--json FILE]``.
 
-Times are those spent in the sampler's methods over a whole study; the objective, the storage and Optuna's own
-bookkeeping are left out. Ours are those once everything is compiled; the first study, compilation and all, stands
-under "first call". One core, the same objective, study after study in turn. The row names the median of the best
-values, so that a fast sampler that finds nothing is seen, and how many programs the first study compiled;
-"difference" is how many of them were more than two (one for 256 trials, one for 1024).
+Times are those spent in the sampler's methods over a whole study; the objective, the storage and Optuna's
+own bookkeeping are left out. Ours are those once everything is compiled; the first study, compilation and
+all, is under "first call". One core, the same objective, study after study in turn. The row names the
+median of the best values, so that a fast sampler that finds nothing is seen, and how many programs the
+first study compiled; "difference" is how many of them were more than two (one for 256 trials, one for
+1024).
 """
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
@@ -121,7 +122,8 @@ def compare(
         found["theirs"].append(theirs(seed))
     seconds = {k: statistics.median(s for s, _ in v) for k, v in found.items()}
     best = {k: statistics.median(b for _, b in v) for k, v in found.items()}
-    work = f"{n_trials} trials, {name}; best {best['ours']:.2g}, Optuna's {best['theirs']:.2g}; {n_compiled} compiled"
+    found_best = f"best {best['ours']:.2g}, Optuna's {best['theirs']:.2g}"
+    work = f"{n_trials} trials, {name}; {found_best}; {n_compiled} compiled"
     beyond = max(0, n_compiled - 2)
     return [Row(work, 32, "Optuna", seconds["ours"], seconds["theirs"], first, beyond, goal, goal)]
 
