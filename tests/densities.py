@@ -38,7 +38,19 @@ SPACES = {
             "z": px.Float(-1.0, 1.0, step=0.5, when=px.In("size", [2, 5])),
         }
     ),
-    # More values than a table of log masses may have.
+    # Too many values for columns of the product: rows of tables, and categories compared pair by pair.
+    "many": px.Space(
+        {
+            "kind": px.Categorical([f"kind {i}" for i in range(20)]),
+            "k": px.Int(1, 40, when=px.In("kind", [f"kind {i}" for i in range(10)])),
+            "m": (
+                px.Int(0, 30, when=px.In("kind", [f"kind {i}" for i in range(5, 12)])),
+                px.Int(1, 50, log=True),
+            ),
+            "x": px.Float(0.0, 1.0),
+        }
+    ),
+    # More values than points: no table of log masses, but each pair for itself.
     "long": px.Space({"n": px.Int(0, 999), "x": px.Float(0.0, 1.0)}),
 }
 N_ROWS, N_POINTS = 12, 10

@@ -50,7 +50,7 @@ def float_array(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub":
-        hint = " Encode categories as integer codes." if name == "values" else ""
+        hint = " Encode categories as integer codes." if name in ("values", "x") else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
     return np.array(array, dtype=np.float64)  # a copy: what was checked must not change
 

@@ -215,9 +215,28 @@ def _fit(x=ROWS, weight=None, space=SPACE, **options):
     return px.ParzenEstimator.fit(space, x, weight, **options)
 
 
+class _Flat:
+    """Equal masses of n values; no pytree."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def log_prob(self, x):
+        return jnp.full_like(x, -math.log(self.n))
+
+    def sample(self, key, shape=()):
+        return jax.random.randint(key, shape, 0, self.n).astype(float)
+
+
 RECORDED = px.Space({"x": px.Float(0.0, 1.0, when=px.Recorded())})
 REFUSED = {
     "one row without its axis": (lambda: _fit(ROWS[0]), "x must have shape"),
+    "a vector of values": (lambda: _fit(ROWS[:, 0]), r"x\[:, None\]"),
+    "a scale per parameter": (
+        lambda: _fit(bandwidth=px.bandwidth.constant(np.array([0.1, 0.2, 0.1, 0.3]))),
+        "share one number",
+    ),
+    "a prior beyond its domain": (lambda: _fit(prior={"k": _Flat(9)}), "mass 0.5556"),
     "a batch of tables": (lambda: _fit(ROWS[None]), "use jax.vmap"),
     "a column missing": (lambda: _fit(ROWS[:, :3]), "x must have shape"),
     "a column missing, JAX": (lambda: _fit(jnp.asarray(ROWS[:, :3])), "x must have shape"),
@@ -313,7 +332,7 @@ def test_columns_of_a_table_go_by_name():
 
 
 def test_an_impossible_event_has_a_status():
-    """Without a prior a category that no row has cannot be divided by; a value 800 widths away can, in logs."""
+    """Without a prior a category that no row has has no density; a value 800 widths away has one, in logs."""
     rows = np.array([[0.1, 0, 0, 1.5], [0.1, 0, 0, 1.6]])
     narrow = px.bandwidth.constant(1e-3)
     pe = px.ParzenEstimator.fit(SPACE, rows, top=1.0, prior_weight=0.0, bandwidth=narrow)
@@ -322,6 +341,24 @@ def test_an_impossible_event_has_a_status():
         _tried.append(1)
     assert np.isneginf(pe.conditional({"kind": "c"}).log_prob(np.array([0.1, 0])))
     assert np.isfinite(pe.conditional({"x": 0.9}).log_prob(np.array([0, 0, 1.5])))
+
+
+def test_what_is_warned_of():
+    """Legal, and most often a mistake: relative weights, and a prior that leaves its domain."""
+    with pytest.warns(UserWarning, match="weight sums to 1"):
+        px.ParzenEstimator.fit(SPACE, ROWS, np.full(4, 0.25))
+    with pytest.warns(UserWarning, match=r"'x' has mass 0\.5"):
+        px.ParzenEstimator.fit(SPACE, ROWS, prior={"x": _Flat(2)})
+    _tried.append(2)
+
+
+def test_a_prior_that_is_no_pytree(recwarn):
+    """A constant of the program: the estimator passes through jit and vmap."""
+    pe = px.ParzenEstimator.fit(SPACE, ROWS, prior={"k": _Flat(5)})
+    found = jax.jit(lambda p, x: p.log_prob(x))(pe, jnp.asarray(ROWS, jnp.float32))
+    close(found, pe.log_prob(ROWS))
+    assert not recwarn.list
+    _tried.append(1)
 
 
 def test_weights_whose_sum_overflows(device):

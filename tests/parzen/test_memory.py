@@ -34,7 +34,7 @@ def test_temporaries_stay_within_the_limit(form, gradient):
     def mean_log_prob(unit, loc, scale):
         weight = jnp.full(N_KERNELS, 1 / (N_KERNELS + 1), jnp.float32)
         own = priors(space, None, jnp.float32)
-        mixture = Mixture.prepare(points(loc), scale, weight, weight[0], own, slots(space), form)
+        mixture = Mixture.prepare(points(loc), scale, weight, weight[0], own, slots(space), form, len(unit))
         return mixture.log_prob(points(unit)).mean()
 
     function = jax.value_and_grad(mean_log_prob, (0, 1, 2)) if gradient else mean_log_prob

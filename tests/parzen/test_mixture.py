@@ -21,6 +21,7 @@ TOLERANCE |= {("float32", "product"): 2e-4, ("float32", "difference"): 2e-5}
 TRIED = {
     "flat": {True: ("product", "difference"), False: ("product",)},
     "conditional": {True: FORMS, False: ("product", "difference")},
+    "many": {True: ("product", "difference"), False: ("product",)},
     "long": {True: FORMS, False: ("difference",)},
 }
 
@@ -54,6 +55,7 @@ def _wanted(name: str, data: str) -> np.ndarray:
 # Each space and type compiles anew, for seconds.
 FAST = [
     *(("conditional", True, "product", data) for data in ("random", "weighted", "none", "junk of weight 0")),
+    ("many", True, "product", "random"),
     *(("flat", False, "product", data) for data in ("random", "all equal", "one row")),
 ]
 CASES = [

@@ -51,9 +51,22 @@ def test_bars_are_the_probabilities_of_the_choices(pair):
     np.testing.assert_allclose(ratio, np.log2(below / above), rtol=1e-5)
 
 
+def test_many_log_integers_are_drawn_on_a_log_axis():
+    """Per decade, so that the curve integrates to 1 there; rugs at the values, not at their numbers."""
+    space = px.Space({"units": px.Int(1, 500, log=True)})
+    pe = px.ParzenEstimator.fit(space, np.array([[10.0], [300.0]]))
+    (ax,) = plotting.density(pe)
+    curve, rug = ax.lines
+    x, y = curve.get_data()
+    edges = np.append(x - 0.5, x[-1] + 0.5)
+    assert ax.get_xscale() == "log"
+    assert (y * np.diff(np.log10(edges))).sum() == pytest.approx(1, abs=1e-5)
+    assert rug.get_xdata().tolist() == [10, 300]
+
+
 def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair):
     axes = plotting.density(*pair, ["lr", "momentum"], given={"opt": "sgd"})
-    assert [ax.get_title() for ax in axes] == ["below", "above", "log2 below / above"]
+    assert [ax.get_title() for ax in axes] == ["below given opt = sgd", "above", "log2 below / above"]
     dots = [ax.lines[0].get_xydata() for ax in axes[:2]]
     np.testing.assert_allclose(dots[0], [[1e-3, 0.9]], rtol=1e-5)
     assert len(dots[1]) == 0
@@ -71,7 +84,7 @@ def test_given_axes_are_drawn_on(pair):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"parameters": "momentum"}, ValueError, "opt: pass given"),
+        ({"parameters": "momentum"}, ValueError, "without opt: pass given"),
         ({"parameters": ["opt", "momentum"]}, ValueError, "depends on the other"),
         ({"parameters": "beta"}, ValueError, "'beta' is not among lr"),
         ({"parameters": ["lr", "lr"]}, ValueError, "one name or two"),

@@ -1,5 +1,6 @@
 """The only tail arithmetic: normal tails and masses in logarithms, the truncated normal, safe sums."""
 
+from parzax._numerics.exponential import exp2 as exp2
 from parzax._numerics.interval import log_normal_mass as log_normal_mass
 from parzax._numerics.sampling import open_uniform as open_uniform
 from parzax._numerics.sampling import truncated_normal_quantile as truncated_normal_quantile

@@ -8,18 +8,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from parzax._numerics import masked_logsumexp
+from parzax._numerics import exp2, masked_logsumexp
 from parzax.parzen.points import Points, Slot
 from parzax.parzen.prior import Prior
 from parzax.parzen.product import (
     Shared,
+    added,
     anchor_log_prob,
     coefficients,
     features,
-    is_long,
+    has_table,
+    is_discrete,
     kernel_log_prob,
     log_of_zero,
-    long_differences,
+    lookups,
     prior_log_prob,
     prior_ratio,
     shared,
@@ -36,6 +38,8 @@ _DIFFERENCE_BLOCK = 1 << 17
 _SMALL = 1 << 14
 # The share of the log of the largest float by which exponents are lowered, and the share they may fill.
 _SHIFT, _FILLED = 0.45, 0.95
+# The product form keeps its exponents to the base 2.
+_LOG2_E = math.log2(math.e)
 # With less prior weight per unit of other weight the anchor itself could underflow.
 LEAST_PRIOR = 1e-3
 
@@ -88,7 +92,9 @@ class Mixture(eqx.Module):
     """A mixture prepared for evaluation: the coefficients of all kernels are built, once.
 
     Attributes:
-        coefficients: (n, f) see `parzax.parzen.product`; (n, 0) in the difference form.
+        coefficients: (n, f) see `parzax.parzen.product`, times log2(e) in the product form; (n, 0) in the
+            difference form.
+        lookups: rows to be added to the product, per slot with a long table; see `parzax.parzen.product`.
         kernels, scale: the kernels, for what the product leaves out.
         parts: their normalisers and tables.
         weight: (n,) mixture weights, 0 for absent rows.
@@ -99,6 +105,7 @@ class Mixture(eqx.Module):
     """
 
     coefficients: Float[Array, "n f"]
+    lookups: tuple[Float[Array, "c1 n"] | None, ...]
     kernels: Points
     scale: Float[Array, "n d"]
     parts: Shared
@@ -118,24 +125,27 @@ class Mixture(eqx.Module):
         priors: tuple[Prior, ...],
         slots: tuple[Slot, ...],
         form: Form,
+        n_points: int,
     ) -> "Mixture":
-        """Build the coefficients."""
-        parts = shared(slots, kernels, scale)
-        built = jnp.zeros((len(scale), 0), scale.dtype)
+        """Build the coefficients, and tables where ``n_points`` points make them worth it."""
+        parts = shared(slots, kernels, scale, n_points)
+        built, rows = jnp.zeros((len(scale), 0), scale.dtype), (None,) * len(slots)
         if form != "difference":
             shift = _shift(scale.dtype) if form == "product" else 0.0
             built = coefficients(slots, priors, kernels, scale, parts, jnp.full_like(weight, -shift))
+            built = built * _unit(form)
+            rows = lookups(slots, kernels, parts, _unit(form))
             # Absent rows are 0 but for a constant so low that its exponential is 0.
             present = (weight > 0)[:, None]
             built = jnp.where(present, built, 0)
             built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * _shift(scale.dtype)))
-        return cls(built, kernels, scale, parts, weight, prior_weight, priors, slots, form)
+        return cls(built, rows, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
     def log_prob(self, points: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
         pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
-        if any(is_long(slot) for slot in self.slots):
+        if any(is_discrete(slot) and not has_table(slot, n_points, n_kernels) for slot in self.slots):
             pairs = min(pairs, _DIFFERENCE_BLOCK)
         block = max(1, min(n_points, pairs // max(n_kernels, self.coefficients.shape[1])))
         if n_points <= block:
@@ -157,12 +167,12 @@ class Mixture(eqx.Module):
         ratio = jnp.matmul(
             features(self.slots, self.priors, points), self.coefficients.T, precision="highest"
         )
-        ratio = ratio + long_differences(self.slots, self.kernels, self.scale, points)
+        ratio = ratio + added(self.slots, self.lookups, self.kernels, self.scale, points, _unit(self.form))
         anchor = anchor_log_prob(self.slots, points)
         if self.form == "product":
             shift = _shift(self.scale.dtype)
             # A product with the weights, not a sum: the exponentials are then one plain pass.
-            kernels = jnp.matmul(jnp.exp(ratio), self.weight, precision="highest")
+            kernels = jnp.matmul(exp2(ratio), self.weight, precision="highest")
             prior = prior_ratio(self.slots, self.priors, points)
             return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
         prior = prior_ratio(self.slots, self.priors, points)
@@ -172,6 +182,10 @@ class Mixture(eqx.Module):
 
     def _weights(self) -> Float[Array, " n+1"]:
         return jnp.append(self.weight, self.prior_weight)
+
+
+def _unit(form: Form) -> float:
+    return _LOG2_E if form == "product" else 1.0
 
 
 def _shift(dtype: Any) -> float:

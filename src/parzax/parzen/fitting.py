@@ -1,6 +1,7 @@
 """From rows to the parts of a `ParzenEstimator`: checks, encoding, bandwidths, weights."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -54,8 +55,7 @@ def check_settings(space: Any, bandwidth: Any, top: Any, prior_weight: Any) -> N
 def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Points, Any, Any]:
     """Encoded rows and weights; checked and padded when on the host."""
     if isinstance(x, jax.Array):
-        if x.ndim != 2 or x.shape[1] != len(space):
-            raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
+        _check_shape(space, x)
         x = x.astype(jnp.result_type(float)) if not jnp.issubdtype(x.dtype, jnp.floating) else x
         for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
             if own is not None and jnp.shape(own) != (len(x),):
@@ -66,13 +66,13 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         weight = jnp.ones(len(x), x.dtype) if weight is None else jnp.asarray(weight)
         return points(space, x), weight, None if mixture_weight is None else jnp.asarray(mixture_weight)
     x = _checks.float_array("x", _checks.ordered("x", x, space.names))
-    if x.ndim != 2 or x.shape[1] != len(space):
-        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; use jax.vmap for a batch.")
+    _check_shape(space, x)
     extra = capacity(len(x)) - len(x)
     if isinstance(weight, jax.Array) or isinstance(mixture_weight, jax.Array):
         return _rows_under_traced_weights(space, x, weight, mixture_weight, extra)
     weight = _host_weight("weight", weight, len(x))
     mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
+    _warn_of_normalised(weight)
     # A row of weight 0 may hold anything.
     x = np.where((weight > 0)[:, None], x, np.nan)
     checked_regimes(space, x, None, weight > 0)
@@ -82,6 +82,27 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     rows = on_device(points(space, padded), dtype)
     pad = partial(np.pad, pad_width=(0, extra))
     return rows, jnp.asarray(pad(weight), dtype), jnp.asarray(pad(mixture_weight), dtype)
+
+
+def _check_shape(space: Space, x: Any) -> None:
+    if x.ndim == 2 and x.shape[1] == len(space):
+        return
+    remedy = "one column per parameter"
+    if x.ndim == 1:
+        remedy = "x[:, None] for one parameter, x[None] for one row"
+    elif x.ndim > 2:
+        remedy = "use jax.vmap for a batch"
+    raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
+
+
+def _warn_of_normalised(weight: np.ndarray) -> None:
+    """Weights that sum to 1 are a habit from packages where only their ratios matter."""
+    if np.count_nonzero(weight) > 2 and abs(weight.sum() - 1) < 1e-6:
+        warnings.warn(
+            "weight sums to 1, so all rows together count as one, and the prior as much as they do; multiply "
+            "by the number of rows if the weights are relative.",
+            stacklevel=4,
+        )
 
 
 def _rows_under_traced_weights(

@@ -19,7 +19,7 @@ from parzax.parzen import parts, scoring
 from parzax.parzen.evaluation import FORMS, LEAST_PRIOR, Form, Mixture, choose_form
 from parzax.parzen.fitting import check_settings, compiled_fit, encoded_rows, peak_of
 from parzax.parzen.points import Points, check_dtype, slots
-from parzax.parzen.prior import NativePrior, Prior
+from parzax.parzen.prior import NativePrior, Prior, check_masses
 from parzax.parzen.sampling import sample_one, uniforms
 from parzax.space import Space
 
@@ -85,23 +85,32 @@ class ParzenEstimator(eqx.Module):
 
         Args:
             space: the search space, without `Recorded` conditions.
-            x: (n, d) native values, NaN where inactive, categories as codes.
+            x: (n, d) native values, NaN where inactive, categories as codes; or a data frame of them, whose
+                columns go by name (`parzax.Observations.from_dataframe` turns labels into codes).
             weight: (n,) frequency weights: a row of weight 2 is two rows, one of weight 0 is absent
-                (whatever its values). None counts every row once.
-            bandwidth: a rule of `parzax.bandwidth`; Scott's by default. It sees, for each regime of each
-                parameter, the rows in that regime.
-            top: probability that an Aitchison-Aitken kernel gives its own category, in (0, 1], or
-                `parzax.bandwidth.optuna_top()`.
+                (whatever its values). None counts every row once. They are not normalised: rows whose
+                weights sum to 1 are one row together, and the prior weighs as much as all of them.
+            bandwidth: a rule of `parzax.bandwidth` (scott, neighbours, hyperopt, dimension, constant,
+                leave_one_out); Scott's by default. It sees, for each regime of each parameter, the rows in
+                that regime.
+            top: probability that an Aitchison-Aitken kernel gives its own category, in (0, 1], however many
+                rows there are; `parzax.bandwidth.optuna_top()` for one that grows with them.
             prior_weight: weight of the prior, where a row has weight 1; 0 for none. Without any row the
                 prior alone is left, whatever its weight.
-            prior: name -> density in native units in place of the wide kernel, with elementwise
-                ``log_prob(x)`` and ``sample(key, shape)``, one per domain (a tuple) or one for all.
+            prior: name -> density in native units in place of the wide kernel, or a tuple with one per
+                domain: ``log_prob(x)``, elementwise and normalised over the domain, and
+                ``sample(key, shape)``, written with jax.numpy. An equinox module (a pytree) may have traced
+                parameters.
             mixture_weight: (n,) weights of the kernels in the mixture, such as those by age; they
                 multiply ``weight`` and do not enter the bandwidth.
 
         Raises:
-            ValueError: on the host, for values outside the space, and weights that are negative or not
-                finite.
+            ValueError: on the host, for values outside the space, weights that are negative or not
+                finite, and a prior of a discrete parameter whose masses do not sum to 1.
+
+        Warns:
+            UserWarning: on the host, for weights that look normalised, and a prior of a continuous
+                parameter that does not integrate to 1.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "opt": px.Categorical(["sgd", "adam"])})
@@ -116,6 +125,7 @@ class ParzenEstimator(eqx.Module):
         prior_weight, top = (x.item() if isinstance(x, np.generic) else x for x in (prior_weight, top))
         top = FixedTop(top) if isinstance(top, (int, float, jax.Array)) else top
         check_settings(space, bandwidth, top, prior_weight)
+        check_masses(space, prior, jnp.result_type(float))
         rows, weight, mixture_weight = encoded_rows(space, x, weight, mixture_weight)
         return cls.fit_points(
             space,
@@ -178,9 +188,18 @@ class ParzenEstimator(eqx.Module):
 
     def prepare(self, n_points: int, form: Form | None = None) -> Mixture:
         """Coefficients of all kernels, for many evaluations of one estimator at about ``n_points`` points."""
-        form = self.form(n_points) if form is None else _checks.one_of("form", form, FORMS)
+        if form is None:
+            form = self.form(n_points)
+        _checks.one_of("form", form, FORMS)
         return Mixture.prepare(
-            self.kernels, self.scale, self.weight, self.prior_weight, self.priors, slots(self.space), form
+            self.kernels,
+            self.scale,
+            self.weight,
+            self.prior_weight,
+            self.priors,
+            slots(self.space),
+            form,
+            n_points,
         )
 
     def form(self, n_points: int) -> Form:

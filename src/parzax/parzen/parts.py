@@ -46,7 +46,7 @@ def conditional(pe: "ParzenEstimator", values: Mapping[str, Any]) -> "ParzenEsti
     at = on_device(points(pe.space, row), pe.scale.dtype)
     known = [pair for pair in pairs if pe.space.names[pair[0].parameter] in given]
     own, priors_of = tuple(slot for slot, _ in known), tuple(prior for _, prior in known)
-    logs = kernel_log_prob(own, priors_of, pe.kernels, pe.scale, shared(own, pe.kernels, pe.scale), at)[0]
+    logs = kernel_log_prob(own, priors_of, pe.kernels, pe.scale, shared(own, pe.kernels, pe.scale, 1), at)[0]
     wide = prior_log_prob(own, priors_of, at)[0]
     total = masked_logsumexp(jnp.append(logs, wide), jnp.append(pe.weight, pe.prior_weight))
     safe = jnp.where(jnp.isfinite(total), total, 0)

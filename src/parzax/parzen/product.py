@@ -4,6 +4,9 @@ The log of a product kernel is linear in functions of the point: c^2 and c of a 
 indicator per value of a short list. So the logs of all kernels at all points are one matrix product. What
 is multiplied is log kernel minus log of the regime's wide kernel, the anchor: a kernel whose regime the
 point does not share stands for the prior there, which is the anchor itself unless the user gave another.
+
+Longer lists are added to the product: rows of a table of all kernels, or, where a table would be larger than
+the pairs of point and kernel, each pair for itself.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +21,10 @@ from parzax.kernels import AitchisonAitken, DiscreteNormal, TruncatedNormal
 from parzax.parzen.points import Points, Slot
 from parzax.parzen.prior import NativePrior, Prior, wide_kernel
 
-# Domains of up to this many values have a table of log masses per kernel; longer ones are integrated anew for
-# every pair of point and kernel.
-TABLE_LIMIT = 128
+# Domains of up to this many values are columns of the product: beyond, rows of a table are faster to read.
+INDICATORS = 16
+# Entries that the table of one parameter may have: 32 MiB in float64.
+_TABLE = 1 << 22
 # This share of the largest float stands for the log of 0, where -inf would turn 0 * -inf into NaN.
 _LOWEST = 0.125
 
@@ -45,15 +49,22 @@ def here(slot: Slot, points: Points) -> Array:
     return points.regime[..., slot.parameter] == slot.regime
 
 
-def has_table(slot: Slot) -> bool:
-    """Whether the slot has one indicator per value."""
-    kind, n_values = slot.axis.kind, slot.axis.n_values
-    return kind == "categorical" or (kind == "stepped" and n_values <= TABLE_LIMIT)
+def is_discrete(slot: Slot) -> bool:
+    """Whether the slot has values to count."""
+    return slot.axis.kind in ("categorical", "stepped")
 
 
-def is_long(slot: Slot) -> bool:
-    """Whether the slot has too many values for a table, and is left out of the product."""
-    return slot.axis.kind == "stepped" and not has_table(slot)
+def is_indicated(slot: Slot) -> bool:
+    """Whether the slot has one column of the product per value."""
+    return is_discrete(slot) and slot.axis.n_values <= INDICATORS
+
+
+def has_table(slot: Slot, n_points: int, n_kernels: int) -> bool:
+    """Whether the log masses of all values are computed beforehand, for every kernel."""
+    c = slot.axis.n_values
+    if is_indicated(slot) or slot.axis.kind != "stepped":
+        return is_indicated(slot)
+    return c <= n_points and c * n_kernels <= _TABLE
 
 
 class Shared(NamedTuple):
@@ -61,19 +72,20 @@ class Shared(NamedTuple):
 
     Attributes:
         log_normaliser: (n, s) of the continuous slots, in their order.
-        tables: (n, c) log masses of every value, per slot that has a table.
+        tables: per slot the (n, c) log masses of every value, or None.
     """
 
     log_normaliser: Float[Array, "n s"]
-    tables: tuple[Float[Array, "n c"], ...]
+    tables: tuple[Float[Array, "n c"] | None, ...]
 
 
-def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"]) -> Shared:
+def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], n_points: int) -> Shared:
     """Normalisers and tables of all slots; the normal's masses in one expression, which compiles once."""
     n, dtype = len(scale), scale.dtype
     continuous = [slot.parameter for slot in own if slot.axis.kind == "continuous"]
     normals = TruncatedNormal(kernels.unit[:, continuous], scale[:, continuous])
-    steps = [slot for slot in own if has_table(slot) and slot.axis.kind == "stepped"]
+    tabled = [slot for slot in own if has_table(slot, n_points, n)]
+    steps = [slot for slot in tabled if slot.axis.kind == "stepped"]
     masses = iter(())
     if steps:
         sizes = [slot.axis.n_values for slot in steps]
@@ -86,15 +98,14 @@ def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"]) -
         whole = log_normal_mass(-loc[:, first] / width[:, first], (1 - loc[:, first]) / width[:, first])
         parts = jnp.split(inside, np.cumsum(sizes)[:-1], axis=-1)
         masses = iter([part - whole[:, k : k + 1] for k, part in enumerate(parts)])
-    tables = []
+    tables: list[Array | None] = []
     for slot in own:
-        if has_table(slot):
-            kinds = slot.axis.kind == "categorical"
-            tables.append(
-                jax.vmap(lambda k: k.log_masses())(kernels_of(slot, kernels, scale))
-                if kinds
-                else next(masses)
-            )
+        if slot not in tabled:
+            tables.append(None)
+        elif slot.axis.kind == "stepped":
+            tables.append(next(masses))
+        else:
+            tables.append(jax.vmap(lambda k: k.log_masses())(kernels_of(slot, kernels, scale)))
     return Shared(normals.log_normaliser() if continuous else jnp.zeros((n, 0), dtype), tuple(tables))
 
 
@@ -128,7 +139,7 @@ def features(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -
             if not slot.always:
                 parts.append(jnp.ones_like(points.unit[:, 0]))
             columns.append(jnp.where(inside, jnp.stack(parts, axis=-1), 0))
-        elif has_table(slot):
+        elif is_indicated(slot):
             one_hot = position(slot, points)[:, None] == jnp.arange(slot.axis.n_values)
             columns.append((one_hot & inside).astype(dtype))
         if isinstance(prior, NativePrior):
@@ -147,8 +158,8 @@ def coefficients(
 ) -> Float[Array, "n f"]:
     """What multiplies the features, (n, f): log kernel - log anchor, plus a constant per kernel."""
     dtype = scale.dtype
-    columns, normaliser, tables = [], iter(parts.log_normaliser.T), iter(parts.tables)
-    for slot, prior in zip(own, priors, strict=True):
+    columns, normaliser = [], iter(parts.log_normaliser.T)
+    for slot, prior, table in zip(own, priors, parts.tables, strict=True):
         inside = here(slot, kernels)[:, None]
         if slot.axis.kind == "continuous":
             anchor = wide_kernel(slot.axis, dtype)
@@ -159,11 +170,8 @@ def coefficients(
                 # The constant of a parameter that is always active is one of the kernel's.
                 terms, constant = terms[:, :2], constant + terms[:, 2]
             columns.append(terms)
-        elif has_table(slot):
-            anchor = wide_kernel(slot.axis, dtype)
-            assert not isinstance(anchor, TruncatedNormal)
-            difference = next(tables) - anchor.log_masses()
-            columns.append(jnp.where(inside, _finite(difference, len(own)), 0))
+        elif is_indicated(slot):
+            columns.append(_differences(slot, kernels, table, len(own)))
         if isinstance(prior, NativePrior):
             # Kernels of other regimes stand for the prior.
             columns.append((~inside).astype(dtype))
@@ -171,17 +179,51 @@ def coefficients(
     return jnp.concatenate(columns, axis=-1)
 
 
-def long_differences(
-    own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], points: Points
+def _differences(
+    slot: Slot, kernels: Points, table: Float[Array, "n c"] | None, n_slots: int
+) -> Float[Array, "n c"]:
+    """log kernel - log anchor of every value; 0 for kernels of other regimes."""
+    assert table is not None
+    anchor = wide_kernel(slot.axis, table.dtype)
+    assert not isinstance(anchor, TruncatedNormal)
+    return jnp.where(here(slot, kernels)[:, None], _finite(table - anchor.log_masses(), n_slots), 0)
+
+
+def lookups(
+    own: tuple[Slot, ...], kernels: Points, parts: Shared, factor: float
+) -> tuple[Float[Array, "c1 n"] | None, ...]:
+    """Per slot whose table is not in the product: a row per value, times ``factor``, then one of zeros."""
+    rows = []
+    for slot, table in zip(own, parts.tables, strict=True):
+        if table is None or is_indicated(slot):
+            rows.append(None)
+        else:
+            differences = factor * _differences(slot, kernels, table, len(own)).T
+            rows.append(jnp.concatenate([differences, jnp.zeros_like(differences[:1])]))
+    return tuple(rows)
+
+
+def added(
+    own: tuple[Slot, ...],
+    looked_up: tuple[Float[Array, "c1 n"] | None, ...],
+    kernels: Points,
+    scale: Float[Array, "n d"],
+    points: Points,
+    factor: float,
 ) -> Float[Array, "j n"] | float:
-    """log kernel - log anchor summed over the slots that are left out of the product; 0 without any."""
+    """``factor`` times log kernel - log anchor, summed over the slots that the product leaves out."""
     out: Any = 0.0
-    for slot in own:
-        if is_long(slot):
-            number = position(slot, points)[:, None]
-            anchor = wide_kernel(slot.axis, scale.dtype).log_prob(number)
-            both = here(slot, points)[:, None] & here(slot, kernels)
-            out = out + jnp.where(both, kernels_of(slot, kernels, scale).log_prob(number) - anchor, 0)
+    for slot, rows in zip(own, looked_up, strict=True):
+        if not is_discrete(slot) or is_indicated(slot):
+            continue
+        number, inside = position(slot, points), here(slot, points)
+        if rows is not None:
+            out = out + rows[jnp.where(inside, number, len(rows) - 1)]
+            continue
+        anchor = wide_kernel(slot.axis, scale.dtype).log_prob(number[:, None])
+        pairs = kernels_of(slot, kernels, scale).log_prob(number[:, None])
+        both = inside[:, None] & here(slot, kernels)
+        out = out + jnp.where(both, factor * _finite(pairs - anchor, len(own)), 0)
     return out
 
 
@@ -220,15 +262,15 @@ def kernel_log_prob(
 ) -> Float[Array, "j n"]:
     """log of every product kernel at every point, one parameter after the other (the difference form)."""
     out = jnp.zeros((len(points.unit), len(scale)), scale.dtype)
-    normaliser, tables = iter(parts.log_normaliser.T), iter(parts.tables)
-    for slot, prior in zip(own, priors, strict=True):
+    normaliser = iter(parts.log_normaliser.T)
+    for slot, prior, table in zip(own, priors, parts.tables, strict=True):
         if prior is None:
             continue
         place = position(slot, points)[:, None]
         if slot.axis.kind == "continuous":
             around = kernels_of(slot, kernels, scale).log_prob(place, next(normaliser))
-        elif has_table(slot):
-            around = next(tables).T[jnp.clip(place[:, 0], 0, slot.axis.n_values - 1)]
+        elif table is not None:
+            around = table.T[jnp.clip(place[:, 0], 0, slot.axis.n_values - 1)]
         else:
             around = kernels_of(slot, kernels, scale).log_prob(place)
         factor = jnp.where(here(slot, kernels), around, prior.log_prob(place))

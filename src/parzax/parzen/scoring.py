@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from parzax import _checks
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def log_prob(pe: "ParzenEstimator", x: Any, measure: str, form: "Form | None") -> Float[Array, "..."]:
     """See `ParzenEstimator.log_prob`."""
     at = _configurations(pe.space, x)
-    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(pe))
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(pe))
     if traced or not isinstance(at, Points):
         return _log_prob(pe, at, measure=measure, form=form)
     # Few numbers of points are compiled; the form is that of the true number.

@@ -10,7 +10,7 @@ from parzax.parzen import ParzenEstimator
 from parzax.parzen.points import slots
 from parzax.plotting import _text
 from parzax.plotting._matplotlib import GREY, figure_of, font_points, plain, tidy
-from parzax.space import Categorical
+from parzax.space import Categorical, Int
 
 # Points of a curve, and of each side of a map.
 _CURVE, _MAP = 401, 121
@@ -40,7 +40,7 @@ def density(
         above: another one on the same space.
         parameters: one name or two; the first one or two of the space by default.
         given: values of parameters to condition on, name -> native value (or choice). What a conditional
-            parameter depends on must be given (or be the other parameter).
+            parameter depends on must be given, also where it is the other parameter.
         ax: Axes to draw on, 1 or 3; a new figure by default.
 
     Returns:
@@ -51,8 +51,10 @@ def density(
             parameters, a parameter whose parents are not given, an ``ax`` of the wrong size.
     """
     estimators = [below] if above is None else [below, above]
-    if not all(isinstance(pe, ParzenEstimator) for pe in estimators):
-        raise TypeError("below and above must be parzax.ParzenEstimator.")
+    for name, pe in zip(("below", "above"), estimators, strict=False):
+        if not isinstance(pe, ParzenEstimator):
+            hint = "; name parameters by parameters=" if isinstance(pe, (str, list, tuple)) else ""
+            raise TypeError(f"{name} must be a parzax.ParzenEstimator, got {type(pe).__name__}{hint}.")
     if above is not None and above.space != below.space:
         raise ValueError("above must be an estimator on the space of below.")
     if given:
@@ -61,12 +63,14 @@ def density(
     parts = [_marginal(pe, names) for pe in estimators]
     axes = _axes(ax, 1 if above is None else 3, len(names))
     titles = ["density"] if above is None else ["below", "above"]
+    if given:
+        titles = [f"{title} given {_given(given)}" if title == titles[0] else title for title in titles]
     draw = _curve if len(names) == 1 else _map
     grid = [_grid(parts[0], name, _CURVE if len(names) == 1 else _MAP) for name in names]
     values = [_evaluate(pe, names, grid) for pe in parts]
     top = max(float(v.max()) for v in values)
     for panel, pe, v, title, colour in zip(axes, parts, values, titles, (_BELOW, _ABOVE), strict=False):
-        draw(panel, grid, v, _rows(pe, names), colour, top)
+        draw(panel, grid, v, _rows(pe, names, grid), colour, top)
         panel.set_title(title, fontsize=font_points(panel, 1.0))
     if above is not None:
         # From logs: far from all rows both densities may be 0 as numbers, and still differ.
@@ -79,6 +83,15 @@ def density(
     return axes
 
 
+def _given(values: Mapping[str, Any]) -> str:
+    """Values in a few words for a title."""
+    shown = [
+        f"{name} = {_text.choice(v, 14) if isinstance(v, str) else _text.number(v) if v is not None else v}"
+        for name, v in values.items()
+    ]
+    return plain(", ".join(shown[:2]) + (", ..." if len(shown) > 2 else ""))
+
+
 class _Axis(NamedTuple):
     """The values of one parameter in a picture.
 
@@ -87,7 +100,9 @@ class _Axis(NamedTuple):
         places: where they are drawn.
         edges: ends of the cells around them.
         log: whether the axis is logarithmic.
-        discrete: whether every value has a mass.
+        discrete: whether every value has a mass, drawn as a bar of width 1.
+        decades: what turns a density per native unit, or the mass of a value on a logarithmic axis, into a
+            density per decade; 1 where nothing is.
         labels: names of discrete values, where there are few.
     """
 
@@ -96,6 +111,7 @@ class _Axis(NamedTuple):
     edges: np.ndarray
     log: bool
     discrete: bool
+    decades: np.ndarray
     labels: list[str]
 
 
@@ -116,7 +132,8 @@ def _marginal(pe: ParzenEstimator, names: tuple[str, ...]) -> ParzenEstimator:
     missing = [name for name in part.space.names if name not in names]
     if missing:
         raise ValueError(
-            f"{' and '.join(names)} depend on {', '.join(missing)}: pass given={{...}} for them."
+            f"{' and '.join(names)} cannot be drawn without {', '.join(missing)}: "
+            "pass given={...} with a value for each."
         )
     if any(domain.conditions for name in names for domain in part.space[name]):
         raise ValueError(f"one of {' and '.join(names)} depends on the other: pass given={{...}} for it.")
@@ -130,6 +147,10 @@ def _grid(pe: ParzenEstimator, name: str, size: int) -> _Axis:
     if axis.kind != "continuous":
         index = np.arange(max(axis.n_values, 1), dtype=np.int32)
         values = axis.native(index, np.float64, np)
+        if isinstance(domain, Int) and domain.log and len(values) > _MOST_LABELS:
+            # Side by side most of them would fill the lower end of the axis.
+            edges = np.append(values - 0.5, values[-1] + 0.5)
+            return _Axis(values, values, edges, True, False, 1 / np.diff(np.log10(edges)), [])
         if isinstance(domain, Categorical):
             labels = [plain(_text.choice(c, 14)) for c in domain.choices]
         else:
@@ -137,10 +158,12 @@ def _grid(pe: ParzenEstimator, name: str, size: int) -> _Axis:
         # Discrete values stand side by side, so that no bar is too thin to see.
         places = index.astype(np.float64)
         few = labels if len(labels) <= _MOST_LABELS else []
-        return _Axis(values, places, np.append(places - 0.5, places[-1] + 0.5), False, True, few)
+        edges = np.append(places - 0.5, places[-1] + 0.5)
+        return _Axis(values, places, edges, False, True, np.ones(len(values)), few)
     ends = axis.native_at(np.linspace(0, 1, size + 1), np)
     values = axis.native_at((np.arange(size) + 0.5) / size, np)
-    return _Axis(values, values, ends, axis.log, False, [])
+    decades = values * np.log(10) if axis.log else np.ones(size)
+    return _Axis(values, values, ends, axis.log, False, decades, [])
 
 
 def _evaluate(
@@ -153,24 +176,23 @@ def _evaluate(
     if log:
         return np.asarray(pe.log_prob(x)).reshape(mesh[0].shape)
     out = np.asarray(pe.prob(x)).reshape(mesh[0].shape)
-    for axis, m in zip(grid, mesh, strict=True):
-        if axis.log:
-            out = out * m * np.log(10)
+    for factor in np.meshgrid(*(axis.decades for axis in grid)):
+        out = out * factor
     return out
 
 
-def _rows(pe: ParzenEstimator, names: tuple[str, ...]) -> np.ndarray:
+def _rows(pe: ParzenEstimator, names: tuple[str, ...], grid: list[_Axis]) -> np.ndarray:
     """Where the rows are drawn that have all of the parameters, (n, 1 or 2)."""
     present = np.asarray(pe.weight) > 0
     columns = []
-    for name in names:
+    for name, axis in zip(names, grid, strict=True):
         slot = next(s for s in slots(pe.space) if pe.space.names[s.parameter] == name)
         j = slot.parameter
         present &= np.asarray(pe.kernels.regime)[:, j] == slot.regime
         if slot.axis.kind == "continuous":
             columns.append(slot.axis.native_at(np.asarray(pe.kernels.unit)[:, j], np))
         else:
-            columns.append(np.asarray(pe.kernels.index)[:, j].astype(np.float64))
+            columns.append(axis.places[np.asarray(pe.kernels.index)[:, j]])
     return np.stack(columns, axis=-1)[present]
 
 

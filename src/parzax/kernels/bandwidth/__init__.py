@@ -1,4 +1,9 @@
-"""Bandwidth rules: Scott's on a grid for importance, and one file per rule of the mixture estimators."""
+"""Bandwidth rules: Scott's on a grid for importance, and one file per rule of the mixture estimators.
+
+``scott`` (the papers' TPE), ``neighbours`` (Optuna 5), ``dimension`` (Optuna 2 to 4), ``hyperopt``,
+``constant`` and ``leave_one_out`` (greatest likelihood) are for `parzax.ParzenEstimator`; ``fixed_top`` and
+``optuna_top`` are its rules for categories. `scott_on_grid` serves the importance densities.
+"""
 
 from parzax.kernels.bandwidth.constant import constant as constant
 from parzax.kernels.bandwidth.dimension import dimension as dimension

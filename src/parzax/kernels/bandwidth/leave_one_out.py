@@ -11,9 +11,8 @@ from parzax.kernels.bandwidth.likelihood import leave_one_out_log_likelihood
 from parzax.kernels.bandwidth.rule import Bandwidth, Setting, check_settings, clip, lower_clip
 from parzax.kernels.bandwidth.scott import Scott
 
-# Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01 and
-# 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best: a dozen reach the
-# maximum of a smooth likelihood to six digits (float32: to its rounding).
+# Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01
+# and 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best.
 _POINTS = 9
 _STEPS = 8
 # No step comes nearer to an end of its interval than this share of it.

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._checks import vectors
@@ -61,9 +62,15 @@ class Bandwidth(eqx.Module):
             rows too. jit- and vmap-able, with finite gradients.
 
         Raises:
-            ValueError: arrays that are not vectors of one length.
+            ValueError: arrays that are not vectors of one length, a setting that is not a single number.
         """
         vectors(position=position, weight=weight)
+        for leaf in jax.tree.leaves(self):
+            if jnp.ndim(leaf):
+                raise ValueError(
+                    f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but all "
+                    "parameters share one number; use jax.vmap to go over several."
+                )
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
@@ -156,5 +163,5 @@ def check_settings(rule: str, **settings: Any) -> None:
 
 def _known(setting: Any) -> Any:
     """The number in an array that holds one and is not traced."""
-    array = isinstance(setting, (np.ndarray, jax.Array)) and not isinstance(setting, jax.core.Tracer)
+    array = isinstance(setting, (np.ndarray, jax.Array)) and not isinstance(setting, Tracer)
     return setting.item() if array and setting.ndim == 0 else setting

@@ -49,7 +49,7 @@ def scott(
     1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors' parzen-estimator). sd
     has ddof 1, quartiles are interpolated linearly, n counts the prior's centre, and the number of
     parameters does not enter. Where the middle half of the rows is equal the IQR is 0, and the minimum
-    holds. So it does for no row or one row.
+    holds. So it does for no row, and for one row where there is no prior.
 
     A row of weight w equals w rows. Weights need not be whole: the quartile q is the mean of the sorted
     sample over the unit window that starts at q (n - 1), which for whole weights is linear interpolation.
