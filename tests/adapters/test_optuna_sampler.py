@@ -2,13 +2,14 @@
 
 Programs take seconds to compile, so nearly all studies that leave the start-up share one of four: one
 numeric parameter, one of three choices, the conditional space of `mixed`, and two objectives with a
-constraint.
+constraint of one parameter.
 """
 
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import jax
 import numpy as np
 import optuna
 import pytest
@@ -356,6 +357,16 @@ def test_only_the_study_decides():
         )
 
 
+@pytest.mark.slow
+def test_float64():
+    """Also where JAX computes in float64, and where that changes on the way."""
+    study = new_study()
+    with jax.enable_x64(True):
+        study.optimize(square, n_trials=8)
+    study.optimize(square, n_trials=4)
+    assert study.best_value < 0.05
+
+
 def test_two_studies_with_one_sampler():
     """Nothing is carried from one study to the other."""
     sampler = TPESampler(seed=0, n_startup_trials=3)
@@ -464,9 +475,11 @@ def test_constraints_of_one_objective():
     for preset in ("optuna_tpe", "tpe"):
         study = new_study(constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset)
         study.optimize(square, n_trials=40)
-        feasible = [x for x in xs(study)[10:] if x >= 0.5]
-        assert len(feasible) > 15
-        assert min(feasible) < 0.55
+        # Around the bound, where the best feasible value is.
+        late = np.array(xs(study)[15:])
+        assert np.mean(late >= 0.5) > 0.3
+        assert late[late >= 0.5].min() < 0.52
+        assert np.median(abs(late - 0.5)) < 0.1
         study.sampler = TPESampler(seed=0, constraints_func=lambda t: [0.5 - t.params["x"], -1.0])
         study.optimize(square, n_trials=3)
 

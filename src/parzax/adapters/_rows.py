@@ -58,10 +58,11 @@ class Rows:
         Args:
             pending: rows that count in this call only.
             seed: of the random key, with
-            *stream: two numbers below 2^32, folded into it.
+            *stream: two whole numbers, folded into it.
         """
         needed = len(self._rows) + len(pending)
-        if self._state is None or needed > len(self._state.x):
+        dtype = jnp.result_type(float)
+        if self._state is None or needed > len(self._state.x) or self._state.x.dtype != dtype:
             self._state, self._told = self._empty(needed), 0
         added = [*self._rows[self._told :], *pending]
         objectives = self._objectives(added)
@@ -87,7 +88,7 @@ class Rows:
             (x, losses, constraints),
             np.int32(n - len(pending)),
             np.int32(n),
-            np.array([seed, *stream], np.uint32),
+            np.array([number % 2**32 for number in (seed, *stream)], np.uint32),
         )
         self._told = len(self._rows)
         return np.asarray(suggestion, np.float64)
