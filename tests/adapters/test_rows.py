@@ -17,24 +17,24 @@ def test_labels_are_in_the_order_of_the_keys():
     """Also for losses that float32 cannot tell apart, equal ones, and infinite ones."""
     rng = np.random.default_rng(0)
     keys = [*(1e9 + rng.normal(size=300) * 1e-6), *rng.integers(0, 9, 50).tolist(), math.inf, -math.inf]
-    order, labels = Order(), {}
-    for key in keys:
-        labels[key] = order.label(key)
-    ascending = [labels[key] for key in sorted(labels)]
-    assert all(np.diff(np.array(ascending, np.float32)) > 0)
-    assert order.label(keys[0]) == labels[keys[0]]
-
-
-def test_labels_run_out_and_are_spread_anew():
     order = Order()
-    order.label(0.0), order.label(1.0)
-    key, calls = 1.0, 0
-    while order.label(key := key / 2) is not None:
-        calls += 1
-    assert 15 < calls < 200
-    order.spread()
-    below, above = order.label(0.0), order.label(key * 2)
-    assert below < order.label(key) < above
+    for i in range(0, len(keys), 7):
+        order.add(keys[i : i + 7])
+    ascending = [order.label(key) for key in sorted(set(keys))]
+    assert all(np.diff(np.array(ascending, np.float32)) > 0)
+
+
+def test_labels_are_spread_anew_when_they_run_out():
+    """Keys that close in on a limit leave no room there, in one call or many."""
+    one, many = Order(), Order()
+    keys = [0.0, *(2.0**-i for i in range(300))]
+    assert one.add(keys)
+    times = sum(many.add([key]) for key in keys)
+    assert 3 < times < 15
+    for order in (one, many):
+        assert not order.add(keys)
+        labels = [order.label(key) for key in sorted(keys)]
+        assert all(np.diff(np.array(labels, np.float32)) > 0)
 
 
 SPACE = px.Space(
@@ -103,14 +103,13 @@ def rows_of(n, seed=0):
 
 def test_growing_in_steps_is_told_at_once():
     """Rows told as they come, pending ones in between, labels spread anew: the same suggestion."""
-    rows = rows_of(40)
+    # Losses that close in on 0 make the labels run out.
+    rows = [row._replace(loss=(2.0**-i,)) for i, row in enumerate(rows_of(40))]
+    rows[0] = rows[0]._replace(loss=(0.0,))
     slow = Rows(ONE)
     for i, row in enumerate(rows):
         if i % 3 == 0:
             slow.ask([Row(row.x, None)], 1, i, 0)
-        if i == 20:
-            slow._order.spread()
-            slow._told = 0
         slow.append(row)
     fast = Rows(ONE)
     for row in rows:

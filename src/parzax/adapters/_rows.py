@@ -65,19 +65,19 @@ class Rows:
         if self._state is None or needed > len(self._state.x) or self._state.x.dtype != dtype:
             self._state, self._told = self._empty(needed), 0
         added = [*self._rows[self._told :], *pending]
-        objectives = self._objectives(added)
-        if objectives is None:  # labels were used up
-            self._order.spread()
+        if self.sampler.n_objectives == 1 and self._order.add(
+            row.loss for row in added if row.loss is not None
+        ):
+            # What was told before has other labels now.
             self._told, added = 0, [*self._rows, *pending]
-            objectives = self._objectives(added)
-            assert objectives is not None
         n, size = len(added), len(self._state.x)
         x = np.zeros((size, len(self.sampler.space)))
         losses = np.zeros((size, self.sampler.n_objectives))
         constraints = np.zeros((size, self.sampler.n_constraints))
         if n:
             x[:n] = [row.x for row in added]
-            losses[:n] = objectives
+            for i, row in enumerate(added):
+                losses[i] = self._objectives(row)
             given = np.array([row.constraints for row in added], np.float64).reshape(n, -1)
             # A violation stays one in float32, however small.
             constraints[:n] = np.where(given > 0, np.maximum(given, _TINY), given)
@@ -99,17 +99,12 @@ class Rows:
         shapes = eqx.filter_eval_shape(self.sampler.init, size)
         return jax.tree.map(lambda a: np.zeros(a.shape, a.dtype), shapes)
 
-    def _objectives(self, rows: Sequence[Row]) -> np.ndarray | None:
-        m = self.sampler.n_objectives
-        out = np.full((len(rows), m), np.nan)
-        for i, row in enumerate(rows):
-            if row.loss is None:
-                continue
-            label = self._order.label(row.loss) if m == 1 else np.clip(row.loss, -_LARGEST, _LARGEST)
-            if label is None:
-                return None
-            out[i] = label
-        return out
+    def _objectives(self, row: Row) -> Any:
+        if row.loss is None:
+            return np.nan
+        if self.sampler.n_objectives == 1:
+            return self._order.label(row.loss)
+        return np.clip(row.loss, -_LARGEST, _LARGEST)
 
 
 @eqx.filter_jit
