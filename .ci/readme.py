@@ -1,4 +1,4 @@
-"""Run what README.md prints: every block of Python, in order, then every block of ``parzax`` commands.
+"""Run what README.md prints, its Python and its ``parzax`` commands in order; then the Python of docs/*.md.
 
 Works in the current folder, which should be empty: the files that the commands name are made here first.
 """
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def make_files(space: str) -> None:
@@ -43,9 +44,9 @@ def make_files(space: str) -> None:
 
 
 def main() -> None:
-    """Run all blocks; the first that fails ends it."""
+    """Run all blocks of the README, then the pages; the first that fails ends it."""
     readme = README.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    blocks = BLOCK.findall(readme)
     (space,) = [text for kind, text in blocks if kind == "json"]
     make_files(space)
     namespace: dict = {"__name__": "readme"}
@@ -65,6 +66,23 @@ def main() -> None:
     if not (n_python and n_shell):
         sys.exit("README.md has no blocks of Python, or none of commands.")
     print(f"README.md: {n_python} blocks of Python and {n_shell} of commands ran.")
+    for page in sorted((README.parent / "docs").glob("*.md")):
+        run_page(page)
+
+
+def run_page(page: Path) -> None:
+    """Run a page's blocks of Python from top to bottom, and look for the pictures that it shows."""
+    text = page.read_text(encoding="utf-8")
+    for picture in re.findall(r"^!\[.*?\]\((.+?)\)$", text, re.MULTILINE):
+        if not (page.parent / picture).is_file():
+            sys.exit(f"{page.name} shows {picture}, which is not there.")
+    blocks = [block for kind, block in BLOCK.findall(text) if kind == "python"]
+    namespace: dict = {"__name__": page.stem}
+    for block in blocks:
+        print(block, flush=True)
+        exec(compile(block, str(page), "exec"), namespace)
+    if blocks:
+        print(f"{page.name}: {len(blocks)} blocks of Python ran.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""Draw the pictures of the README: ``python docs/make_pictures.py`` writes them beside this file.
+"""Draw the pictures of the README and of samplers.md, beside this file.
 
-The paper's activation problem: c decides which of two parameters is active, x in [-5, -2] for c < 0.5 and
-y in [2, 5] otherwise, and the loss is the value of the active one.
+``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers)
+those of one kind.
 """
 
+import dataclasses
+import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import matplotlib
 
 matplotlib.use("Agg")
@@ -20,7 +24,11 @@ N_SEEDS, N_ROWS = 10, 1000
 
 
 def activation_problem() -> px.Observations:
-    """Ten random searches of a thousand configurations."""
+    """Ten random searches of a thousand configurations, on the paper's problem.
+
+    c decides which of two parameters is active, x in [-5, -2] for c < 0.5 and y in [2, 5] otherwise, and the
+    loss is the value of the active one.
+    """
     space = px.Space(
         {
             "c": px.Float(0, 1),
@@ -35,13 +43,47 @@ def activation_problem() -> px.Observations:
     return px.Observations.from_arrays(space, np.stack([c, x, y], axis=-1), np.where(c < 0.5, x, y))
 
 
-def main() -> None:
-    """Write both pictures."""
+def importance() -> None:
+    """The README's pictures."""
     result = px.cond_ped_anova(activation_problem(), target_quantile=np.arange(1, 100) / 100)
     px.plotting.importance_sweep(result)
     plt.savefig(HERE / "importance_sweep.png", dpi=160)
     px.plotting.values(result, "x", level=0.1)
     plt.savefig(HERE / "values.png", dpi=160)
+
+
+def samplers() -> None:
+    """The pictures of samplers.md, of the same runs as its code."""
+    problem, keys = px.problems.discs(), jax.random.split(jax.random.key(0), 50)
+    # As an array epsilon is traced: random search is the same program.
+    c_tpe = px.c_tpe(problem.space, 1, epsilon=jnp.asarray(0.0))
+    random = dataclasses.replace(c_tpe, epsilon=jnp.asarray(1.0))
+    choices = {"c-TPE": c_tpe, "naive product": px.c_tpe(problem.space, 1, naive=True), "random": random}
+    traces = {name: px.optimize_many(own, problem, keys, 50) for name, own in choices.items()}
+    px.plotting.convergence(traces, optimum=problem.feasible_optimum)
+    plt.savefig(HERE / "convergence.png", dpi=110)
+
+    _, axes = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+    px.plotting.acquisition(c_tpe, traces["c-TPE"], run=2, problem=problem, ax=axes[0])
+    px.plotting.observations(traces["c-TPE"], problem, run=2, ax=axes[1])
+    plt.savefig(HERE / "acquisition.png", dpi=100)
+
+    bowls = px.problems.ellipsoids(dim=2, base=1.0)
+    mo_tpe = px.mo_tpe(bowls.space, epsilon=jnp.asarray(0.0))
+    random = dataclasses.replace(mo_tpe, epsilon=jnp.asarray(1.0))
+    fronts = {
+        name: px.optimize_many(own, bowls, keys[:16], 30)
+        for name, own in (("MO-TPE", mo_tpe), ("random", random))
+    }
+    px.plotting.attainment(fronts)
+    plt.savefig(HERE / "attainment.png", dpi=110)
+
+
+def main() -> None:
+    """Draw what the command line names."""
+    kinds = {"importance": importance, "samplers": samplers}
+    for name in sys.argv[1:] or kinds:
+        kinds[name]()
 
 
 if __name__ == "__main__":

@@ -52,10 +52,10 @@ class AitchisonAitken(eqx.Module):
 
     def log_prob(self, index: Int[Array, "..."]) -> Float[Array, "..."]:
         """log P of a category; -inf where there is none."""
-        other = self.bandwidth / max(self.n_choices - 1, 1)
-        probability = jnp.where(index == self.index, 1 - self.bandwidth, other)
-        possible = (index >= 0) & (index < self.n_choices) & (probability > 0)
-        return jnp.where(possible, jnp.log(jnp.where(possible, probability, 1)), -jnp.inf)
+        # Logarithms of the two probabilities, not of one per category.
+        own, other = _log(1 - self.bandwidth), _log(self.bandwidth / max(self.n_choices - 1, 1))
+        possible = (index >= 0) & (index < self.n_choices)
+        return jnp.where(possible, jnp.where(index == self.index, own, other), -jnp.inf)
 
     def log_masses(self) -> Float[Array, " c"]:
         """log P of every category."""
@@ -72,6 +72,12 @@ class AitchisonAitken(eqx.Module):
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Int[Array, "..."]:
         """Categories: the own one, or any other with equal probability."""
         return self.quantile(open_uniform(key, shape, self.bandwidth.dtype))
+
+
+def _log(probability: Float[Array, ""]) -> Float[Array, ""]:
+    """log with a finite slope at 0, where it is -inf."""
+    positive = probability > 0
+    return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1)), -jnp.inf)
 
 
 class FixedTop(eqx.Module):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax._numerics import (
-    log_normal_mass,
+    log_unit_mass,
     truncated_normal_quantile,
     truncated_normal_sample,
     unit_cell_tails,
@@ -119,8 +119,7 @@ class TruncatedNormal(eqx.Module):
 
     def log_normaliser(self) -> Float[Array, ""]:
         """log of sqrt(2 pi) scale times the normal's mass within [0, 1]."""
-        mass = log_normal_mass(-self.loc / self.scale, (1 - self.loc) / self.scale)
-        return mass + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
+        return log_unit_mass(self.loc, self.scale) + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
 
     @staticmethod
     def features(unit: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:

@@ -39,7 +39,7 @@ _SMALL = 1 << 14
 # The share of the log of the largest float by which exponents are lowered, and the share they may fill.
 _SHIFT, _FILLED = 0.45, 0.95
 # The product form keeps its exponents to the base 2.
-_LOG2_E = math.log2(math.e)
+LOG2_E = math.log2(math.e)
 # With less prior weight per unit of other weight the anchor itself could underflow.
 LEAST_PRIOR = 1e-3
 
@@ -56,7 +56,7 @@ def choose_form(
 ) -> Form:
     """The form for a problem, from what is known before it runs.
 
-    * "difference" for at most 2^14 pairs in float32, and for kernels so narrow that squares cancel to less
+    * "difference" for continuous parameters and at most 2^14 pairs in float32, and for kernels so narrow that squares cancel to less
       than two digits (float32) or nine (float64) after the point: exact, 5-70 times slower.
     * "product": exp without a maximum, anchored at the wide kernels. It needs a prior weight of at least 1e-3
       and logs of kernel / wide kernel, at most ``peak``, within the range of exp: about 25 parameters in
@@ -74,7 +74,7 @@ def choose_form(
     """
     info = jnp.finfo(dtype)
     single = info.bits <= 32
-    if single and n_points * n_kernels <= _SMALL:
+    if single and n_continuous and n_points * n_kernels <= _SMALL:
         return "difference"
     # (u - m)^2 / (2 s^2) from its terms is off by about eps / (8 s^2), with u and m within 1/2.
     loss = math.inf if smallest is None else n_continuous * float(info.eps) / (8 * smallest**2)
@@ -91,14 +91,16 @@ def choose_form(
 class Mixture(eqx.Module):
     """A mixture prepared for evaluation: the coefficients of all kernels are built, once.
 
+    In the product form several mixtures of the same kernels may be one: their exponentials are computed once.
+
     Attributes:
         coefficients: (n, f) see `parzax.parzen.product`, times log2(e) in the product form; (n, 0) in the
             difference form.
         lookups: rows to be added to the product, per slot with a long table; see `parzax.parzen.product`.
         kernels, scale: the kernels, for what the product leaves out.
         parts: their normalisers and tables.
-        weight: (n,) mixture weights, 0 for absent rows.
-        prior_weight: weight of the prior; all weights sum to 1.
+        weight: (n,) mixture weights, 0 for absent rows; or (g, n) of several mixtures.
+        prior_weight: () or (g,) weight of the prior; all weights of a mixture sum to 1.
         priors: the prior of each slot.
         slots: static.
         form: static.
@@ -109,8 +111,8 @@ class Mixture(eqx.Module):
     kernels: Points
     scale: Float[Array, "n d"]
     parts: Shared
-    weight: Float[Array, " n"]
-    prior_weight: Float[Array, ""]
+    weight: Float[Array, "*g n"]
+    prior_weight: Float[Array, "*g"]
     priors: tuple[Prior, ...]
     slots: tuple[Slot, ...] = eqx.field(static=True)
     form: Form = eqx.field(static=True)
@@ -120,8 +122,8 @@ class Mixture(eqx.Module):
         cls,
         kernels: Points,
         scale: Float[Array, "n d"],
-        weight: Float[Array, " n"],
-        prior_weight: Float[Array, ""],
+        weight: Float[Array, "*g n"],
+        prior_weight: Float[Array, "*g"],
         priors: tuple[Prior, ...],
         slots: tuple[Slot, ...],
         form: Form,
@@ -131,17 +133,18 @@ class Mixture(eqx.Module):
         parts = shared(slots, kernels, scale, n_points)
         built, rows = jnp.zeros((len(scale), 0), scale.dtype), (None,) * len(slots)
         if form != "difference":
-            shift = _shift(scale.dtype) if form == "product" else 0.0
-            built = coefficients(slots, priors, kernels, scale, parts, jnp.full_like(weight, -shift))
+            shift = shift_of(scale.dtype) if form == "product" else 0.0
+            constant = jnp.full_like(scale[:, 0], -shift)
+            built = coefficients(slots, priors, kernels, scale, parts, constant)
             built = built * _unit(form)
             rows = lookups(slots, kernels, parts, _unit(form))
             # Absent rows are 0 but for a constant so low that its exponential is 0.
-            present = (weight > 0)[:, None]
+            present = (weight.reshape(-1, len(scale)) > 0).any(axis=0)[:, None]
             built = jnp.where(present, built, 0)
-            built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * _shift(scale.dtype)))
+            built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * shift_of(scale.dtype)))
         return cls(built, rows, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
-    def log_prob(self, points: Points) -> Float[Array, " j"]:
+    def log_prob(self, points: Points) -> Float[Array, "j *g"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
         pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
@@ -156,9 +159,10 @@ class Mixture(eqx.Module):
         blocks = jax.tree.map(
             lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
         )
-        return jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks).reshape(-1)[:n_points]
+        out = jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks)
+        return out.reshape(-1, *out.shape[2:])[:n_points]
 
-    def _block(self, points: Points) -> Float[Array, " j"]:
+    def _block(self, points: Points) -> Float[Array, "j *g"]:
         if self.form == "difference":
             logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, self.parts, points)
             wide = prior_log_prob(self.slots, self.priors, points)
@@ -170,11 +174,12 @@ class Mixture(eqx.Module):
         ratio = ratio + added(self.slots, self.lookups, self.kernels, self.scale, points, _unit(self.form))
         anchor = anchor_log_prob(self.slots, points)
         if self.form == "product":
-            shift = _shift(self.scale.dtype)
+            shift = shift_of(self.scale.dtype)
             # A product with the weights, not a sum: the exponentials are then one plain pass.
-            kernels = jnp.matmul(exp2(ratio), self.weight, precision="highest")
-            prior = prior_ratio(self.slots, self.priors, points)
-            return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
+            kernels = jnp.matmul(exp2(ratio), self.weight.T, precision="highest")
+            prior = jnp.exp(prior_ratio(self.slots, self.priors, points) - shift)
+            several = (slice(None), *[None] * self.prior_weight.ndim)
+            return (anchor + shift)[several] + jnp.log(kernels + self.prior_weight * prior[several])
         prior = prior_ratio(self.slots, self.priors, points)
         ratio = jnp.concatenate([ratio, prior[:, None]], axis=-1)
         out = anchor + masked_logsumexp(ratio, self._weights(), axis=-1)
@@ -185,8 +190,8 @@ class Mixture(eqx.Module):
 
 
 def _unit(form: Form) -> float:
-    return _LOG2_E if form == "product" else 1.0
+    return LOG2_E if form == "product" else 1.0
 
 
-def _shift(dtype: Any) -> float:
+def shift_of(dtype: Any) -> float:
     return _SHIFT * math.log(float(jnp.finfo(dtype).max))

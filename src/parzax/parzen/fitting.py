@@ -17,7 +17,7 @@ from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.observations.encoding import capacity
 from parzax.observations.validation import checked_regimes
-from parzax.parzen.points import Points, check_dtype, on_device, points, slots
+from parzax.parzen.points import Points, Slot, check_dtype, on_device, points, slots
 from parzax.parzen.prior import Prior, priors
 from parzax.space import Space
 from parzax.status import Status
@@ -191,29 +191,41 @@ def _scales(
     space: Space,
 ) -> Float[Array, "n d"]:
     """Bandwidth of every kernel and parameter, regime by regime; 1 where inactive."""
-    dtype = rows.unit.dtype
     columns = [jnp.ones_like(rows.unit[:, 0])] * len(space)
     for slot in slots(space):
-        j, axis = slot.parameter, slot.axis
-        here = rows.regime[:, j] == slot.regime
-        own = jnp.where(here, weight, 0)
-        if axis.kind == "categorical":
-            n_kernels = own.sum() + has_prior
-            own_scale: Any = top(
-                jnp.where(n_kernels > 0, n_kernels, 1), jnp.asarray(prior_weight, dtype), axis.n_values
-            )
-        elif axis.kind == "point":
-            continue
-        else:
-            own_scale = bandwidth(
-                rows.unit[:, j],
-                own,
-                prior_position=0.5 if has_prior else None,
-                n_parameters=len(space),
-                n_values=axis.n_values or None,
-            )
-        columns[j] = jnp.where(here, own_scale, columns[j])
+        if slot.axis.kind != "point":
+            here = rows.regime[:, slot.parameter] == slot.regime
+            own = slot_scale(slot, rows, weight, bandwidth, top, prior_weight, has_prior, len(space))
+            columns[slot.parameter] = jnp.where(here, own, columns[slot.parameter])
     return jnp.stack(columns, axis=-1)
+
+
+def slot_scale(
+    slot: Slot,
+    rows: Points,
+    weight: Array,
+    bandwidth: Bandwidth,
+    top: FixedTop | OptunaTop,
+    prior_weight: Any,
+    has_prior: bool,
+    n_parameters: int,
+    order: Int[Array, "d n"] | None = None,
+) -> Float[Array, "*#n"]:
+    """Bandwidth of the kernels of one regime: one for all where the rule has one, else (n,)."""
+    j, axis, dtype = slot.parameter, slot.axis, rows.unit.dtype
+    own = jnp.where(rows.regime[:, j] == slot.regime, weight, 0)
+    if axis.kind == "categorical":
+        n_kernels = own.sum() + has_prior
+        n_kernels = jnp.where(n_kernels > 0, n_kernels, 1)
+        return jnp.asarray(top(n_kernels, jnp.asarray(prior_weight, dtype), axis.n_values), dtype)
+    return (bandwidth.of_all if bandwidth.one_scale else bandwidth)(
+        rows.unit[:, j],
+        own,
+        prior_position=0.5 if has_prior else None,
+        n_parameters=n_parameters,
+        n_values=axis.n_values or None,
+        order=None if order is None else order[j],
+    )
 
 
 def peak_of(space: Space, smallest: float | None) -> float | None:

@@ -208,7 +208,7 @@ class ParzenEstimator(eqx.Module):
         own_prior = any(isinstance(own, NativePrior) for own in self.priors)
         return choose_form(
             n_points,
-            len(self.scale),
+            self.scale.shape[-2],
             self.scale.dtype,
             n_continuous=sum(slot.axis.kind == "continuous" for slot in slots(self.space)),
             smallest=self.smallest,

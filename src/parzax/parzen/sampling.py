@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import open_uniform, truncated_normal_quantile
+from parzax.kernels import AitchisonAitken
 from parzax.parzen.points import Points, Slot, applies, slots
 from parzax.parzen.prior import NativePrior, Prior
-from parzax.parzen.product import kernels_of
 from parzax.space import INACTIVE, Space
 
 
@@ -29,7 +29,7 @@ def sample_one(
     *,
     space: Space,
     kernels: Points,
-    scale: Float[Array, "n d"],
+    scale: Float[Array, "n d"] | Float[Array, " s"],
     running_weight: Float[Array, " n"],
     prior_weight: Float[Array, ""],
     priors: tuple[Prior, ...],
@@ -41,7 +41,8 @@ def sample_one(
         levels: (s,) one per slot.
         key: for priors of the user's; None without them.
         space: static.
-        kernels, scale: the kernels.
+        kernels: (n, d) rows.
+        scale: (n, d) of every kernel, or (s,) one per slot for all.
         running_weight: (n,) cumulative mixture weights.
         prior_weight: the prior's.
         priors: the prior of each slot.
@@ -50,11 +51,11 @@ def sample_one(
     row, from_prior = _components(components, running_weight, prior_weight)
     columns = jnp.arange(len(space))
     own = jax.tree.map(lambda x: jnp.broadcast_to(x[row, columns], len(space))[None], kernels)
-    own_scale = scale[row, columns][None]
+    parameters = jnp.array([slot.parameter for slot in slots(space)])
+    own_scale = scale if scale.ndim == 1 else jnp.broadcast_to(scale[row, columns], len(space))[parameters]
     near = jnp.stack([own.regime[0, s.parameter] == s.regime for s in slots(space)])
-    near &= ~jnp.broadcast_to(from_prior, len(space))[jnp.array([s.parameter for s in slots(space)])]
+    near &= ~jnp.broadcast_to(from_prior, len(space))[parameters]
     drawn = _draws(levels, near, key, slots(space), priors, own, own_scale)
-
     return ancestral(space, drawn, dtype)
 
 
@@ -89,7 +90,7 @@ def _components(
     total = running_weight[-1] + prior_weight
     # Below the total, so that without a prior the row is one that has weight.
     level = jnp.minimum(level * total, jnp.nextafter(total, 0))
-    row = jnp.searchsorted(running_weight, level, side="right")
+    row = jnp.searchsorted(running_weight, level, side="right", method="scan_unrolled")
     return jnp.minimum(row, len(running_weight) - 1), row >= len(running_weight)
 
 
@@ -100,7 +101,7 @@ def _draws(
     own_slots: tuple[Slot, ...],
     priors: tuple[Prior, ...],
     own: Points,
-    own_scale: Float[Array, "1 d"],
+    own_scale: Float[Array, " s"],
 ) -> list[Array]:
     """A draw per slot, as if it applied: from the kernel or, where it is not ``near``, the prior.
 
@@ -114,14 +115,14 @@ def _draws(
         # The wide kernel is centred on the axis and as wide as it. A user's prior is drawn from below.
         wide = ~near[which] & jnp.array([not isinstance(priors[s], NativePrior) for s in normal])
         loc = jnp.where(wide, 0.5, own.unit[0, parameters])
-        scale = jnp.where(wide, 1, own_scale[0, parameters])
+        scale = jnp.where(wide, 1, own_scale[which])
         unit = truncated_normal_quantile(levels[which], loc, scale, 0.0, 1.0)
         for x, s in zip(unit, normal, strict=True):
             axis = own_slots[s].axis
             out[s] = x if axis.kind == "continuous" else axis.index_at(x, jnp)
     for s, (slot, prior) in enumerate(zip(own_slots, priors, strict=True)):
         if slot.axis.kind == "categorical":
-            kernel = jax.tree.map(lambda a: a[0], kernels_of(slot, own, own_scale))
+            kernel = AitchisonAitken(own.index[0, slot.parameter], own_scale[s], slot.axis.n_values)
             if not isinstance(prior, NativePrior):
                 kernel = jax.tree.map(lambda a, b, s=s: jnp.where(near[s], a, b), kernel, prior)
             out[s] = kernel.quantile(levels[s])

@@ -1,5 +1,7 @@
 """Matplotlib, or an error that says how to get it; the few things all pictures share."""
 
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,8 +9,11 @@ import numpy as np
 from parzax.importance.labels import shorten as shorten
 
 try:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea, VPacker
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"parzax.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
@@ -16,6 +21,8 @@ except ModuleNotFoundError as error:
 
 # Grey of everything that is not data; readable on white and on black.
 GREY = "0.45"
+# Points between a mark and its words.
+_SEPARATION = 3.0
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> Axes:
@@ -85,6 +92,69 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
     out = np.empty(n)
     out[order] = np.clip(level, low, high - (n - 1) * gap) + gap * np.arange(n)
     return out
+
+
+def headroom_for(ax: Axes, legend: Any) -> None:
+    """Raise the upper end of the vertical axis, so that a legend at the top stands above all data.
+
+    Args:
+        ax: whose limits are those of the data.
+        legend: at the top of ``ax``, or None. With limits reached by a scale of its own (log) as with any.
+    """
+    if legend is None:
+        return
+    box, frame = ax.get_window_extent(), legend.get_window_extent()
+    share = min((box.y1 - frame.y0) / box.height, 0.6)
+    transform = ax.transScale + ax.transLimits
+    low = ax.get_ylim()[0]
+    # Where 1 / (1 - share) of the present height ends.
+    top = transform.inverted().transform((0.0, 1 / (1 - share)))[1]
+    ax.set_ylim(low, top)
+
+
+def key_below(ax: Axes, entries: Sequence[tuple[Line2D, str]], sentence: str = "") -> None:
+    """Marks with their words, and a sentence, centred below the label of the horizontal axis.
+
+    For pictures that fill their Axes: a legend within them would hide data, one above them a title.
+    """
+    size = font_points(ax, 0.85)
+    width = max(size_in_points(ax)[0], 20 * size)
+    gap = 0.8 * size
+    lines: list[list[Artist]] = []
+    room = 0.0
+    for mark, text in entries:
+        line = mark.get_linestyle() != "None"
+        sign = DrawingArea((2.4 if line else 1.2) * size, size)
+        needed = text_width(ax, text, size) + sign.width + _SEPARATION + gap
+        if not lines or needed > room:
+            lines.append([])
+            room = width + gap
+        room -= needed
+        x = [0, 2.4 * size] if line else [0.6 * size]
+        mark.set_data(x, [0.4 * size] * len(x))
+        sign.add_artist(mark)
+        words = TextArea(text, textprops={"fontsize": size})
+        lines[-1].append(HPacker(children=[sign, words], pad=0, sep=_SEPARATION, align="center"))
+    rows: list[Artist] = [HPacker(children=line, pad=0, sep=gap, align="center") for line in lines]
+    for text in textwrap.wrap(sentence, max(int(width / (0.52 * size)), 20), break_long_words=False):
+        rows.append(TextArea(text, textprops={"fontsize": size, "color": GREY}))
+    if not rows:
+        return
+    box = VPacker(children=rows, pad=0, sep=2.5, align="center")
+    # Below the label of the axis, wherever the layout puts that.
+    ax.add_artist(
+        AnnotationBbox(
+            box,
+            (0.5, 0),
+            (0, -3),
+            xycoords=("axes fraction", ax.xaxis.label),
+            boxcoords="offset points",
+            box_alignment=(0.5, 1),
+            frameon=False,
+            pad=0,
+            annotation_clip=False,
+        )
+    )
 
 
 def plain(text: str) -> str:

@@ -1,7 +1,7 @@
 """Parzen densities as pictures: a curve with a rug, or a map; below, above and their ratio side by side."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,15 +10,13 @@ from parzax.parzen import ParzenEstimator
 from parzax.parzen.points import slots
 from parzax.plotting import _text
 from parzax.plotting._matplotlib import GREY, figure_of, font_points, plain, tidy
-from parzax.space import Categorical, Int
+from parzax.plotting._parameter_axis import ParameterAxis, label_axes, parameter_axis
 
 # Points of a curve, and of each side of a map.
 _CURVE, _MAP = 401, 121
 _BELOW, _ABOVE = "C0", "C3"
 # A ratio beyond this many bits is drawn as this many.
 _MOST_BITS = 100.0
-# More values than this are not named one by one.
-_MOST_LABELS = 12
 
 
 def density(
@@ -66,7 +64,7 @@ def density(
     if given:
         titles = [f"{title} given {_given(given)}" if title == titles[0] else title for title in titles]
     draw = _curve if len(names) == 1 else _map
-    grid = [_grid(parts[0], name, _CURVE if len(names) == 1 else _MAP) for name in names]
+    grid = [parameter_axis(parts[0].space, name, _CURVE if len(names) == 1 else _MAP) for name in names]
     values = [_evaluate(pe, names, grid) for pe in parts]
     top = max(float(v.max()) for v in values)
     for panel, pe, v, title, colour in zip(axes, parts, values, titles, (_BELOW, _ABOVE), strict=False):
@@ -79,7 +77,7 @@ def density(
         (_ratio_curve if len(names) == 1 else _ratio_map)(axes[2], grid, ratio)
         axes[2].set_title("log2 below / above", fontsize=font_points(axes[2], 1.0))
     for panel in axes:
-        _label(panel, grid, names)
+        label_axes(panel, grid, names)
     return axes
 
 
@@ -90,29 +88,6 @@ def _given(values: Mapping[str, Any]) -> str:
         for name, v in values.items()
     ]
     return plain(", ".join(shown[:2]) + (", ..." if len(shown) > 2 else ""))
-
-
-class _Axis(NamedTuple):
-    """The values of one parameter in a picture.
-
-    Attributes:
-        values: native values (codes of categories) where the density is evaluated.
-        places: where they are drawn.
-        edges: ends of the cells around them.
-        log: whether the axis is logarithmic.
-        discrete: whether every value has a mass, drawn as a bar of width 1.
-        decades: what turns a density per native unit, or the mass of a value on a logarithmic axis, into a
-            density per decade; 1 where nothing is.
-        labels: names of discrete values, where there are few.
-    """
-
-    values: np.ndarray
-    places: np.ndarray
-    edges: np.ndarray
-    log: bool
-    discrete: bool
-    decades: np.ndarray
-    labels: list[str]
 
 
 def _names(pe: ParzenEstimator, parameters: Any) -> tuple[str, ...]:
@@ -140,34 +115,8 @@ def _marginal(pe: ParzenEstimator, names: tuple[str, ...]) -> ParzenEstimator:
     return part
 
 
-def _grid(pe: ParzenEstimator, name: str, size: int) -> _Axis:
-    (domain,) = pe.space[name]
-    slot = next(s for s in slots(pe.space) if pe.space.names[s.parameter] == name)
-    axis = slot.axis
-    if axis.kind != "continuous":
-        index = np.arange(max(axis.n_values, 1), dtype=np.int32)
-        values = axis.native(index, np.float64, np)
-        if isinstance(domain, Int) and domain.log and len(values) > _MOST_LABELS:
-            # Side by side most of them would fill the lower end of the axis.
-            edges = np.append(values - 0.5, values[-1] + 0.5)
-            return _Axis(values, values, edges, True, False, 1 / np.diff(np.log10(edges)), [])
-        if isinstance(domain, Categorical):
-            labels = [plain(_text.choice(c, 14)) for c in domain.choices]
-        else:
-            labels = [_text.number(v) for v in values]
-        # Discrete values stand side by side, so that no bar is too thin to see.
-        places = index.astype(np.float64)
-        few = labels if len(labels) <= _MOST_LABELS else []
-        edges = np.append(places - 0.5, places[-1] + 0.5)
-        return _Axis(values, places, edges, False, True, np.ones(len(values)), few)
-    ends = axis.native_at(np.linspace(0, 1, size + 1), np)
-    values = axis.native_at((np.arange(size) + 0.5) / size, np)
-    decades = values * np.log(10) if axis.log else np.ones(size)
-    return _Axis(values, values, ends, axis.log, False, decades, [])
-
-
 def _evaluate(
-    pe: ParzenEstimator, names: tuple[str, ...], grid: list[_Axis], *, log: bool = False
+    pe: ParzenEstimator, names: tuple[str, ...], grid: list[ParameterAxis], *, log: bool = False
 ) -> np.ndarray:
     """Density on the grid, (size,) or (size of the second, size of the first); or its logarithm."""
     mesh = np.meshgrid(*(axis.values for axis in grid))
@@ -181,7 +130,7 @@ def _evaluate(
     return out
 
 
-def _rows(pe: ParzenEstimator, names: tuple[str, ...], grid: list[_Axis]) -> np.ndarray:
+def _rows(pe: ParzenEstimator, names: tuple[str, ...], grid: list[ParameterAxis]) -> np.ndarray:
     """Where the rows are drawn that have all of the parameters, (n, 1 or 2)."""
     present = np.asarray(pe.weight) > 0
     columns = []
@@ -210,7 +159,7 @@ def _axes(ax: Any, n: int, n_parameters: int) -> np.ndarray:
 
 
 def _curve(
-    ax: Axes, grid: list[_Axis], values: np.ndarray, rows: np.ndarray, colour: str, top: float
+    ax: Axes, grid: list[ParameterAxis], values: np.ndarray, rows: np.ndarray, colour: str, top: float
 ) -> None:
     (axis,) = grid
     tidy(ax)
@@ -226,7 +175,7 @@ def _curve(
     ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
 
 
-def _ratio_curve(ax: Axes, grid: list[_Axis], ratio: np.ndarray) -> None:
+def _ratio_curve(ax: Axes, grid: list[ParameterAxis], ratio: np.ndarray) -> None:
     (axis,) = grid
     tidy(ax)
     if axis.discrete:
@@ -238,7 +187,9 @@ def _ratio_curve(ax: Axes, grid: list[_Axis], ratio: np.ndarray) -> None:
     ax.axhline(0, color=GREY, linewidth=1)
 
 
-def _map(ax: Axes, grid: list[_Axis], values: np.ndarray, rows: np.ndarray, colour: str, top: float) -> None:
+def _map(
+    ax: Axes, grid: list[ParameterAxis], values: np.ndarray, rows: np.ndarray, colour: str, top: float
+) -> None:
     cmap = "Blues" if colour == _BELOW else "Reds"
     mesh = ax.pcolormesh(grid[0].edges, grid[1].edges, values, cmap=cmap, vmin=0, vmax=top, rasterized=True)
     # Discrete values of several rows would hide each other; a fixed spread shows how many there are.
@@ -248,29 +199,9 @@ def _map(ax: Axes, grid: list[_Axis], values: np.ndarray, rows: np.ndarray, colo
     figure_of(ax).colorbar(mesh, ax=ax, fraction=0.05, pad=0.02)
 
 
-def _ratio_map(ax: Axes, grid: list[_Axis], ratio: np.ndarray) -> None:
+def _ratio_map(ax: Axes, grid: list[ParameterAxis], ratio: np.ndarray) -> None:
     bound = max(float(np.abs(ratio).max()), 1e-6)
     mesh = ax.pcolormesh(
         grid[0].edges, grid[1].edges, ratio, cmap="RdBu", vmin=-bound, vmax=bound, rasterized=True
     )
     figure_of(ax).colorbar(mesh, ax=ax, fraction=0.05, pad=0.02)
-
-
-def _label(ax: Axes, grid: list[_Axis], names: tuple[str, ...]) -> None:
-    for which, axis, name in zip("xy", grid, names, strict=False):
-        if axis.log:
-            ax.set(**{f"{which}scale": "log"})
-        if axis.discrete and axis.labels:
-            long = sum(map(len, axis.labels)) > 28 and which == "x"
-            ax.set(**{f"{which}ticks": axis.places, f"{which}ticklabels": axis.labels})
-            if long:
-                ax.tick_params(axis="x", labelrotation=40)
-        elif axis.discrete:
-            at = np.unique(np.linspace(0, len(axis.places) - 1, 6).round().astype(int))
-            ax.set(
-                **{
-                    f"{which}ticks": axis.places[at],
-                    f"{which}ticklabels": [_text.number(v) for v in axis.values[at]],
-                }
-            )
-        ax.set(**{f"{which}label": plain(name)})

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
-from parzax.parzen import ParzenEstimator
 from parzax.parzen.points import Points, points
 from parzax.samplers.candidates import distinct, uniform
+from parzax.samplers.densities import Densities
 from parzax.samplers.groups import CountRule, Groups, groups
 from parzax.space import Space
 
@@ -154,7 +154,9 @@ class Sampler(eqx.Module):
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
         own = groups(self, state)
-        return self._score(own, self._fit(state, own.below), self._fit(state, own.above), candidates)
+        at = points(self.space, candidates)
+        score = self._score(own, Densities.fit(self, state, own.both), at)
+        return jnp.where(at.valid.all(axis=-1), score, -jnp.inf)
 
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
@@ -163,37 +165,16 @@ class Sampler(eqx.Module):
 
     def _suggest(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
         own = groups(self, state)
-        below, above = self._fit(state, own.below), self._fit(state, own.above)
+        densities = Densities.fit(self, state, own.both)
         if pool is None:
-            keys = jax.random.split(key, 1 + self.n_constraints)
-            count = max(self.n_candidates, n)
-            drawn = jax.vmap(lambda k, pe: pe.sample(k, (count,), joint=self.joint))(keys, below)
+            drawn = densities.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
-        score = self._score(own, below, above, pool)
+        at = points(self.space, pool)
+        score = jnp.where(at.valid.all(axis=-1), self._score(own, densities, at), -jnp.inf)
         return pool[distinct(pool, score, n)]
 
-    def _fit(self, state: State, mask: Bool[Array, "c1 n"]) -> ParzenEstimator:
-        """One estimator per group, stacked."""
-
-        def one(weight: Array) -> ParzenEstimator:
-            return ParzenEstimator.fit_points(
-                self.space,
-                state.points,
-                weight,
-                bandwidth=self.bandwidth,
-                top=self.top,
-                prior_weight=self.prior_weight,
-            )
-
-        return jax.vmap(one)(mask.astype(state.x.dtype))
-
-    def _score(
-        self, own: Groups, below: ParzenEstimator, above: ParzenEstimator, pool: Array
-    ) -> Float[Array, " j"]:
-        def log_prob(pe: ParzenEstimator) -> Array:
-            return pe.log_prob(pool, "unit")
-
-        logs_below, logs_above = jax.vmap(log_prob)(below), jax.vmap(log_prob)(above)
+    def _score(self, own: Groups, densities: Densities, at: Points) -> Float[Array, " j"]:
+        logs_below, logs_above = jnp.split(densities.log_prob(at), 2)
         if self.score == "relative":
             return constrained_score(logs_below, logs_above, own.gamma)
         if self.score == "naive":

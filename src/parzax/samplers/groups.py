@@ -56,6 +56,11 @@ class Groups(NamedTuple):
     above: Bool[Array, "c1 n"]
     gamma: Float[Array, " c1"]
 
+    @property
+    def both(self) -> Bool[Array, "2*c1 n"]:
+        """The good groups, then the bad ones."""
+        return jnp.concatenate([self.below, self.above])
+
 
 def groups(sampler: "Sampler", state: "State") -> Groups:
     """Split the rows; pending ones are bad."""

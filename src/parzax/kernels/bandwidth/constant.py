@@ -16,7 +16,7 @@ class Constant(Bandwidth):
     def _lowest(self):
         return self.scale
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
         return jnp.asarray(self.scale, position.dtype)
 
 

@@ -30,7 +30,7 @@ class Dimension(Bandwidth):
     def _lowest(self):
         return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
         observed = frequency.sum()
         size = observed + (self.count_prior and prior_position is not None)
         scale = jnp.asarray(self.magnitude, position.dtype) * jnp.maximum(size, 1) ** (

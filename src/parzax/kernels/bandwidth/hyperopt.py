@@ -1,6 +1,6 @@
 """Hyperopt's rule: neighbour distances with the prior's centre among the neighbours."""
 
-from typing import final
+from typing import ClassVar, final
 
 import jax.numpy as jnp
 
@@ -20,13 +20,14 @@ from parzax.kernels.bandwidth.rule import (
 class Hyperopt(Bandwidth):
     """Hyperopt's distances with their clips; made by ``hyperopt``."""
 
+    one_scale: ClassVar[bool] = False
     minimum: Setting
     maximum: Setting
 
     def _lowest(self):
         return with_magic_clip(self.minimum)
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
         # The prior comes first: among equal rows Hyperopt inserts it in front.
         rows, present = with_prior(position, frequency, prior_position)
         distance = neighbour_distance(rows, present > 0, endpoints=False)[-position.shape[0] :]

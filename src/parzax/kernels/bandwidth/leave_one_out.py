@@ -31,8 +31,8 @@ class LeaveOneOut(Bandwidth):
         """The smallest scale of the rule that the search starts from."""
         return self.start.smallest
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
-        start = self.start._scale(position, frequency, prior_position, n_parameters, n_values)
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
+        start = self.start._scale(position, frequency, prior_position, n_parameters, n_values, order)
         lower = lower_clip(self.start.minimum, self.start.discrete_minimum, n_values, position.dtype)
         low, high = clip(lower, lower, self.start.maximum), jnp.asarray(self.start.maximum, position.dtype)
 

@@ -1,6 +1,6 @@
 """Optuna's rule: each kernel reaches to the farther of its two neighbours."""
 
-from typing import final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
@@ -22,6 +22,7 @@ from parzax.kernels.bandwidth.rule import (
 class Neighbours(Bandwidth):
     """Neighbour distances with their clips; made by ``neighbours``."""
 
+    one_scale: ClassVar[bool] = False
     minimum: Setting
     maximum: Setting
     discrete_minimum: Setting | None
@@ -32,7 +33,7 @@ class Neighbours(Bandwidth):
     def _lowest(self):
         return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
         lower = lower_clip(self.minimum, self.discrete_minimum, n_values, position.dtype)
         if self.consider_magic_clip:
             lower = jnp.maximum(lower, magic_clip(frequency.sum(), prior_position))

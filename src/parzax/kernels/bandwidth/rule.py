@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -33,9 +33,13 @@ class Bandwidth(eqx.Module):
     parameter the range reaches half a step beyond both ends, so that a domain of m values has steps of
     1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
 
+    ``one_scale`` says whether all kernels of a parameter have the same one.
+
     A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
     not compile again; its switches are static. To vmap over a setting, make the rule inside.
     """
+
+    one_scale: ClassVar[bool] = True
 
     def __call__(
         self,
@@ -45,6 +49,7 @@ class Bandwidth(eqx.Module):
         prior_position: float | Float[Array, ""] | None = 0.5,
         n_parameters: int | Int[Array, ""] = 1,
         n_values: int | Int[Array, ""] | None = None,
+        order: Int[Array, " n"] | None = None,
     ) -> Float[Array, " n"]:
         """Scales of the kernels.
 
@@ -56,6 +61,7 @@ class Bandwidth(eqx.Module):
             prior_position: centre of the prior kernel; None where the mixture has none.
             n_parameters: D, parameters of the product kernel.
             n_values: values of a discrete domain; None or 0 for a continuous one.
+            order: (n,) indices of the rows by position, absent ones anywhere; None to have them sorted.
 
         Returns:
             (n,) positive finite scales in units of the range and in the dtype of ``position``, in absent
@@ -71,20 +77,41 @@ class Bandwidth(eqx.Module):
                     f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but all "
                     "parameters share one number; use jax.vmap to go over several."
                 )
+        scale = self._checked(position, weight, prior_position, n_parameters, n_values, order)
+        return jnp.broadcast_to(scale, position.shape).astype(position.dtype)
+
+    def of_all(
+        self,
+        position: Float[Array, " n"],
+        weight: Shaped[Array, " n"],
+        *,
+        prior_position: float | Float[Array, ""] | None = 0.5,
+        n_parameters: int | Int[Array, ""] = 1,
+        n_values: int | Int[Array, ""] | None = None,
+        order: Int[Array, " n"] | None = None,
+    ) -> Float[Array, ""]:
+        """The scale of all kernels, under a rule that gives them one (``one_scale``); see ``__call__``."""
+        assert self.one_scale
+        scale = self._checked(position, weight, prior_position, n_parameters, n_values, order)
+        return scale.astype(position.dtype)
+
+    def _checked(
+        self, position: Array, weight: Array, prior_position: Any, n_parameters: Any, n_values: Any, order: Any
+    ) -> Array:
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
         if prior_position is not None:
             prior_position = jnp.asarray(prior_position, dtype)
-        scale = self._scale(
+        return self._scale(
             # Made finite, so that whatever stands in absent rows reaches no gradient.
             jnp.where(present, position, 0),
             jnp.where(present, frequency, 0),
             prior_position,
             jnp.asarray(n_parameters, dtype),
             None if n_values is None else jnp.asarray(n_values, dtype),
+            order,
         )
-        return jnp.broadcast_to(scale, position.shape).astype(dtype)
 
     @property
     def smallest(self) -> float | None:
@@ -104,6 +131,7 @@ class Bandwidth(eqx.Module):
         prior_position: Float[Array, ""] | None,
         n_parameters: Float[Array, ""],
         n_values: Float[Array, ""] | None,
+        order: Int[Array, " n"] | None,
     ) -> Float[Array, "*#n"]:
         """The rule, on rows whose positions and frequencies are 0 where absent; one scale or (n,)."""
 

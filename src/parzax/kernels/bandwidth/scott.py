@@ -4,7 +4,7 @@ from typing import final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from parzax.kernels.bandwidth.rule import (
     IQR_OF_NORMAL,
@@ -14,7 +14,6 @@ from parzax.kernels.bandwidth.rule import (
     check_settings,
     clip,
     lower_clip,
-    with_prior,
 )
 
 
@@ -27,14 +26,14 @@ class Scott(Bandwidth):
     discrete_minimum: Setting | None
     magic_exponent: Setting | None
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values):
-        rows, frequency = with_prior(position, frequency, prior_position)
-        size = frequency.sum()
+    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
+        size = frequency.sum() + (prior_position is not None)
         size = jnp.where(size > 0, size, 1)
         lower = lower_clip(self.minimum, self.discrete_minimum, n_values, position.dtype)
         if self.magic_exponent is not None:
             lower = jnp.maximum(lower, size ** -jnp.asarray(self.magic_exponent, position.dtype))
-        return clip(SCOTT * spread(rows, frequency) * size**-0.2, lower, self.maximum)
+        width = SCOTT * spread(position, frequency, prior_position, order) * size**-0.2
+        return clip(width, lower, self.maximum)
 
 
 def scott(
@@ -78,43 +77,79 @@ def scott(
     return Scott(minimum, maximum, discrete_minimum, magic_exponent)
 
 
-def spread(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Float[Array, ""]:
-    """min(IQR / 1.34, sd): a normal's standard deviation, by the smaller of two estimates."""
-    quartiles = interquartile_range(position, frequency) / IQR_OF_NORMAL
-    return jnp.minimum(quartiles, deviation(position, frequency))
+def spread(
+    position: Float[Array, " n"],
+    frequency: Float[Array, " n"],
+    also: Float[Array, ""] | None = None,
+    order: Int[Array, " n"] | None = None,
+) -> Float[Array, ""]:
+    """min(IQR / 1.34, sd): a normal's standard deviation, by the smaller of two estimates.
+
+    Args:
+        position: (n,) rows.
+        frequency: (n,) how often each was seen, 0 where absent.
+        also: one more row, seen once.
+        order: (n,) indices of the rows by position; None to sort them here.
+    """
+    quartiles = interquartile_range(position, frequency, also, order) / IQR_OF_NORMAL
+    return jnp.minimum(quartiles, deviation(position, frequency, also))
 
 
-def deviation(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Float[Array, ""]:
+def deviation(
+    position: Float[Array, " n"], frequency: Float[Array, " n"], also: Float[Array, ""] | None = None
+) -> Float[Array, ""]:
     """Standard deviation with ddof 1, of rows repeated ``frequency`` times; 0 for no or one row."""
-    size = frequency.sum()
-    mean = (frequency * position).sum() / jnp.where(size > 0, size, 1)
+    size, total = frequency.sum(), (frequency * position).sum()
+    if also is not None:
+        size, total = size + 1, total + also
+    mean = total / jnp.where(size > 0, size, 1)
     squares = (frequency * jnp.square(position - mean)).sum()
+    if also is not None:
+        squares = squares + jnp.square(also - mean)
     # Fractional weights may sum to less than 1, where ddof 1 means nothing.
     variance = squares / jnp.where(size > 1, size - 1, 1)
     # sqrt has an infinite slope at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
 
 
-def interquartile_range(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Float[Array, ""]:
+def interquartile_range(
+    position: Float[Array, " n"],
+    frequency: Float[Array, " n"],
+    also: Float[Array, ""] | None = None,
+    order: Int[Array, " n"] | None = None,
+) -> Float[Array, ""]:
     """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times; 0 for no or one row.
 
     Q(q) is the mean over t in [h, h + 1] of the sorted sample S(t), h = q (n - 1), where S is the i-th
     row for t between its running weights. For whole weights the window covers parts 1 - f and f of two
     neighbours, f the fraction of h: numpy.percentile's linear interpolation.
     """
-    key = jnp.where(frequency > 0, position, jnp.inf)
-    key, frequency = jax.lax.sort((key, frequency), num_keys=1)
+    if order is None:
+        key = jnp.where(frequency > 0, position, jnp.inf)
+        key, frequency = jax.lax.sort((key, frequency), num_keys=1)
+    else:
+        key, frequency = position[order], frequency[order]
     value = jnp.where(frequency > 0, key, 0)
     end = jnp.cumsum(frequency)
+    size, own_start = end[-1], jnp.zeros_like(end[-1])
+    if also is not None:
+        own_start = (frequency * (key <= also)).sum()
+        end, size = end + (key > also), size + 1
     start = end - frequency
-    size = end[-1]
     # Wide enough to be seen where the running weights are rounded to more than units.
     width = jnp.maximum(1, 4 * jnp.finfo(size.dtype).eps * size)
 
     def quartile(q: float) -> Array:
         window = q * jnp.maximum(size - 1, 0)
-        covered = jnp.maximum(jnp.minimum(end, window + width) - jnp.maximum(start, window), 0)
-        total = covered.sum()
-        return (value * covered).sum() / jnp.where(total > 0, total, 1)
+
+        def covered(start: Array, end: Array) -> Array:
+            return jnp.maximum(jnp.minimum(end, window + width) - jnp.maximum(start, window), 0)
+
+        parts = covered(start, end)
+        total, mean = parts.sum(), (value * parts).sum()
+        if also is not None:
+            own = covered(own_start, own_start + 1)
+            total, mean = total + own, mean + own * also
+        return mean / jnp.where(total > 0, total, 1)
 
     return quartile(0.75) - quartile(0.25)

@@ -1,0 +1,209 @@
+"""Mixtures of groups of the same rows, where a group's kernels share one scale per regime of a parameter."""
+
+import math
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax._numerics import exp2, log_unit_mass
+from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop
+from parzax.kernels.bandwidth import Bandwidth
+from parzax.parzen.evaluation import LOG2_E, shift_of
+from parzax.parzen.fitting import slot_scale
+from parzax.parzen.points import Points, Slot, slots
+from parzax.parzen.prior import priors, wide_kernel
+from parzax.parzen.product import INDICATORS, anchor_log_prob, here, log_of_zero
+from parzax.parzen.sampling import sample_one, uniforms
+from parzax.space import Space
+
+
+class CommonScale(eqx.Module):
+    """g mixtures with the wide prior, as `ParzenEstimator` has them, over groups of n rows.
+
+    With one scale per group what depends on a group moves from the kernels to the points: the log of a product
+    kernel is again linear in features, c^2 and c / h^2 of a continuous coordinate and a column of a C x C table
+    of log masses, whose coefficients (the rows' coordinates and their one-hot values) all groups share.
+
+    Attributes:
+        rows: (n, d) points; absent ones have regime -1.
+        scale: (g, s) one per slot; (1, s) where all groups have the same, whose exponentials are then computed
+            once.
+        weight: (g, n) mixture weights.
+        prior_weight: (g,) the prior's; all weights of a group sum to 1.
+        space: static.
+    """
+
+    rows: Points
+    scale: Float[Array, "#g s"]
+    weight: Float[Array, "g n"]
+    prior_weight: Float[Array, " g"]
+    space: Space = eqx.field(static=True)
+
+    @classmethod
+    def fit(
+        cls,
+        space: Space,
+        rows: Points,
+        masks: Bool[Array, "g n"],
+        *,
+        bandwidth: Bandwidth,
+        top: FixedTop | OptunaTop,
+        prior_weight: float,
+        mixture_weight: Float[Array, " n"] | None = None,
+        order: Int[Array, "d n"] | None = None,
+    ) -> "CommonScale":
+        """Scales and weights of the groups; the counterpart of `ParzenEstimator.fit_points`.
+
+        Args:
+            space: the search space.
+            rows: (n, d) encoded rows.
+            masks: (g, n) which rows are in a group.
+            bandwidth: a rule with ``one_scale``.
+            top: rule of the categories.
+            prior_weight: at least 1e-3.
+            mixture_weight: (n,) weights that do not enter the bandwidth.
+            order: (d, n) indices of the rows by unit coordinate, which saves sorting them.
+        """
+        dtype = rows.unit.dtype
+        present = masks.any(axis=0)
+        rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
+        frequency = masks.astype(dtype)
+        fixed = isinstance(top, FixedTop) and all(
+            slot.axis.kind in ("categorical", "point") for slot in slots(space)
+        )
+
+        def scales(weight: Array) -> Array:
+            one = partial(slot_scale, has_prior=True, n_parameters=len(space), order=order)
+            return jnp.stack(
+                [
+                    jnp.ones((), dtype)
+                    if slot.axis.kind == "point"
+                    else one(slot, rows, weight, bandwidth, top, prior_weight)
+                    for slot in slots(space)
+                ]
+            )
+
+        scale = scales(frequency[0])[None] if fixed else jax.vmap(scales)(frequency)
+        weight = frequency if mixture_weight is None else frequency * mixture_weight
+        total = weight.sum(axis=-1)
+        anchor = jnp.where(total > 0, jnp.asarray(prior_weight, dtype), 1)
+        whole = total + anchor
+        return cls(rows, scale, weight / whole[:, None], anchor / whole, space)
+
+    def log_prob(self, at: Points) -> Float[Array, "g j"]:
+        """log densities of all groups in unit coordinates, at (j,) valid points."""
+        shift = shift_of(self.scale.dtype)
+        features, coefficients, constant = self._linear(at)
+        ratio = LOG2_E * (jnp.matmul(features, coefficients.T, precision="highest") + constant - shift)
+        ratio = jnp.where((self.rows.regime >= 0).any(axis=-1), ratio, -4.0 * LOG2_E * shift)
+        if len(self.scale) == 1:
+            kernels = jnp.matmul(exp2(ratio[0]), self.weight.T, precision="highest").T
+        else:
+            kernels = jnp.einsum("gjn,gn->gj", exp2(ratio), self.weight, precision="highest")
+        prior = self.prior_weight * math.exp(-shift)
+        return anchor_log_prob(slots(self.space), at) + shift + jnp.log(kernels + prior[:, None])
+
+    def sample(self, key: jax.Array, n: int, joint: bool) -> Float[Array, "g {n} d"]:
+        """n draws from every group, in native units."""
+        g, dtype = len(self.weight), self.scale.dtype
+        components, levels = uniforms(key, g * n, self.space, dtype, joint=joint)
+        own = priors(self.space, None, dtype)
+
+        def draw(component: Array, level: Array, running: Array, prior: Array, scale: Array) -> Array:
+            return sample_one(
+                component,
+                level,
+                None,
+                space=self.space,
+                kernels=self.rows,
+                scale=scale,
+                running_weight=running,
+                prior_weight=prior,
+                priors=own,
+            )
+
+        by_group = jax.vmap(jax.vmap(draw, in_axes=(0, 0, None, None, None)))
+        return by_group(
+            components.reshape(g, n, -1),
+            levels.reshape(g, n, -1),
+            jnp.cumsum(self.weight, axis=-1),
+            self.prior_weight,
+            jnp.broadcast_to(self.scale, (g, self.scale.shape[-1])),
+        )
+
+    def first(self, n: int) -> "CommonScale":
+        """The first n groups."""
+        return CommonScale(self.rows, self.scale[:n], self.weight[:n], self.prior_weight[:n], self.space)
+
+    def _linear(self, at: Points) -> tuple[Float[Array, "g j f"], Float[Array, "n f"], Any]:
+        """Features, coefficients and what is added: their sum is log kernel - log anchor, (g, j, n)."""
+        n_points, dtype = len(at.unit), self.scale.dtype
+        squares: Any = jnp.zeros((len(self.scale), n_points), dtype)
+        columns, coefficients = [], []
+        added: Any = jnp.zeros((), dtype)
+        for s, slot in enumerate(slots(self.space)):
+            if slot.axis.kind == "point":
+                continue
+            h = self.scale[:, s, None]
+            inside, present = here(slot, at), here(slot, self.rows)
+            if slot.axis.kind == "continuous":
+                c, m = at.unit[:, slot.parameter] - 0.5, self.rows.unit[:, slot.parameter] - 0.5
+                precision = 1 / jnp.square(h)
+                square, linear = 0.5 * (1 - precision) * jnp.square(c), precision * c
+                constant = -0.5 * precision * jnp.square(m) - log_unit_mass(m + 0.5, h) - jnp.log(h)
+                constant = constant + log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
+                columns.append(jnp.where(inside, linear, 0)[..., None])
+                coefficients.append(jnp.where(present, m, 0)[:, None])
+                if slot.always:
+                    squares, added = squares + square, added + constant[:, None, :]
+                else:
+                    columns.append(jnp.where(inside, square, 0)[..., None])
+                    coefficients.append(present.astype(dtype)[:, None])
+                    both = inside[:, None] & present
+                    added = added + jnp.where(both, constant[:, None, :], 0)
+            elif slot.axis.n_values <= INDICATORS:
+                value = jnp.where(inside, at.index[:, slot.parameter], 0)
+                table = jnp.swapaxes(_table(slot, self.scale[:, s]), 1, 2)[:, value]
+                columns.append(jnp.where(inside[:, None], table, 0))
+                own = self.rows.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
+                coefficients.append((own & present[:, None]).astype(dtype))
+            else:
+                pairs = jax.vmap(partial(_pairs, slot, self.rows, at))(self.scale[:, s])
+                added = added + jnp.where(inside[:, None] & present, pairs, 0)
+        columns.append(squares[..., None])
+        coefficients.append(jnp.ones((len(self.rows.unit), 1), dtype))
+        return jnp.concatenate(columns, axis=-1), jnp.concatenate(coefficients, axis=-1), added
+
+
+def _table(slot: Slot, scale: Float[Array, " g"]) -> Float[Array, "g c c"]:
+    """log mass of every value (last axis) under a kernel at every value, minus the anchor's."""
+    anchor = wide_kernel(slot.axis, scale.dtype)
+    values = jnp.arange(slot.axis.n_values)
+
+    def one(value: Array, h: Array) -> Array:
+        if slot.axis.kind == "categorical":
+            return AitchisonAitken(value, h, slot.axis.n_values).log_masses()
+        at = slot.axis.unit(slot.axis.native(value, scale.dtype, jnp), jnp)
+        return DiscreteNormal(at, h, slot.axis).log_masses()
+
+    masses = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0))(values, scale)
+    return _finite(masses - anchor.log_masses())
+
+
+def _pairs(slot: Slot, rows: Points, at: Points, scale: Float[Array, ""]) -> Float[Array, "j n"]:
+    """log kernel - log anchor of every pair of point and row."""
+    number = at.index[:, slot.parameter, None]
+    if slot.axis.kind == "categorical":
+        kernels: Any = AitchisonAitken(rows.index[:, slot.parameter], scale, slot.axis.n_values)
+    else:
+        kernels = DiscreteNormal(rows.unit[:, slot.parameter], scale, slot.axis)
+    return _finite(kernels.log_prob(number) - wide_kernel(slot.axis, scale.dtype).log_prob(number))
+
+
+def _finite(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    # Low enough for an exponential of 0 in any sum of others, which products leave finite.
+    return jnp.maximum(x, 1e-3 * log_of_zero(x.dtype))

@@ -1,0 +1,130 @@
+"""Attainment surfaces: corners against a count by hand, edges, what is refused."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from parzax.plotting import attainment
+
+from .runs import trace, two_objectives
+
+RUNS = np.array(
+    [
+        [[1, 8], [4, 4], [4, 5], [9, 1]],
+        [[2, 7], [3, 6], [5, 2], [5, 9]],
+        [[2, 9], [6, 3], [7, 2], [8, 8]],
+        [[3, 3], [3, 3], [9, 9], [1, 9.5]],
+    ],
+    float,
+)
+
+
+def attained(x, y, runs, level):
+    """Whether at least a share ``level`` of the runs has a point at (x, y) or better, in loops."""
+    count = sum(any(a <= x and b <= y for a, b in run) for run in runs)
+    return count >= level * len(runs)
+
+
+def stairs(line):
+    """Corners of a drawn staircase, without its ends at the edges."""
+    return line.get_xydata()[1:-1]
+
+
+@pytest.mark.parametrize("level", [0.25, 0.5, 0.75, 1.0])
+def test_corners_are_attained_and_nothing_better_is(level):
+    # Catches a level counted from the wrong end, and corners of the wrong run.
+    (line,) = attainment(two_objectives(RUNS), [level]).lines
+    corners = stairs(line)
+    assert len(corners)
+    for x, y in corners:
+        assert attained(x, y, RUNS, level)
+        assert not attained(x - 1e-6, y, RUNS, level)
+        assert not attained(x, y - 1e-6, RUNS, level)
+    for x, y in np.random.default_rng(0).uniform(0, 10, (50, 2)):
+        assert attained(x, y, RUNS, level) == ((corners <= [x, y]).all(axis=1)).any()
+
+
+def test_lines_are_steps_that_reach_the_edges_and_a_band_lies_between_them():
+    # Catches straight lines between corners, which no run has attained.
+    ax = attainment(two_objectives(RUNS))
+    assert len(ax.lines) == 3
+    for line in ax.lines:
+        assert line.get_drawstyle() == "steps-post"
+        assert line.get_xydata()[0, 1] == pytest.approx(ax.get_ylim()[1])
+        assert line.get_xydata()[-1, 0] == pytest.approx(ax.get_xlim()[1])
+    widths = [line.get_linewidth() for line in ax.lines]
+    assert widths[1] > widths[0] == widths[2]
+    edges = ax.collections[0].get_paths()[0].vertices
+    assert edges[:, 0].min() == stairs(ax.lines[0])[0, 0]
+    assert edges[:, 1].min() == stairs(ax.lines[0])[-1, 1]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["attained by 50% of runs", "25% to 75%"]
+
+
+def test_infeasible_rows_and_nan_do_not_count():
+    limits = np.where((RUNS == [3, 3]).all(axis=-1), 1.0, -1.0)
+    points = RUNS.copy()
+    points[1, 2] = np.nan
+    (line,) = attainment(two_objectives(points, limits), [0.25]).lines
+    corners = stairs(line)
+    assert not (corners == [3, 3]).all(axis=1).any()
+    assert not (corners == [5, 2]).all(axis=1).any()
+    assert np.isfinite(corners).all()
+
+
+def test_a_level_that_is_not_attained_is_told():
+    # Catches a surface of infinities drawn at the edge.
+    limits = np.ones(RUNS.shape[:2])
+    limits[0] = -1
+    ax = attainment({"rare": two_objectives(RUNS, limits), "$all$": two_objectives(RUNS)})
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[:2] == ["rare: not attained at 0.5, 0.75", r"\$all\$"]
+    assert len(ax.lines) == 1 + 3
+
+
+def test_objectives_are_chosen():
+    three = two_objectives(RUNS)
+    three = trace(np.stack([RUNS[..., 1], np.zeros(RUNS.shape[:2]), RUNS[..., 0]], axis=-1))
+    (line,) = attainment(three, [0.5], objectives=(2, 0)).lines
+    (expected,) = attainment(two_objectives(RUNS), [0.5]).lines
+    np.testing.assert_array_equal(line.get_xydata(), expected.get_xydata())
+    assert line.axes.get_xlabel() == "objective 3"
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (two_objectives(np.zeros((0, 4, 2))), "There are no evaluations."),
+        (two_objectives(np.zeros((3, 0, 2))), "There are no evaluations."),
+        (two_objectives(RUNS, np.ones(RUNS.shape[:2])), "Too few runs have feasible rows."),
+    ],
+)
+def test_nothing_to_draw_is_said(runs, words):
+    ax = attainment({"a": runs})
+    assert [text.get_text() for text in ax.texts] == [words]
+    ax.figure.canvas.draw()
+
+
+def test_given_axes_are_drawn_on():
+    _, panels = plt.subplots(1, 2)
+    assert attainment(two_objectives(RUNS), [0.5], ax=panels[1]) is panels[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"traces": {}}, ValueError, "traces must hold"),
+        ({"traces": RUNS}, TypeError, "traces must be"),
+        ({"traces": trace(RUNS[..., 0])}, ValueError, "two objectives or more"),
+        ({"levels": []}, ValueError, "levels must be a list"),
+        ({"levels": 0.5}, ValueError, "levels must be a list"),
+        ({"levels": [0.0]}, ValueError, r"levels must lie in \(0, 1\]"),
+        ({"objectives": (0, 2)}, ValueError, "objectives must be two different whole numbers below 2"),
+        ({"objectives": (1, 1)}, ValueError, "objectives must be two"),
+        ({"ax": 3}, TypeError, "ax must be"),
+    ],
+)
+def test_refusals(arguments, error, message):
+    with pytest.raises(error, match=message):
+        attainment(**{"traces": two_objectives(RUNS), **arguments})
+    assert not plt.get_fignums()

@@ -1,0 +1,171 @@
+"""Best feasible value against evaluations: what is drawn of which run, and what is refused."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from parzax.plotting import convergence
+
+from .runs import trace
+
+# Five runs of four evaluations; in the last two nothing is feasible until the third, or ever.
+LOSS = np.array([[4, 5, 1, 2], [3, 2, 2, 9], [8, 6, 7, 5], [9, 9, 3, 3], [1, 1, 1, 1]], float)
+LIMIT = np.where(LOSS == LOSS, -1.0, 1.0)
+LIMIT[3, :2] = 1
+LIMIT[4] = 1
+FIVE = trace(LOSS, LIMIT)
+
+
+def best_by_hand(loss, limit):
+    """(s, n) least feasible loss so far, in loops."""
+    out = np.full(loss.shape, np.inf)
+    for i, (values, limits) in enumerate(zip(loss, limit, strict=True)):
+        least = np.inf
+        for j, (value, own) in enumerate(zip(values, limits, strict=True)):
+            if own <= 0 and value < least:
+                least = value
+            out[i, j] = least
+    return out
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+
+
+def band(ax):
+    """Lower and upper ends of the first band at every evaluation where it is drawn."""
+    corners = ax.collections[0].get_paths()[0].vertices
+    return {x: (corners[corners[:, 0] == x][:, 1].min(), corners[corners[:, 0] == x][:, 1].max())
+            for x in np.unique(corners[:, 0])}  # fmt: skip
+
+
+def test_the_median_and_the_quartiles_of_five_runs():
+    # Catches infeasible rows that count, a mean for a median, quartiles over the wrong axis.
+    ax = convergence(FIVE)
+    expected = np.sort(best_by_hand(LOSS, LIMIT), axis=0)
+    x, y = ax.lines[0].get_data()
+    np.testing.assert_array_equal(x, [1, 2, 3, 4])
+    np.testing.assert_array_equal(y, expected[2])  # the third of five
+    np.testing.assert_array_equal(y, np.sort(np.asarray(FIVE.best()), axis=0)[2])
+    assert band(ax)[3.0][0] == expected[1, 2]
+    assert ax.get_ylabel() == "best feasible value\n(median and quartiles of 5 runs)"
+    assert texts(ax) == ["nothing feasible in 1 of 5 runs"]
+
+
+def test_an_infinite_upper_quartile_opens_the_band_to_the_top():
+    # Catches NaN from interpolating infinities: the band would vanish where it is widest.
+    ax = convergence(FIVE)
+    assert band(ax)[1.0][1] == pytest.approx(ax.get_ylim()[1])
+    assert band(ax)[4.0][1] < ax.get_ylim()[1]
+
+
+def test_quartiles_between_runs_are_interpolated():
+    # Catches a rule of another kind than the median's; and a finite value mixed with an infinite one.
+    ax = convergence(trace([[1.0, 1], [2, 2], [3, 3], [7, 7]]))
+    assert ax.lines[0].get_ydata()[-1] == 2.5
+    assert band(ax)[1.0] == pytest.approx((1.75, 4.0))
+    half = convergence(trace([[1.0], [2]], [[-1.0], [1]]))
+    assert np.isnan(half.lines[0].get_ydata()).all()
+
+
+def test_a_line_begins_where_half_of_the_runs_have_a_feasible_row():
+    # Catches a median of few lucky runs drawn as that of all, and a dot without words.
+    limit = np.ones((3, 4))
+    limit[0], limit[1, 2:] = -1, -1
+    ax = convergence({"a": trace(LOSS[:3], limit)})
+    line, dot = ax.lines
+    np.testing.assert_array_equal(np.isnan(line.get_ydata()), [True, True, False, False])
+    assert dot.get_xydata().tolist() == [[3, line.get_ydata()[2]]]
+    assert texts(ax) == ["a: nothing feasible in 1 of 3 runs", "half of the runs have a feasible row"]
+
+
+def test_a_single_run_is_a_line_without_a_band():
+    ax = convergence(trace(LOSS[0], [1.0, -1, -1, -1]))
+    assert not ax.collections
+    np.testing.assert_array_equal(ax.lines[0].get_ydata()[1:], [5, 1, 1])
+    assert texts(ax) == ["first feasible row"]
+    assert ax.get_ylabel() == "best feasible value"
+
+
+def test_several_samplers_by_name_and_by_last_value():
+    # Catches a legend in another order than the lines end, and dollar signs read as formulas.
+    ax = convergence(
+        {"good": trace(LOSS[:2]), "$bad$": trace(LOSS[:2] + 9), "none": trace(LOSS[:1], [[1.0] * 4])}
+    )
+    assert texts(ax) == ["none: nothing feasible", r"\$bad\$", "good"]
+    assert len({line.get_color() for line in ax.lines}) == 3
+    assert ax.get_ylabel().endswith("(median and quartiles of 1 to 2 runs)")
+    handles = dict(zip(texts(ax), ax.get_legend().legend_handles, strict=True))
+    drawn = {line.get_label(): line.get_color() for line in ax.lines}
+    assert {name: handle.get_color() for name, handle in handles.items() if name in drawn}["good"] == drawn[
+        "good"
+    ]
+
+
+def test_an_optimum_is_subtracted_on_a_log_axis():
+    # Catches a regret of 0 lost from the picture: it stands at the lower edge, and the label says so.
+    ax = convergence(trace([[3.0, 2, 1]]), optimum=np.array([1.0]))
+    assert ax.get_yscale() == "log"
+    y = ax.lines[0].get_ydata()
+    assert y[:2].tolist() == [2, 1]
+    assert y[2] == ax.get_ylim()[0] < 1
+    assert ax.get_ylabel() == "best value - optimum (0: lower edge)"
+    assert convergence(trace([[3.0, 2, 1]]), optimum=0.5, log=False).get_yscale() == "linear"
+    # Rounding in float32 is no error.
+    convergence(trace([[3.0, 0.9999999]]), optimum=1.0)
+
+
+def test_the_objective_is_chosen():
+    two = trace(np.stack([LOSS, -LOSS], axis=-1))
+    y = convergence(two, objective=1, optimum=[0, -9]).lines[0].get_ydata()
+    assert y[0] == np.median(9 - LOSS[:, 0])
+
+
+def test_the_legend_stands_above_the_data():
+    # Catches a legend over the lines, on linear and on log axes.
+    for optimum in (None, 0.0):
+        ax = convergence({f"sampler {i}": trace(LOSS + i) for i in range(5)}, optimum=optimum)
+        ax.figure.canvas.draw()
+        lowest = ax.get_legend().get_window_extent().y0
+        assert all(ax.transData.transform(line.get_xydata())[:, 1].max() < lowest for line in ax.lines)
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (trace(np.zeros((0, 4))), "There are no evaluations."),
+        (trace(np.zeros((3, 0))), "There are no evaluations."),
+        (trace(LOSS, np.ones(LOSS.shape)), "No run has a feasible row."),
+        (trace(np.full((2, 3), np.nan)), "No run has a feasible row."),
+    ],
+)
+def test_nothing_to_draw_is_said(runs, words):
+    ax = convergence({"a": runs})
+    assert [text.get_text() for text in ax.texts] == [words]
+    ax.figure.canvas.draw()
+
+
+def test_given_axes_are_drawn_on():
+    _, panels = plt.subplots(1, 2)
+    assert convergence(FIVE, ax=panels[1]) is panels[1]
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"traces": {}}, ValueError, "traces must hold"),
+        ({"traces": LOSS}, TypeError, r"traces must be a parzax.samplers.Trace"),
+        ({"traces": {"a": FIVE, "b": 3}}, TypeError, r"traces\['b'\] must be"),
+        ({"objective": 1}, ValueError, "objective must be a whole number below 1"),
+        ({"objective": True}, ValueError, "objective must be"),
+        ({"optimum": 4.0}, ValueError, "optimum = 4 is above the least feasible value, 1"),
+        ({"optimum": np.nan}, ValueError, "optimum must be finite"),
+        ({"traces": trace([[1.0, -1]]), "log": True}, ValueError, "log: there are values of -1"),
+        ({"ax": 3}, TypeError, "ax must be"),
+    ],
+)
+def test_refusals(arguments, error, message):
+    with pytest.raises(error, match=message):
+        convergence(**{"traces": FIVE, **arguments})
+    assert not plt.get_fignums(), "a refused call must not leave an empty figure"

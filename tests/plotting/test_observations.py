@@ -1,0 +1,148 @@
+"""Observations in two parameters: which mark stands where, in which colour, and what is left out."""
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.offsetbox import TextArea
+
+import parzax as px
+from parzax.plotting import observations
+
+from .runs import trace
+
+SPACE = px.Space(
+    {
+        "lr": px.Float(1e-4, 1.0, log=True),
+        "opt": px.Categorical(["sgd", "adam", "$x$"]),
+        "momentum": px.Float(0, 1, when=px.In("opt", ["sgd"])),
+    }
+)
+X = np.array([[1e-3, 0, 0.9], [1e-2, 1, np.nan], [1e-1, 2, np.nan], [1e-2, 0, 0.1], [1.0, 0, 0.5]])
+LOSS = np.array([3.0, 2.0, 1.0, np.nan, 2.5])
+LIMIT = np.array([-1.0, 0.0, 1.0, -1.0, np.nan])
+RUN = trace(LOSS, LIMIT, X)
+
+
+def marks(ax):
+    """Places and numbers of every kind of mark, by the number of corners that its path has."""
+    out = {}
+    for found, words in zip(ax.collections, words_below(ax), strict=False):
+        out[words] = (np.asarray(found.get_offsets()), np.asarray(found.get_array()).tolist())
+    return out
+
+
+def words_below(ax):
+    return [area.get_text() for area in ax.findobj(TextArea)]
+
+
+def test_marks_say_feasibility_and_colours_the_order():
+    # Catches a NaN constraint that counts as satisfied, a pending row as feasible, a wrong star.
+    ax = observations(RUN, SPACE, "lr", "opt")
+    found = marks(ax)
+    assert {words: numbers for words, (_, numbers) in found.items()} == {
+        "pending or failed": [4],
+        "violates a constraint": [3, 5],
+        "feasible": [1],
+        "best feasible": [2],
+    }
+    for words, row in (("pending or failed", 3), ("feasible", 0), ("best feasible", 1)):
+        place = found[words][0][0]
+        assert place[0] == pytest.approx(X[row, 0])
+        assert abs(place[1] - X[row, 1]) <= 0.3
+    sizes = [c.get_paths()[0].vertices.shape for c in ax.collections]
+    assert len(set(sizes)) == 4, "four kinds of marks"
+    assert ax.collections[0].norm.vmin == 1
+    assert ax.collections[0].norm.vmax == len(X)
+
+
+def test_axes_are_native():
+    ax = observations(RUN, SPACE, "lr", "opt")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("lr", "opt")
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["sgd", "adam", r"\$x\$"]
+    low, high = ax.get_xlim()
+    assert low < 1e-4 < 1 < high < 2
+
+
+def test_rows_without_a_parameter_are_counted_below():
+    # Catches rows that are lost without a word.
+    ax = observations(RUN, SPACE, "lr", "momentum")
+    assert sum(len(c.get_offsets()) for c in ax.collections) == 3
+    assert words_below(ax)[-1] == "2 rows without momentum left out"
+
+
+def test_a_state_gives_the_same_picture():
+    sampler = px.c_tpe(SPACE)
+    state = jax.jit(sampler.tell)(sampler.init(64), X, LOSS, LIMIT)
+    # A sampler or a problem stands for its space; the first two parameters are the default.
+    found = [marks(observations(rows, space)) for rows, space in ((state, sampler), (RUN, SPACE))]
+    assert found[0].keys() == found[1].keys()
+    for words in found[0]:
+        np.testing.assert_allclose(found[0][words][0], found[1][words][0], rtol=1e-6)
+        assert found[0][words][1] == found[1][words][1]
+
+
+def test_one_of_several_runs():
+    two = trace(np.stack([LOSS, LOSS[::-1]]), None, np.stack([X, X]))
+    ax = observations(two, SPACE, run=1)
+    assert marks(ax)["best"][1] == [3]
+    assert "evaluated" in marks(ax)
+    for run, message in ((None, "choose one with run="), (2, "run must be"), (True, "run must be")):
+        with pytest.raises(ValueError, match=message):
+            observations(two, SPACE, run=run)
+
+
+def test_domains_of_two_regimes_share_an_axis():
+    space = px.Space(
+        {
+            "c": px.Float(0, 1),
+            "x": (
+                px.Float(-7, -2, when=px.Between("c", high=0.5)),
+                px.Float(2, 7, when=px.Between("c", low=0.5)),
+            ),
+            "k": (
+                px.Int(1, 3, when=px.Between("c", high=0.5)),
+                px.Ordinal([8, 16], when=px.Between("c", low=0.5)),
+            ),
+        }
+    )
+    rows = trace(np.ones(2), None, [[0.1, -3, 3], [0.9, 3, 16]])
+    ax = observations(rows, space, "x", "k")
+    assert ax.get_xlim()[0] < -7 < 7 < ax.get_xlim()[1]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["1", "2", "3", "8", "16"]
+    places = np.concatenate([c.get_offsets() for c in ax.collections])
+    assert sorted(np.round(places[:, 1])) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [(np.zeros((0, 3)), "There are no rows."), ([[0.1, 1, np.nan]], "No row has both parameters.")],
+)
+def test_nothing_to_draw_is_said(x, words):
+    ax = observations(trace(np.ones(len(x)), None, x), SPACE, "lr", "momentum")
+    assert words in [text.get_text() for text in ax.texts]
+    ax.figure.canvas.draw()
+
+
+def test_all_infeasible_has_no_star():
+    ax = observations(trace(LOSS, np.ones(5), X), SPACE)
+    assert set(marks(ax)) == {"pending or failed", "violates a constraint"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"rows": X}, TypeError, "rows must be a sampler's State or"),
+        ({"space": 3}, TypeError, "space must be a parzax.Space"),
+        ({"x": "beta"}, ValueError, "x must be a parameter of the space"),
+        ({"x": "lr", "y": "lr"}, ValueError, "x and y must be different"),
+        ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "this picture needs two"),
+        ({"space": px.problems.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
+        ({"ax": 3}, TypeError, "ax must be"),
+    ],
+)
+def test_refusals(arguments, error, message):
+    with pytest.raises(error, match=message):
+        observations(**{"rows": RUN, "space": SPACE, **arguments})
+    assert not plt.get_fignums()
