@@ -3,13 +3,14 @@
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import parzax as px
 from parzax.adapters._codec import Codec
 from parzax.adapters._order import Order
-from parzax.adapters._rows import Row, Rows
+from parzax.adapters._rows import Row, Rows, Settings
 from parzax.parzen.points import check_dtype
 
 
@@ -128,6 +129,20 @@ def test_only_the_order_of_one_objective_matters():
         plain.append(row)
         offset.append(row._replace(loss=(1e9 + 1e-3 * row.loss[0],)))
     np.testing.assert_array_equal(plain.ask([], 0, 0, 0), offset.ask([], 0, 0, 0))
+
+
+def test_equal_settings_are_one_program():
+    """Settings that are numbers are part of the program, those that are arrays are not."""
+
+    def settings(**options):
+        return Settings(px.mo_tpe(px.Space({"p0": px.Float(0, 1)}), **options))
+
+    assert settings() == settings()
+    assert hash(settings()) == hash(settings())
+    assert settings() != settings(epsilon=0.5)
+    traced = [settings(epsilon=jnp.array(e)) for e in (0.1, 0.2)]
+    assert traced[0] == traced[1] != settings()
+    assert traced[1].sampler(traced[1].arrays).epsilon == jnp.array(0.2)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Spaces in unit coordinates: what the device sees of a search space, whatever its names and bounds."""
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -53,6 +54,7 @@ class Codec:
             tuple(_column(domain, name in parents and not _is_coded(domains), smooth) for domain in domains)
             for name, domains in zip(space.names, space.domains, strict=True)
         )
+        self._conditional = space.is_conditional
         self._several = any(len(domains) > 1 for domains in space.domains)
         self.space = Space(
             {
@@ -69,9 +71,9 @@ class Codec:
 
         A value outside its domain counts as the nearest inside; one of an inactive parameter is left out.
         """
-        regimes = self.native.derive_regimes(row) if self.native.is_conditional else np.zeros(len(row), int)
+        regimes = self.native.derive_regimes(row).tolist() if self._conditional else [0] * len(row)
         out = np.full(len(row), np.nan)
-        for j, (regime, value) in enumerate(zip(regimes.tolist(), row.tolist(), strict=True)):
+        for j, (regime, value) in enumerate(zip(regimes, row.tolist(), strict=True)):
             if regime >= 0:
                 if value != value:
                     return None
@@ -90,7 +92,10 @@ class Codec:
         row = np.asarray(row, np.float64)
         if not self._several:
             return np.array(
-                [_decoded(own[0], x) if x == x else x for own, x in zip(self._columns, row, strict=True)]
+                [
+                    _decoded(own[0], x) if x == x else x
+                    for own, x in zip(self._columns, row.tolist(), strict=True)
+                ]
             )
         # A parameter's regime is known once those of its parents are.
         out = np.full(len(row), np.nan)
@@ -121,14 +126,17 @@ def _column(domain: Domain, is_parent: bool, smooth: bool) -> _Column:
 
 
 def _encoded(column: _Column, value: float) -> float:
-    axis, at = column.axis, np.array([value])
-    if column.form == "unit":
-        return axis.unit(at, np).item()
+    axis = column.axis
     if axis.kind == "categorical":
         return value
     if axis.kind == "continuous":
-        return min(max(value, axis.ends[0]), axis.ends[1])
-    number = axis.index(at, np)
+        low, high = axis.ends
+        inside = min(max(value, low), high)
+        if column.form == "native":
+            return inside
+        # As `Axis.unit`, of which a study of many trials would call NumPy for every single value.
+        return min(max(((math.log(inside) if axis.log else inside) - axis.low) / axis.length, 0.0), 1.0)
+    number = axis.index(np.array([value]), np)
     if column.form == "number":
         return number.item()
     if column.form == "cell":
@@ -137,15 +145,17 @@ def _encoded(column: _Column, value: float) -> float:
 
 
 def _decoded(column: _Column, value: float) -> float:
-    axis, at = column.axis, np.array([value])
-    if column.form == "unit":
-        return axis.native_at(at, np).item()
+    axis = column.axis
     if axis.kind == "continuous":
+        if column.form == "unit":
+            position = axis.low + value * axis.length
+            value = math.exp(position) if axis.log else position
         return min(max(value, axis.ends[0]), axis.ends[1])
     if axis.kind == "categorical":
         return value
     if axis.kind == "point":
         return axis.first
+    at = np.array([value])
     number = {
         "cell": lambda: axis.index_at(at, np),
         "number": lambda: np.rint(at).astype(np.int32),

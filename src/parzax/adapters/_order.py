@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-
 # Beside 0 float32 has room for ever smaller numbers, which devices take for 0.
 _LEAST_GAP = 2.0**-20
 

@@ -1,6 +1,7 @@
 """Rows of a growing log in the state of a sampler: one compiled program per sampler and capacity."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -43,6 +44,7 @@ class Rows:
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
+        self._settings = Settings(sampler)
         self._rows: list[Row] = []
         self._order = Order()
         self._state: State | None = None
@@ -71,9 +73,9 @@ class Rows:
             # What was told before has other labels now.
             self._told, added = 0, [*self._rows, *pending]
         n, size = len(added), len(self._state.x)
-        x = np.zeros((size, len(self.sampler.space)))
-        losses = np.zeros((size, self.sampler.n_objectives))
-        constraints = np.zeros((size, self.sampler.n_constraints))
+        x = np.zeros((size, len(self.sampler.space)), dtype)
+        losses = np.zeros((size, self.sampler.n_objectives), dtype)
+        constraints = np.zeros((size, self.sampler.n_constraints), dtype)
         if n:
             x[:n] = [row.x for row in added]
             for i, row in enumerate(added):
@@ -82,7 +84,8 @@ class Rows:
             # A violation stays one in float32, however small.
             constraints[:n] = np.where(given > 0, np.maximum(given, _TINY), given)
         self._state, suggestion = advance(
-            self.sampler,
+            self._settings,
+            self._settings.arrays,
             self._state,
             np.bool_(self._told == 0),
             (x, losses, constraints),
@@ -107,9 +110,36 @@ class Rows:
         return np.clip(row.loss, -_LARGEST, _LARGEST)
 
 
-@eqx.filter_jit
+class Settings:
+    """A sampler as a static argument of `jax.jit`, hashed once (`equinox.filter_jit` does at every call).
+
+    Attributes:
+        arrays: the leaves that are arrays.
+    """
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.arrays, self._rest = eqx.partition(
+            sampler, lambda leaf: isinstance(leaf, (jax.Array, np.ndarray))
+        )
+        leaves, treedef = jax.tree.flatten(self._rest)
+        self._key = (tuple(leaves), treedef)
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Settings) and self._key == other._key)
+
+    def sampler(self, arrays: Sampler) -> Sampler:
+        """The sampler with its arrays."""
+        return eqx.combine(arrays, self._rest)
+
+
+@partial(jax.jit, static_argnums=0)
 def advance(
-    sampler: Sampler,
+    settings: Settings,
+    arrays: Sampler,
     state: State,
     fresh: Any,
     added: tuple[Any, Any, Any],
@@ -118,6 +148,7 @@ def advance(
     seeds: Any,
 ) -> tuple[State, jax.Array]:
     """Tell the first ``n_stay`` of the added rows for good and the next up to ``n`` for now, and ask."""
+    sampler = settings.sampler(arrays)
     x, losses, constraints = added
     state = jax.tree.map(lambda a, b: jnp.where(fresh, a, b), sampler.init(len(x)), state)
 

@@ -39,6 +39,7 @@ class History:
         self._plan_of, self._sampler_of = plan_of, sampler_of
         self._settled: list[FrozenTrial] = []
         self._plan: Plan | None = None
+        self._seen: Sequence[FrozenTrial] | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -48,10 +49,12 @@ class History:
 
     def fits(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the trials begin with those that are settled here (storages hand out the same objects)."""
-        return trials[: len(self._settled)] == self._settled
+        return trials is self._seen or trials[: len(self._settled)] == self._settled
 
     def plan(self, trials: Sequence[FrozenTrial]) -> Plan:
         """The plan that agrees with all finished trials."""
+        if trials is self._seen and self._plan is not None:
+            return self._plan
         if not self.fits(trials):
             self._settled, self._plan = [], None
             self._reset()
@@ -66,6 +69,7 @@ class History:
                 self._reset()
             self._plan = plan
         self._settled += trials[known:end]
+        self._seen = trials
         return self._plan
 
     def suggest(
