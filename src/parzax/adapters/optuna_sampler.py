@@ -26,8 +26,7 @@ Preset = Literal["optuna_tpe", "tpe"]
 _CONSTRAINTS_KEY = "constraints"
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
-# Trials are random, joint (0), or of one parameter (a hash of its name): the streams of random numbers.
-_JOINT = 0
+_JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
 
 
 class _Single(NamedTuple):
@@ -111,8 +110,7 @@ class TPESampler(BaseSampler):
         self._options = {"prior_weight": prior_weight, **options}
         if n_ei_candidates is not None:
             self._options["n_candidates"] = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
-        # Wrong options are found here, not in the eleventh trial.
-        self._sampler(Space({"x": Float(0, 1)}), 1, 0)
+        self._sampler(Space({"x": Float(0, 1)}), 1, 0)  # raises for wrong options, before any trial
         self._forget()
 
     def _forget(self) -> None:
