@@ -26,6 +26,15 @@ def real_number(name: str, value: Any) -> float:
     return number
 
 
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return ``value`` as an int within [least, most], or raise."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {limits}, got {value!r}.")
+    return int(value)
+
+
 def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
     """Return ``value`` if it is one of ``options``, or raise an error that lists them."""
     options = list(options)

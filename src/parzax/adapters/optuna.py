@@ -1,4 +1,4 @@
-"""Optuna: studies, sqlite and journal files as observations, and an importance evaluator for Optuna 5."""
+"""Optuna 5: studies, sqlite and journal files as observations; an importance evaluator and a sampler."""
 
 from pathlib import Path
 
@@ -7,13 +7,14 @@ import optuna
 from parzax.adapters.optuna_evaluator import (
     CondPedAnovaImportanceEvaluator as CondPedAnovaImportanceEvaluator,
 )
+from parzax.adapters.optuna_sampler import TPESampler as TPESampler
 from parzax.adapters.optuna_storage import is_optuna_file as is_optuna_file
 from parzax.adapters.optuna_storage import read_study, recorded
 from parzax.adapters.optuna_storage import study_names as study_names
 from parzax.adapters.optuna_trials import Target, observations_from_trials
 from parzax.observations import Observations
 
-__all__ = ["CondPedAnovaImportanceEvaluator", "is_optuna_file", "observations", "study_names"]
+__all__ = ["CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "study_names"]
 
 
 def observations(

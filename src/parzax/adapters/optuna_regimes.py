@@ -60,7 +60,7 @@ def _exact_key(distribution: Any) -> Any:
         types = tuple(map(type, distribution.choices))
         if _PLAIN_TYPES.issuperset(types):
             return distribution.choices, types
-        return tuple(choice_key(_label(c)) for c in distribution.choices)
+        return tuple(choice_key(choice_label(c)) for c in distribution.choices)
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         whole = isinstance(distribution, IntDistribution)
         return whole, distribution.low, distribution.high, distribution.log, distribution.step
@@ -69,7 +69,7 @@ def _exact_key(distribution: Any) -> Any:
 
 def _order_free_key(distribution: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
-        return frozenset(choice_key(_label(c)) for c in distribution.choices)
+        return frozenset(choice_key(choice_label(c)) for c in distribution.choices)
     return _exact_key(distribution)
 
 
@@ -100,7 +100,7 @@ def to_domain(distribution: Any, when: tuple[Recorded, ...]) -> Domain:
     if isinstance(distribution, Varying):
         return distribution
     if isinstance(distribution, CategoricalDistribution):
-        return Categorical(tuple(map(_label, distribution.choices)), when=when)
+        return Categorical(tuple(map(choice_label, distribution.choices)), when=when)
     low, high, log = distribution.low, distribution.high, bool(distribution.log)
     if isinstance(distribution, IntDistribution):
         return Int(low, high, log=log, step=1 if log else distribution.step, when=when)
@@ -110,10 +110,10 @@ def to_domain(distribution: Any, when: tuple[Recorded, ...]) -> Domain:
 def is_relabelled(distribution: Any) -> bool:
     """Whether a distribution has choices that stand under another name here, see `to_domain`."""
     choices = getattr(distribution, "choices", ())
-    return any(isinstance(_label(c), str) and not isinstance(c, str) for c in choices)
+    return any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
 
 
-def _label(choice: Any) -> Any:
+def choice_label(choice: Any) -> Any:
     """A choice as `parzax.Categorical` takes it: plain values as they are, anything else by its repr."""
     if isinstance(choice, np.generic):
         choice = choice.item()
@@ -143,7 +143,7 @@ def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list
     for row, (value, regime) in enumerate(zip(external, which.tolist(), strict=True)):
         code = tables[regime].get((type(value), value)) if type(value) in _PLAIN_TYPES else None
         if code is None:
-            code = domains[regime].codes.get(choice_key(_label(value)))
+            code = domains[regime].codes.get(choice_key(choice_label(value)))
         if code is None:
             raise ValueError(f"value {value!r} is not among the choices {list(domains[regime].choices)!r}.")
         codes[row] = code

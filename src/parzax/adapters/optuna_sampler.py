@@ -1,0 +1,250 @@
+"""A sampler for Optuna that computes with parzax."""
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from parzax import _checks
+from parzax.adapters import optuna_plan
+from parzax.adapters.optuna_history import GIVEN_KEY, History
+from parzax.adapters.optuna_plan import Plan
+from parzax.samplers import Sampler, c_tpe, mo_tpe, optuna_tpe, tpe
+from parzax.space import Float, Space
+
+ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
+Preset = Literal["optuna_tpe", "tpe"]
+
+# Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
+_CONSTRAINTS_KEY = "constraints"
+# Histories of other studies, brackets and fixed parameters that are kept.
+_MOST_HISTORIES = 64
+_JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
+
+
+class _Single(NamedTuple):
+    name: str
+    distribution: BaseDistribution
+
+
+class TPESampler(BaseSampler):
+    """TPE for Optuna studies: constraints, several objectives, conditional spaces and pending trials in one.
+
+    The place of `optuna.samplers.TPESampler`, with its arguments where they mean the same. Parameters are
+    sampled jointly, those of a define-by-run space too: from which parameters each trial had it is found out
+    on which choice or threshold of which other parameter they depend; or say so with ``space``. A parameter
+    whose presence is not explained, or whose range keeps changing, is sampled by itself from the trials
+    that have it, and so is everything at random in the first ``n_startup_trials``.
+
+    A suggestion depends on the seed, the trial's number and the study's trials, on nothing else: another
+    process that opens the study would suggest the same. Running trials count as bad, so that parallel ones
+    keep apart. Pruned trials come after complete ones, those that came further first, then by their last
+    value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) counts as bad.
+    Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of c-TPE
+    (arXiv 2211.14411); where a finished trial lacks one it counts as violated.
+
+    It compiles once for 256 trials, 1024, 4096, then at each doubling, and once more when a new parameter
+    or condition turns up. Values travel to the device as unit coordinates, made on the host in float64, and
+    a single objective as its order, so that float32 (JAX's default) loses no difference between losses;
+    several objectives are rounded to float32.
+
+    Args:
+        n_startup_trials: finished trials before which parameters are random.
+        n_ei_candidates: candidates per good group; the preset's number by default (24, or 100 for several
+            objectives).
+        prior_weight: weight of the prior, in trials.
+        seed: a whole number in [0, 2^32); random by default.
+        constraints_func: called with each finished trial that did not fail, gives values that are satisfied
+            where <= 0. They are stored as Optuna's samplers store them.
+        preset: "optuna_tpe" for Optuna's kernels and groups, "tpe" for the TPE authors' (and `parzax.c_tpe`
+            under constraints). Studies with several objectives are sampled by `parzax.mo_tpe` either way.
+        space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
+            else a trial asks for is sampled independently.
+        **options: other settings of `parzax.tpe`: bandwidth, top, joint, epsilon, count_rule.
+
+    Raises:
+        TypeError, ValueError: arguments that are none; and, when a trial asks, a ``space`` that contradicts
+            the study's distributions, naming the parameter.
+
+    Differs from Optuna's sampler: conditional parameters are sampled jointly without ``group``, running
+    trials always count, constraints multiply scores instead of ordering trials by violation, several
+    objectives are sampled jointly and trials of the first front tied by crowding distance.
+
+    >>> import optuna, parzax as px
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
+    >>> study.optimize(lambda t: t.suggest_float("x", -1, 1) ** 2, n_trials=10)
+    >>> len(study.trials)
+    10
+    """
+
+    def __init__(
+        self,
+        *,
+        n_startup_trials: int = 10,
+        n_ei_candidates: int | None = None,
+        prior_weight: float = 1.0,
+        seed: int | None = None,
+        constraints_func: ConstraintsFunc | None = None,
+        preset: Preset = "optuna_tpe",
+        space: Space | None = None,
+        **options: Any,
+    ) -> None:
+        self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
+        self._seed = (
+            secrets.randbits(32) if seed is None else _checks.whole_number("seed", seed, 0, 2**32 - 1)
+        )
+        _checks.one_of("preset", preset, ("optuna_tpe", "tpe"))
+        if space is not None and not isinstance(space, Space):
+            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+        if constraints_func is not None and not callable(constraints_func):
+            raise TypeError(f"constraints_func must be callable, got {constraints_func!r}.")
+        self._constraints_func, self._preset, self._space = constraints_func, preset, space
+        self._options = {"prior_weight": prior_weight, **options}
+        if n_ei_candidates is not None:
+            self._options["n_candidates"] = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
+        self._sampler(Space({"x": Float(0, 1)}), 1, 0)  # raises for wrong options, before any trial
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        # What is sampled -> histories of it, the one used last at the end.
+        self._histories: list[tuple[Any, History]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = {"_lock", "_local", "_histories"}
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def reseed_rng(self) -> None:
+        """Does nothing: random keys go by trial number, so replicas never repeat each other in a study."""
+
+    # --- joint ---------------------------------------------------------------------------------
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The parameters that are sampled jointly, conditional ones included; none during the start-up."""
+        trials = self._trials(study, trial, refresh=True)
+        if self._starting(trials):
+            return {}
+        with self._lock:
+            return self._history(None, trials, self._joint_plan(None)).plan(trials).distributions
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Values of those parameters of ``search_space`` that are active, drawn with parents first."""
+        if not search_space:
+            return {}
+        trials = self._trials(study, trial)
+        if self._starting(trials):
+            return {}
+        with self._lock:
+            history = self._history(None, trials, self._joint_plan(None))
+            if history.plan(trials).distributions != search_space:
+                # Some parameters are fixed from outside, or have changed meanwhile.
+                only = tuple(search_space)
+                history = self._history(only, trials, self._joint_plan(only))
+            params = history.suggest(trials, trial.number, study.directions, self._seed, _JOINT)
+            given = history.plan(trials).given(params)
+        if given:
+            study._storage.set_trial_system_attr(trial._trial_id, GIVEN_KEY, given)
+        return {name: value for name, value in params.items() if name in search_space}
+
+    def _joint_plan(self, only: tuple[str, ...] | None) -> Callable[[Sequence[FrozenTrial]], Plan]:
+        space = self._space
+        if space is None:
+            return lambda trials: optuna_plan.from_log(trials, only)
+        return lambda trials: optuna_plan.from_space(space, trials, only)
+
+    # --- one parameter -------------------------------------------------------------------------
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """A value of one parameter: at random in the start-up, else by its own density."""
+        plan = optuna_plan.single(param_name, param_distribution)
+        stream = crc32(param_name.encode()) | 1  # not 0, the joint one
+        trials = self._trials(study, trial)
+        if self._starting(trials):
+            level = np.random.default_rng([self._seed, trial.number, stream]).random()
+            assert plan.codec is not None
+            return plan.params(plan.codec.at_level(level))[param_name]
+        with self._lock:
+            what = _Single(param_name, param_distribution)
+            # A range that moves leaves nothing behind.
+            self._histories = [
+                (key, history)
+                for key, history in self._histories
+                if key == what or not isinstance(key, _Single) or key.name != param_name
+            ]
+            history = self._history(what, trials, lambda _: plan)
+            return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
+
+    # --- around a trial ------------------------------------------------------------------------
+
+    def after_trial(
+        self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Store the trial's constraint values.
+
+        Raises:
+            ValueError: a constraint value that is NaN.
+        """
+        self._local.snapshot = None
+        if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
+            return
+        constraints = tuple(float(value) for value in self._constraints_func(trial))
+        if any(map(np.isnan, constraints)):
+            raise ValueError(f"constraints_func returned NaN for trial {trial.number}: {constraints!r}.")
+        study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS_KEY, constraints)
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _trials(self, study: optuna.Study, trial: FrozenTrial, *, refresh: bool = False) -> list[FrozenTrial]:
+        """The study's trials, read from the storage once per trial and thread."""
+        snapshot = getattr(self._local, "snapshot", None)
+        if refresh or snapshot is None or snapshot[0] is not study or snapshot[1] != trial.number:
+            snapshot = (study, trial.number, study.get_trials(deepcopy=False))
+            self._local.snapshot = snapshot
+        return snapshot[2]
+
+    def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
+        finished = 0
+        for trial in trials:
+            if finished >= self._n_startup:
+                return False
+            finished += trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+        return finished < self._n_startup
+
+    def _history(
+        self, what: Any, trials: Sequence[FrozenTrial], plan_of: Callable[[Sequence[FrozenTrial]], Plan]
+    ) -> History:
+        """The history of this study (or Hyperband's bracket of it), new where there is none."""
+        for i, (key, history) in enumerate(self._histories):
+            if key == what and history.fits(trials):
+                self._histories.append(self._histories.pop(i))
+                return history
+        history = History(plan_of, self._sampler)
+        self._histories = [*self._histories[-_MOST_HISTORIES + 1 :], (what, history)]
+        return history
+
+    def _sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        options = {"n_startup": 0, **self._options}
+        if n_objectives > 1:
+            return mo_tpe(space, n_objectives, n_constraints, **options)
+        if self._preset == "optuna_tpe":
+            return optuna_tpe(space, 1, n_constraints, **options)
+        return c_tpe(space, n_constraints, **options) if n_constraints else tpe(space, **options)

@@ -1,0 +1,131 @@
+"""Ask and tell with ConfigSpace's configurations."""
+
+import math
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    Integer,
+    OrdinalHyperparameter,
+)
+
+import parzax as px
+
+Optimizer = px.adapters.configspace.Optimizer
+
+
+def conditional_space():
+    cs = ConfigurationSpace()
+    kind, x = Categorical("kind", ["a", "b", "c"], default="b"), Float("x", (1e-3, 1), log=True)
+    cs.add(kind, x)
+    cs.add(EqualsCondition(x, kind, "b"))
+    return cs
+
+
+def loss(config):
+    """Least, 0, at kind = "b", x = 0.1."""
+    return abs(math.log10(config["x"]) + 1) if config["kind"] == "b" else 1.5
+
+
+def like_optuna(cs, **options):
+    return px.optuna_tpe(px.adapters.configspace.space(cs), n_startup=0, **options)
+
+
+def run(cs, seed, n=40):
+    optimizer, found = Optimizer(cs, like_optuna(cs), seed=seed), []
+    for _ in range(n):
+        (config,) = optimizer.ask()
+        optimizer.tell(config, loss(config))
+        found.append(config)
+    return found
+
+
+def test_better_than_random_and_legal():
+    cs = conditional_space()
+    found = run(cs, 0)
+    for config in found:
+        config.check_valid_configuration()
+        assert ("x" in config) == (config["kind"] == "b")
+    cs.seed(0)
+    random = [min(map(loss, cs.sample_configuration(40))) for _ in range(20)]
+    assert min(map(loss, found)) < np.median(random)
+    assert run(cs, 0, 12) == found[:12]
+    assert run(cs, 1, 12) != found[:12]
+
+
+def test_pending_configurations_count_and_what_was_not_asked_for_too():
+    cs = conditional_space()
+    optimizer = Optimizer(cs, like_optuna(cs))
+    cs.seed(3)
+    for config in cs.sample_configuration(30):
+        optimizer.tell(config, loss(config))
+    optimizer.tell(cs.sample_configuration(), math.nan)
+    assert optimizer.n_told == 31
+    batch = optimizer.ask(4)
+    assert len(set(batch)) == 4
+    for config in batch:
+        optimizer.tell(config, loss(config))
+    assert not optimizer._pending
+
+
+def test_forbidden_clauses_are_heeded():
+    """Also where nearly everything is forbidden, and without a warning."""
+    cs = conditional_space()
+    clauses = [ForbiddenEqualsClause(cs["kind"], k) for k in ("a", "c")]
+    cs.add(*clauses, ForbiddenAndConjunction(clauses[0], ForbiddenEqualsClause(cs["x"], 1e-3)))
+    with pytest.warns(UserWarning, match="forbidden"):
+        sampler = like_optuna(cs)
+    optimizer = Optimizer(cs, sampler)
+    assert {config["kind"] for config in optimizer.ask(8)} == {"b"}
+
+
+@pytest.mark.slow
+def test_every_kind_of_parameter_several_objectives_and_constraints():
+    cs = ConfigurationSpace()
+    cs.add(
+        Constant("one", 1.5), OrdinalHyperparameter("size", ["small", "big"]),
+        OrdinalHyperparameter("down", [64, 16, 4]), Integer("k", (1, 10**6), log=True), Float("x", (0, 1)),
+    )  # fmt: skip
+    sampler = px.mo_tpe(px.adapters.configspace.space(cs), 2, 1)
+    optimizer = Optimizer(cs, sampler)
+    late = []
+    for i in range(40):
+        (config,) = optimizer.ask()
+        config.check_valid_configuration()
+        assert isinstance(config["k"], (int, np.integer))
+        late += [config["x"]] if i >= 20 else []
+        optimizer.tell(config, [config["x"], -config["x"] * config["down"]], 0.2 - config["x"])
+    assert np.mean(np.array(late) >= 0.2) > 0.8
+
+
+def test_refusals():
+    cs = conditional_space()
+    with pytest.raises(TypeError, match="cs must be"):
+        Optimizer(px.adapters.configspace.space(cs))
+    with pytest.raises(TypeError, match="sampler must be"):
+        Optimizer(cs, "tpe")
+    with pytest.raises(ValueError, match="sampler must have the space"):
+        Optimizer(cs, px.tpe(px.Space({"x": px.Float(0, 1)})))
+    with pytest.raises(ValueError, match="seed must be"):
+        Optimizer(cs, seed=-1)
+    optimizer = Optimizer(cs)
+    with pytest.raises(ValueError, match="n must be"):
+        optimizer.ask(0)
+    other = ConfigurationSpace({"x": (0.0, 1.0)})
+    with pytest.raises(ValueError, match="another configuration space"):
+        optimizer.tell(Configuration(other, {"x": 0.5}), 1.0)
+    config = cs.sample_configuration()
+    with pytest.raises(TypeError, match="Configuration"):
+        optimizer.tell(dict(config), 1.0)
+    with pytest.raises(ValueError, match="objectives must hold 1"):
+        optimizer.tell(config, [1.0, 2.0])
+    with pytest.raises(ValueError, match="constraints must hold 0"):
+        optimizer.tell(config, 1.0, 1.0)
