@@ -47,23 +47,32 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     Pure: vmap it over keys, over a problem's leaves (thresholds, tables) and over the sampler's settings.
 
     Args:
-        sampler: `parzax.tpe` and so on, for the problem's space and numbers of objectives and constraints.
+        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives, and for its number of
+            constraints or none: it then does not see them.
         problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration.
         key: consumed.
         n_evaluations: static.
     """
     check(sampler, problem, n_evaluations)
-    state = sampler.init(capacity(n_evaluations))
 
-    def step(state: State, own: jax.Array) -> tuple[State, None]:
+    def step(state: State, own: jax.Array) -> tuple[State, Trace]:
         ask, evaluate = jax.random.split(own)
         x = sampler.ask(ask, state)
-        objectives, constraints = problem(evaluate, x[0])
-        return sampler.tell(state, x, objectives[None], constraints[None]), None
+        objectives, constraints = (row[None].astype(x.dtype) for row in problem(evaluate, x[0]))
+        known = constraints[:, : sampler.n_constraints]
+        return sampler.tell(state, x, objectives, known), Trace(x[0], objectives[0], constraints[0])
 
-    state, _ = jax.lax.scan(step, state, jax.random.split(key, n_evaluations))
-    n = n_evaluations
-    return Trace(state.x[:n], state.objectives[:n], state.constraints[:n])
+    # One scan per capacity, so that the first rows do not wait for the room of the last.
+    parts, start = [], 0
+    state = sampler.init(capacity(min(n_evaluations, 1)))
+    keys = jax.random.split(key, n_evaluations)
+    while start < n_evaluations:
+        state = state.grown(capacity(start + 1))
+        stop = min(n_evaluations, state.capacity)
+        state, part = jax.lax.scan(step, state, keys[start:stop])
+        parts.append(part)
+        start = stop
+    return jax.tree.map(lambda *a: jnp.concatenate(a), *parts)
 
 
 def optimize_many(
@@ -84,16 +93,17 @@ def optimize_many(
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
-        A `Trace` with a leading axis of s runs, on the host. A run does not depend on its chunk.
+        A `Trace` with a leading axis of s runs, on the host. A run is the same to the last bit whatever other
+        runs there are, for the same ``lanes``: every chunk is filled up to that many.
     """
     check(sampler, problem, n_evaluations)
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
-    lanes = max(1, min(lanes, len(keys)))
+    lanes = max(1, lanes)
     show = sys.stderr.isatty() if progress is None else progress
     parts = []
     for start in range(0, len(keys), lanes):
-        # The last chunk is filled with copies, so that one program serves all.
+        # The last chunk is filled with copies: one program serves all, whose rounding is one.
         own = keys[jnp.minimum(jnp.arange(start, start + lanes), len(keys) - 1)]
         parts.append(jax.tree.map(np.asarray, _chunk(sampler, problem, own, n_evaluations)))
         if show:
@@ -123,7 +133,8 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
         raise ValueError(f"n_evaluations must be a whole number of at least 1, got {n_evaluations!r}.")
     for name in ("space", "n_objectives", "n_constraints"):
         theirs = getattr(problem, name, None)
-        if theirs is not None and theirs != getattr(sampler, name):
+        unseen = name == "n_constraints" and sampler.n_constraints == 0
+        if theirs is not None and theirs != getattr(sampler, name) and not unseen:
             raise ValueError(
                 f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
             )
