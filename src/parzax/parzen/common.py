@@ -14,10 +14,10 @@ from parzax._numerics import exp2, log_normal_mass, log_unit_mass
 from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop, TruncatedNormal
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.evaluation import LOG2_E, shift_of
-from parzax.parzen.fitting import slot_scale
+from parzax.parzen.fitting import slot_scales
 from parzax.parzen.points import Points, Slot, slots
 from parzax.parzen.prior import priors, wide_kernel
-from parzax.parzen.product import INDICATORS, anchor_log_prob, here, log_of_zero
+from parzax.parzen.product import anchor_log_prob, here, is_discrete, is_indicated, log_of_zero
 from parzax.parzen.sampling import sample_one, uniforms
 from parzax.space import Space
 
@@ -78,15 +78,7 @@ class CommonScale(eqx.Module):
         )
 
         def scales(weight: Array) -> Array:
-            one = partial(slot_scale, has_prior=True, n_parameters=len(space), order=order)
-            return jnp.stack(
-                [
-                    jnp.ones((), dtype)
-                    if slot.axis.kind == "point"
-                    else one(slot, rows, weight, bandwidth, top, prior_weight)
-                    for slot in slots(space)
-                ]
-            )
+            return jnp.stack(slot_scales(space, rows, weight, bandwidth, top, prior_weight, True, order))
 
         scale = scales(frequency[0])[None] if fixed else jax.vmap(scales)(frequency)
         weight = frequency if mixture_weight is None else frequency * mixture_weight
@@ -140,33 +132,15 @@ class CommonScale(eqx.Module):
         """The first n groups."""
         return CommonScale(self.rows, self.scale[:n], self.weight[:n], self.prior_weight[:n], self.space)
 
-    def _linear(self, at: Points) -> tuple[Float[Array, "g j f"], Float[Array, "n f"], Any]:
+    def _linear(self, at: Points) -> tuple[Float[Array, "#g j f"], Float[Array, "n f"], Any]:
         """Features, coefficients and what is added: their sum is log kernel - log anchor, (g, j, n)."""
-        n_points, dtype = len(at.unit), self.scale.dtype
-        squares: Any = jnp.zeros((len(self.scale), n_points), dtype)
-        columns, coefficients = [], []
-        added: Any = jnp.zeros((), dtype)
+        dtype = self.scale.dtype
+        columns, coefficients, added = self._continuous(at)
         for s, slot in enumerate(slots(self.space)):
-            if slot.axis.kind == "point":
+            if not is_discrete(slot):
                 continue
-            h = self.scale[:, s, None]
             inside, present = here(slot, at), here(slot, self.rows)
-            if slot.axis.kind == "continuous":
-                c, m = at.unit[:, slot.parameter] - 0.5, self.rows.unit[:, slot.parameter] - 0.5
-                precision = 1 / jnp.square(h)
-                square, linear = 0.5 * (1 - precision) * jnp.square(c), precision * c
-                constant = -0.5 * precision * jnp.square(m) - log_unit_mass(m + 0.5, h) - jnp.log(h)
-                constant = constant + log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
-                columns.append(jnp.where(inside, linear, 0)[..., None])
-                coefficients.append(jnp.where(present, m, 0)[:, None])
-                if slot.always:
-                    squares, added = squares + square, added + constant[:, None, :]
-                else:
-                    columns.append(jnp.where(inside, square, 0)[..., None])
-                    coefficients.append(present.astype(dtype)[:, None])
-                    both = inside[:, None] & present
-                    added = added + jnp.where(both, constant[:, None, :], 0)
-            elif slot.axis.n_values <= INDICATORS:
+            if is_indicated(slot):
                 # A product and not a look-up: XLA would compute the table anew for every element read.
                 value = at.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
                 one_hot = (value & inside[:, None]).astype(dtype)
@@ -176,9 +150,35 @@ class CommonScale(eqx.Module):
             else:
                 pairs = jax.vmap(partial(_pairs, slot, self.rows, at))(self.scale[:, s])
                 added = added + jnp.where(inside[:, None] & present, pairs, 0)
-        columns.append(squares[..., None])
-        coefficients.append(jnp.ones((len(self.rows.unit), 1), dtype))
         return jnp.concatenate(columns, axis=-1), jnp.concatenate(coefficients, axis=-1), added
+
+    def _continuous(self, at: Points) -> tuple[list[Array], list[Array], Any]:
+        """The same of all continuous slots at once."""
+        g, n_points, dtype = len(self.scale), len(at.unit), self.scale.dtype
+        own = [(s, slot) for s, slot in enumerate(slots(self.space)) if slot.axis.kind == "continuous"]
+        if not own:
+            return [jnp.zeros((g, n_points, 0), dtype)], [jnp.zeros((len(self.rows.unit), 0), dtype)], 0.0
+        j = np.array([slot.parameter for _, slot in own])
+        regime = np.array([slot.regime for _, slot in own])
+        always = np.array([slot.always for _, slot in own])
+        h = self.scale[:, np.array([s for s, _ in own])]
+        inside, present = at.regime[:, j] == regime, self.rows.regime[:, j] == regime
+        c, m = at.unit[:, j] - 0.5, jnp.where(present, self.rows.unit[:, j], 0.5) - 0.5
+        precision = 1 / jnp.square(h)
+        square = jnp.where(inside, jnp.square(c) * (0.5 - 0.5 * precision)[:, None], 0)
+        linear = jnp.where(inside, c * precision[:, None], 0)
+        wide = log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
+        constant = wide - jnp.log(h)[:, None] - log_unit_mass(m + 0.5, h[:, None])
+        constant = constant - 0.5 * jnp.square(m) * precision[:, None]
+        # Parameters that are always active have one column of squares together, and nothing to look at.
+        columns = [linear, square[..., always].sum(axis=-1, keepdims=True), square[..., ~always]]
+        coefficients = [m, jnp.ones_like(m[:, :1]), present[:, ~always].astype(dtype)]
+        added = constant[..., always].sum(axis=-1)[:, None, :]
+        if not always.all():
+            theirs = jnp.where(present, constant, 0)[..., ~always]
+            both = inside[:, ~always].astype(dtype)
+            added = added + jnp.einsum("js,gns->gjn", both, theirs, precision="highest")
+        return columns, coefficients, added
 
 
 def _table(slot: Slot, scale: Float[Array, " g"]) -> Float[Array, "g c c"]:

@@ -17,7 +17,7 @@ from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.observations.encoding import capacity
 from parzax.observations.validation import checked_regimes
-from parzax.parzen.points import Points, Slot, check_dtype, on_device, points, slots
+from parzax.parzen.points import Points, check_dtype, on_device, points, slots
 from parzax.parzen.prior import Prior, priors
 from parzax.space import Space
 from parzax.status import Status
@@ -146,10 +146,14 @@ def fit_points(
     top: FixedTop | OptunaTop,
     prior_weight: Any,
     prior: Mapping[str, Any] | None,
+    order: Int[Array, "d n"] | None = None,
     *,
     space: Space,
 ) -> Fitted:
-    """`ParzenEstimator.fit` of encoded rows; pure, jit- and vmap-able."""
+    """`ParzenEstimator.fit` of encoded rows; pure, jit- and vmap-able.
+
+    ``order`` has the rows' indices by unit coordinate, for each parameter, where they are known.
+    """
     dtype = rows.unit.dtype
     usable = rows.valid.all(axis=-1)
     weight = weight.astype(dtype)
@@ -164,7 +168,7 @@ def fit_points(
     rows = jax.tree.map(lambda a: jnp.where(present[:, None], a, jnp.zeros_like(a)), rows)
     rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
     has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
-    scale = _scales(rows, weight, bandwidth, top, prior_weight, has_prior, space)
+    scale = _scales(rows, weight, bandwidth, top, prior_weight, has_prior, space, order)
     mixed = weight if mixture_weight is None else weight * jnp.where(present, mixture_weight, 0)
     total = mixed.sum()
     anchor = jnp.asarray(prior_weight, dtype)
@@ -189,43 +193,58 @@ def _scales(
     prior_weight: Any,
     has_prior: bool,
     space: Space,
+    order: Int[Array, "d n"] | None,
 ) -> Float[Array, "n d"]:
     """Bandwidth of every kernel and parameter, regime by regime; 1 where inactive."""
     columns = [jnp.ones_like(rows.unit[:, 0])] * len(space)
-    for slot in slots(space):
-        if slot.axis.kind != "point":
-            here = rows.regime[:, slot.parameter] == slot.regime
-            own = slot_scale(slot, rows, weight, bandwidth, top, prior_weight, has_prior, len(space))
-            columns[slot.parameter] = jnp.where(here, own, columns[slot.parameter])
+    scales = slot_scales(space, rows, weight, bandwidth, top, prior_weight, has_prior, order)
+    for slot, scale in zip(slots(space), scales, strict=True):
+        here = rows.regime[:, slot.parameter] == slot.regime
+        columns[slot.parameter] = jnp.where(here, scale, columns[slot.parameter])
     return jnp.stack(columns, axis=-1)
 
 
-def slot_scale(
-    slot: Slot,
+def slot_scales(
+    space: Space,
     rows: Points,
     weight: Array,
     bandwidth: Bandwidth,
     top: FixedTop | OptunaTop,
     prior_weight: Any,
     has_prior: bool,
-    n_parameters: int,
     order: Int[Array, "d n"] | None = None,
-) -> Float[Array, "*#n"]:
-    """Bandwidth of the kernels of one regime: one for all where the rule has one, else (n,)."""
-    j, axis, dtype = slot.parameter, slot.axis, rows.unit.dtype
-    own = jnp.where(rows.regime[:, j] == slot.regime, weight, 0)
-    if axis.kind == "categorical":
-        n_kernels = own.sum() + has_prior
-        n_kernels = jnp.where(n_kernels > 0, n_kernels, 1)
-        return jnp.asarray(top(n_kernels, jnp.asarray(prior_weight, dtype), axis.n_values), dtype)
-    return (bandwidth.of_all if bandwidth.one_scale else bandwidth)(
-        rows.unit[:, j],
-        own,
-        prior_position=0.5 if has_prior else None,
-        n_parameters=n_parameters,
-        n_values=axis.n_values or None,
-        order=None if order is None else order[j],
-    )
+) -> list[Float[Array, "*#n"]]:
+    """Bandwidths of the kernels of each slot: one for all where the rule has one, else (n,).
+
+    All numeric slots are one call of the rule, which is compiled once.
+    """
+    dtype, own = rows.unit.dtype, slots(space)
+    out: list[Array] = [jnp.ones((), dtype)] * len(own)
+    weights = [jnp.where(rows.regime[:, slot.parameter] == slot.regime, weight, 0) for slot in own]
+    numeric = [s for s, slot in enumerate(own) if slot.axis.kind in ("continuous", "stepped")]
+    if numeric:
+        columns = np.array([own[s].parameter for s in numeric])
+        n_values = [own[s].axis.n_values for s in numeric]
+        options = {"prior_position": 0.5 if has_prior else None, "n_parameters": len(space)}
+        rule = bandwidth.of_all if bandwidth.one_scale else bandwidth
+
+        def one(position: Array, weight: Array, n_values: Array | None, order: Array | None) -> Array:
+            return rule(position, weight, n_values=n_values, order=order, **options)
+
+        scales = jax.vmap(one)(
+            rows.unit[:, columns].T,
+            jnp.stack([weights[s] for s in numeric]),
+            jnp.array(n_values) if any(n_values) else None,
+            None if order is None else order[columns],
+        )
+        for s, scale in zip(numeric, scales, strict=True):
+            out[s] = scale
+    for s, slot in enumerate(own):
+        if slot.axis.kind == "categorical":
+            n_kernels = weights[s].sum() + has_prior
+            n_kernels = jnp.where(n_kernels > 0, n_kernels, 1)
+            out[s] = jnp.asarray(top(n_kernels, jnp.asarray(prior_weight, dtype), slot.axis.n_values), dtype)
+    return out
 
 
 def peak_of(space: Space, smallest: float | None) -> float | None:

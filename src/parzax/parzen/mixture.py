@@ -150,9 +150,12 @@ class ParzenEstimator(eqx.Module):
         prior_weight: Any = 1.0,
         prior: Mapping[str, Any] | None = None,
         mixture_weight: Array | None = None,
+        order: Array | None = None,
     ) -> "ParzenEstimator":
-        """`fit` of rows that are encoded already."""
-        fitted = compiled_fit(rows, weight, mixture_weight, bandwidth, top, prior_weight, prior, space=space)
+        """`fit` of rows that are encoded already; ``order`` (d, n) has their indices by unit coordinate."""
+        fitted = compiled_fit(
+            rows, weight, mixture_weight, bandwidth, top, prior_weight, prior, order, space=space
+        )
         return cls(
             **fitted._asdict(),
             space=space,

@@ -75,6 +75,7 @@ def densities(sampler: "Sampler", state: "State", masks: Bool[Array, "g n"]) -> 
             top=sampler.top,
             prior_weight=sampler.prior_weight,
             mixture_weight=age,
+            order=state.order,
         )
 
     return Separate(jax.vmap(one)(masks.astype(dtype), ages))

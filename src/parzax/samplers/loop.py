@@ -47,8 +47,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     Pure: vmap it over keys, over a problem's leaves (thresholds, tables) and over the sampler's settings.
 
     Args:
-        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives, and for its number of
-            constraints or none: it then does not see them.
+        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives, and for its
+            number of constraints or none: it then does not see them.
         problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration.
         key: consumed.
         n_evaluations: static.

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax.kernels.bandwidth.rule import (
     Bandwidth,
@@ -42,7 +42,7 @@ class Neighbours(Bandwidth):
             present = jnp.append(frequency > 0, True)
             distance = neighbour_distance(rows, present, self.consider_endpoints)[:-1]
         else:
-            distance = neighbour_distance(position, frequency > 0, self.consider_endpoints)
+            distance = neighbour_distance(position, frequency > 0, self.consider_endpoints, order)
         return clip(distance, lower, self.maximum)
 
 
@@ -95,7 +95,10 @@ def neighbours(
 
 
 def neighbour_distance(
-    position: Float[Array, " n"], present: Bool[Array, " n"], endpoints: bool
+    position: Float[Array, " n"],
+    present: Bool[Array, " n"],
+    endpoints: bool,
+    order: Int[Array, " n"] | None = None,
 ) -> Float[Array, " n"]:
     """Distance of each row to the farther of its neighbours in sorted order.
 
@@ -103,19 +106,22 @@ def neighbour_distance(
         position: (n,) in [0, 1].
         present: (n,) rows that are neighbours.
         endpoints: the outermost rows have the ends 0 and 1 as neighbours; otherwise only a single row has.
+        order: (n,) indices of the rows by position, absent ones anywhere; None to sort them here.
 
     Returns:
         (n,) distances; of no meaning, but finite, in absent rows. Equal rows keep their order.
     """
-    index = jnp.arange(position.shape[0])
-    key, order = jax.lax.sort((jnp.where(present, position, jnp.inf), index), num_keys=1)
-    count = present.sum()
-    # Absent rows come last; at 1 they stand for the upper end beside the last row.
-    key = jnp.where(index < count, key, 1)
-    below = key - jnp.concatenate([jnp.zeros_like(key[:1]), key[:-1]])
-    above = jnp.concatenate([key[1:], jnp.ones_like(key[:1])]) - key
+    if order is None:
+        order = jnp.argsort(jnp.where(present, position, jnp.inf))
+    key, here = position[order], present[order]
+    # The present row before and behind: the keys ascend, so the largest and smallest so far.
+    before = jax.lax.cummax(jnp.where(here, key, -jnp.inf))
+    behind = jax.lax.cummin(jnp.where(here, key, jnp.inf), reverse=True)
+    before = jnp.concatenate([jnp.full_like(key[:1], -jnp.inf), before[:-1]])
+    behind = jnp.concatenate([behind[1:], jnp.full_like(key[:1], jnp.inf)])
+    to_ends = endpoints | (present.sum() <= 1)
+    # Without ends an outermost row reaches to its only neighbour.
+    below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
+    above = jnp.where(jnp.isfinite(behind), behind - key, jnp.where(to_ends, 1 - key, 0))
     distance = jnp.maximum(below, above)
-    if not endpoints:
-        inner = jnp.where(index == 0, above, jnp.where(index == count - 1, below, distance))
-        distance = jnp.where(count > 1, inner, distance)
     return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True)
