@@ -34,7 +34,7 @@ from parzax.problems.problem import AbstractProblem
 SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
 # What is kept: these rows feel a shared machine's caches more than their peers do.
-KEPT_RUNS, KEPT_SHARE = 100.0, 0.3
+KEPT_VMAPPED, KEPT_RUNS, KEPT_SHARE = 12.0, 80.0, 0.4
 STUDIES, LANES, EVALUATIONS = 64, 32, 200
 
 
@@ -84,7 +84,7 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
             first["many"],
             0.0,
             VMAPPED,
-            20.0,
+            KEPT_VMAPPED,
         ),
     ]
 
