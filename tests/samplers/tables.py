@@ -18,10 +18,8 @@ NAN, INF = math.nan, math.inf
 SPACE_OF = {
     "mixed": px.Space(
         {
-            "x": px.Float(-3.0, 5.0),
             "lr": px.Float(1e-5, 10.0, log=True),
             "k": px.Int(1, 7),
-            "batch": px.Ordinal([16, 32, 64, 256], log=True),
             "kind": px.Categorical(["a", "b", "c"]),
             "one": px.Int(3, 3),
         }
@@ -47,10 +45,9 @@ def rows(space: str, n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if space == "categories":
         return np.stack([rng.integers(0, 2, n), rng.integers(0, 3, n)], axis=1).astype(float)
-    batch = rng.choice([16, 32, 64, 256], n)
-    x, lr = rng.uniform(-3, 5, n), np.exp(rng.uniform(np.log(1e-5), np.log(10), n))
-    x[: n // 4], lr[: n // 5] = -3, 10
-    return np.stack([x, lr, rng.integers(1, 8, n), batch, rng.integers(0, 3, n), np.full(n, 3)], axis=1)
+    lr = np.exp(rng.uniform(np.log(1e-5), np.log(10), n))
+    lr[: n // 5] = 10
+    return np.stack([lr, rng.integers(1, 8, n), rng.integers(0, 3, n), np.full(n, 3)], axis=1)
 
 
 def candidates(space: str) -> np.ndarray:
@@ -109,6 +106,12 @@ DATA = (
 
 
 @eqx.filter_jit
+def empty(sampler: Sampler, capacity: int) -> State:
+    """`Sampler.init`, compiled."""
+    return sampler.init(capacity)
+
+
+@eqx.filter_jit
 def add(state: State, space: px.Space, x, objectives, constraints, extra: bool) -> State:
     """`State.add`, compiled."""
     return state.add(space, x, objectives, constraints, extra)
@@ -122,7 +125,7 @@ def score_of(sampler: Sampler, state: State, x):
 
 def told(sampler: Sampler, own: Table, capacity: int = CAPACITY) -> State:
     """The state after all rows of a table."""
-    state = sampler.init(capacity)
+    state = empty(sampler, capacity)
     for extra in (False, True):
         these = own.extra == extra
         if these.any():

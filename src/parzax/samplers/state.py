@@ -93,10 +93,9 @@ class State(eqx.Module):
         new = points(space, x)
         told = ~jnp.isnan(objectives).any(axis=-1)
         feasible = told & (constraints <= 0).all(axis=-1)
-        if k > 1:
-            # Rows that do not fit count for nothing.
-            fits = self.count + jnp.arange(k) < n
-            told, feasible = told & fits, feasible & fits
+        # Rows that do not fit count for nothing.
+        fits = self.count + jnp.arange(k) < n
+        told, feasible = told & fits, feasible & fits
         old_loss, loss = self.objectives[:, 0], objectives[:, 0]
         # [i, r]: whether the new row r is before the old row i; earlier rows come first among equals.
         ahead = loss < old_loss[:, None]
