@@ -1,8 +1,8 @@
 """The TPE family as plain loops, from the papers' definitions: groups, densities, scores.
 
 Splits are those of arXiv 2304.11127 (top quantile), 2211.14411 (constraints) and 2212.06751 (several
-objectives). Rows are lists; a row is pending where an objective is NaN, and extra where it speaks of constraints
-alone. Scales, regimes and positions are those of `reference.mixture`; kernels are evaluated here, in float64.
+objectives). A row is pending where an objective is NaN, and extra where it speaks of constraints alone.
+Scales, regimes and positions are those of `reference.mixture`; kernels are evaluated here, in float64.
 """
 
 import functools

@@ -14,8 +14,8 @@ from parzax.samplers.groups import groups
 from .tables import DATA, FAMILY, SPACE_OF, candidates, score_of, table, told
 
 # Absolute, for logs of ratios of order 1 to 30. float64: the product form of a density loses eps / (8 s^2),
-# 3e-13 at the smallest bandwidth, per parameter. float32: 2e-4 of each log density (tests/parzen/test_mixture.py),
-# and a score has two per group.
+# 3e-13 at the smallest bandwidth, per parameter. float32: 2e-4 of each log density, as in
+# tests/parzen/test_mixture.py, and a score has two per group.
 TOLERANCE = {True: 1e-11, False: 1e-3}
 
 # Each sampler on a space compiles anew, for seconds; all tables share that.
@@ -89,7 +89,9 @@ def test_outside_the_space():
     inside = np.array([True, False, False, False, False, False, True])
     found = np.asarray(score_of(sampler, state, jnp.asarray(at, jnp.float32)))
     assert np.isneginf(found[~inside]).all()
-    alone = np.asarray(score_of(sampler, state, jnp.asarray(np.repeat(at[[0, -1]], 4, axis=0)[:7], jnp.float32)))
+    alone = np.asarray(
+        score_of(sampler, state, jnp.asarray(np.repeat(at[[0, -1]], 4, axis=0)[:7], jnp.float32))
+    )
     np.testing.assert_array_equal(found[inside], alone[[0, 4]])
 
 
