@@ -187,6 +187,7 @@ def test_eagerly():
         _try(_outcome, TABLES[::3], 1e-3)
 
 
+@pytest.mark.slow
 def test_everything_feasible_is_vanilla():
     """The same order of candidates, and the same choice from a pool."""
     data = _with(CLEAN, excess=lambda e: -np.abs(e))
@@ -239,7 +240,7 @@ def _permuted(family: str, space: str, forget: bool) -> None:
 
 @pytest.mark.parametrize(
     ("family", "space"),
-    [("c_tpe", "categories"), ("mo_tpe, constrained", "categories"),
+    [("c_tpe", "categories"), pytest.param("mo_tpe, constrained", "categories", marks=pytest.mark.slow),
      *(pytest.param(f, s, marks=pytest.mark.slow)
        for f in ("tpe", "naive", "mo_tpe", "c_tpe") for s in ("mixed", "conditional"))],
 )  # fmt: skip
@@ -248,6 +249,7 @@ def test_order_of_rows(family, space, double):
     _permuted(family, space, False)
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_values():
     """Codes and rows in int64 are the same numbers in floats, never wrapped."""
     space = px.Space({"k": px.Categorical(["a", "b", "c"]), "n": px.Int(0, 5)})
@@ -270,6 +272,7 @@ def test_whole_numbers_are_values():
     _tried.extend(["lists", "codes beyond int32"])
 
 
+@pytest.mark.slow
 def test_any_batch_of_the_same_rows():
     """jit, and vmap over 1 and over 5 states: as close as float32's sums allow."""
     states = [_state(_clean(seed)) for seed in range(5)]
