@@ -124,7 +124,10 @@ def constant(scale):
 
 
 def fit(parameters, rows, weight=None, rule=scott, top=0.8, prior_weight=1.0, mixture_weight=None):
-    """Present rows with their regimes, scales and weights; whole frequency weights only."""
+    """Present rows with their regimes, scales and weights; whole frequency weights only.
+
+    ``top`` may be a function of the number of kernels and of choices.
+    """
     weight = np.ones(len(rows)) if weight is None else np.asarray(weight)
     kept = [i for i in range(len(rows)) if weight[i] > 0]
     found = [regimes(parameters, rows[i]) for i in kept]
@@ -137,7 +140,8 @@ def fit(parameters, rows, weight=None, rule=scott, top=0.8, prior_weight=1.0, mi
             if not here or (values is not None and len(values) == 1):
                 continue
             if kind == "categorical":
-                scales[here, j] = 1 - top
+                n_kernels = sum(weight[kept[k]] for k in here) + (prior_weight > 0)
+                scales[here, j] = 1 - (top(n_kernels, len(values)) if callable(top) else top)
                 continue
             repeated = [
                 place(kind, domain, rows[kept[k]][j])[0] for k in here for _ in range(int(weight[kept[k]]))

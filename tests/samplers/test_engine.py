@@ -84,10 +84,10 @@ def test_a_pool_is_scored_instead_of_candidates(trace):
     """The best of the pool, by the score of its members."""
     state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
     pool = uniform(jax.random.key(7), SPACE, 50, jnp.float32)
-    score = C_TPE.score_of(state, pool)
-    chosen = C_TPE.ask(jax.random.key(8), state, 3, candidates=pool)
+    score = jax.jit(C_TPE.score_of)(state, pool)
+    chosen = jax.jit(lambda key: C_TPE.ask(key, state, 3, candidates=pool))(jax.random.key(8))
     np.testing.assert_array_equal(chosen, np.asarray(pool)[np.argsort(-np.asarray(score), kind="stable")[:3]])
-    gradient = jax.grad(lambda x: C_TPE.score_of(state, jnp.stack([x]))[0])(pool[0])
+    gradient = jax.jit(jax.grad(lambda x: C_TPE.score_of(state, jnp.stack([x]))[0]))(pool[0])
     assert np.isfinite(np.asarray(gradient)[0])
 
 
@@ -120,7 +120,7 @@ ROW, ONE = jnp.zeros((1, 3)), jnp.zeros(1)
         (lambda: C_TPE.init(0), ValueError, "capacity"),
         (lambda: C_TPE.tell(C_TPE.init(4), ROW, ONE), ValueError, "constraints must"),
         (lambda: C_TPE.tell(C_TPE.init(4), ROW[:, :2], ONE, ONE), ValueError, "x must"),
-        (lambda: samplers.optimize(samplers.tpe(SPACE), PROBLEM, KEY, 5), ValueError, "n_constraints"),
+        (lambda: samplers.optimize(samplers.c_tpe(SPACE, 2), PROBLEM, KEY, 5), ValueError, "n_constraints"),
         (lambda: samplers.optimize(C_TPE, PROBLEM, jax.random.key(0), 0), ValueError, "n_evaluations"),
         (lambda: C_TPE.ask(KEY, C_TPE.init(4), 1, jnp.zeros((3, 2))), ValueError, "candidates must"),
         (lambda: samplers.optimize_many(C_TPE, PROBLEM, jax.random.key(0), 5), ValueError, "keys must"),

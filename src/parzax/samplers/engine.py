@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
+from parzax import _checks
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
@@ -83,7 +84,7 @@ class Sampler(eqx.Module):
         Returns:
             The new state. Rows beyond the capacity are dropped, with ``overflow``.
         """
-        x = jnp.atleast_2d(jnp.asarray(x, state.x.dtype))
+        x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         n = len(x)
         objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
         constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
@@ -102,7 +103,7 @@ class Sampler(eqx.Module):
             x: (n, d) native values.
             constraints: (n, c), NaN where not known.
         """
-        x = jnp.atleast_2d(jnp.asarray(x, state.x.dtype))
+        x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         _check_width(x, self.space)
         constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
@@ -140,13 +141,22 @@ class Sampler(eqx.Module):
 
         Returns:
             (n, d) native values, NaN where inactive.
+
+        Raises:
+            TypeError, ValueError: for a key that is no typed key, an ``n`` below 1, and a pool of another
+                shape, with fewer than ``n`` members, or (on the host) with members outside the space; in
+                compiled code these come after all others.
         """
+        check_key(key)
+        n = _checks.whole_number("n", n, 1)
         start, draw, choose, pick = jax.random.split(key, 4)
-        pool = None if candidates is None else jnp.asarray(candidates, state.x.dtype)
-        if pool is not None and (pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n):
-            raise ValueError(
-                f"candidates must have shape (j, {len(self.space)}) with j >= {n}, got {pool.shape}."
-            )
+        pool = None if candidates is None else _array("candidates", candidates, state.x.dtype)
+        if pool is not None:
+            if pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n:
+                raise ValueError(
+                    f"candidates must have shape (j, {len(self.space)}) with j >= {n}, got {pool.shape}."
+                )
+            _refuse_outside("candidates", pool, self.space)
         suggested = jax.lax.cond(
             state.count < self.n_startup,
             lambda: self._random(start, n, pool, state.x.dtype),
@@ -159,6 +169,9 @@ class Sampler(eqx.Module):
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
+        candidates = _array("candidates", candidates, state.x.dtype)
+        if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
+            raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         at = points(self.space, candidates)
         return jnp.where(at.valid.all(axis=-1), self._scorer(state)[1](at), -jnp.inf)
 
@@ -196,6 +209,35 @@ class Sampler(eqx.Module):
         return fitted, score
 
 
+def check_key(key: Any) -> None:
+    """One typed key, not used before."""
+    if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
+        raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
+    if key.shape != ():
+        raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
+
+
+def _array(name: str, values: Any, dtype: Any) -> Array:
+    """Numbers as an array of ``dtype``; what is not rectangular or no number is refused by name."""
+    if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jnp.complexfloating):
+        return values.astype(dtype)
+    traced = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(values))
+    return jnp.asarray(values if traced else _checks.float_array(name, values), dtype)
+
+
+def _refuse_outside(name: str, x: Array, space: Space) -> None:
+    """On the host: rows outside the space are a mistake."""
+    if isinstance(x, Tracer):
+        return
+    bad = np.flatnonzero(~points(space, np.asarray(x)).valid.all(axis=-1))
+    if len(bad):
+        raise ValueError(
+            f"{name}: row {bad[0]} is not a configuration of the space: {np.asarray(x)[bad[0]].tolist()}; "
+            "values are native, categories are codes, inactive parameters are NaN."
+        )
+
+
 def _check_width(x: Array, space: Space) -> None:
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}.")
@@ -220,7 +262,7 @@ def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:
         if width:
             raise ValueError(f"{name} must have shape ({n}, {width}), got None.")
         return jnp.zeros((n, 0), dtype)
-    values = jnp.asarray(values, dtype)
+    values = _array(name, values, dtype)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
     if values.shape != (n, width):
         raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}.")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax import _checks
 from parzax.observations.splits import (
     constraint_split,
     linear_count,
@@ -36,6 +37,12 @@ class CountRule(eqx.Module):
     quantile: float | Float[Array, ""] = 0.1
     whole_front: bool = eqx.field(static=True, default=False)
 
+    def __check_init__(self) -> None:
+        """Raise for settings whose values are known and wrong."""
+        _checks.one_of("rule", self.rule, ("sqrt", "linear", "optuna"))
+        if isinstance(self.quantile, (int, float)) and not 0 < self.quantile <= 1:
+            raise ValueError(f"quantile must lie in (0, 1], got {self.quantile!r}.")
+
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         """Number of good rows among n."""
         if self.rule == "sqrt":
@@ -62,8 +69,8 @@ class Groups(NamedTuple):
 
 
 def groups(sampler: "Sampler", state: "State") -> Groups:
-    """Split the rows; pending ones are bad. Extra rows take part where their constraint is known."""
-    present, told = state.present, state.told
+    """Split the usable rows; pending ones are bad. Extra rows take part where their constraint is known."""
+    usable, told = state.usable, state.told
     up_to_feasible = bool(sampler.n_constraints) and sampler.score != "naive"
     count = sampler.count_rule(told.sum())
     if sampler.n_objectives == 1:
@@ -77,13 +84,12 @@ def groups(sampler: "Sampler", state: "State") -> Groups:
         order = order_by_rank_and_crowding(rank, distance)
         counted = state.feasible if up_to_feasible else told
         objective = split_by_order(order, told, counted, count)
-    known = told[:, None] | (state.extra[:, None] & present[:, None] & ~jnp.isnan(state.constraints))
+    known = told[:, None] | (state.extra[:, None] & usable[:, None] & ~jnp.isnan(state.constraints))
     rule = partial(constraint_split, every_minimum=sampler.every_minimum)
     of_constraints = jax.vmap(rule, in_axes=(1, 1))(state.constraints, known)
     below = jnp.concatenate([objective[None], of_constraints])
-    taking_part = jnp.concatenate(
-        [(present & ~state.extra)[:, None], known | (present & ~state.extra)[:, None]], 1
-    )
+    own = (usable & ~state.extra)[:, None]
+    taking_part = jnp.concatenate([own, known | own], axis=1)
     n_known = jnp.concatenate([told[:, None], known], axis=1).sum(axis=0)
     gamma = below.sum(axis=-1) / jnp.maximum(n_known, 1).astype(state.x.dtype)
     return Groups(below, taking_part.T & ~below, gamma)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from parzax.observations import capacity
-from parzax.samplers.engine import Sampler, State
+from parzax.samplers.engine import Sampler, State, check_key
 
 # Runs that share a chunk: more do not stay in a core's cache.
 _LANES = 32
@@ -54,6 +54,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
         n_evaluations: static.
     """
     check(sampler, problem, n_evaluations)
+    check_key(key)
 
     def step(state: State, own: jax.Array) -> tuple[State, Trace]:
         ask, evaluate = jax.random.split(own)
@@ -97,6 +98,8 @@ def optimize_many(
         runs there are, for the same ``lanes``: every chunk is filled up to that many.
     """
     check(sampler, problem, n_evaluations)
+    if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
+        raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes = max(1, lanes)
@@ -115,8 +118,10 @@ def optimize_many(
                 flush=True,
             )
     if not parts:
-        widths = (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
-        return Trace(*(jnp.zeros((0, n_evaluations, width)) for width in widths))
+        dtype = jnp.result_type(float)
+        n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
+        widths = (len(sampler.space), sampler.n_objectives, n_constraints)
+        return Trace(*(np.zeros((0, n_evaluations, width), dtype) for width in widths))
     return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
 
 

@@ -4,8 +4,10 @@ from typing import Any
 
 import jax
 
+from parzax import _checks
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth, neighbours, scott
+from parzax.parzen.fitting import check_settings
 from parzax.samplers.engine import Sampler, Score
 from parzax.samplers.groups import CountRule
 from parzax.space import Space
@@ -126,16 +128,31 @@ def _build(
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     own = options_of(**options)
-    given = own.pop("top")
+    rule, kernels, given = (own.pop(name) for name in ("count_rule", "bandwidth", "top"))
+    rule, kernels = (count_rule if rule is None else rule), (bandwidth if kernels is None else kernels)
+    given = top if given is None else given
     if isinstance(given, (int, float, jax.Array)):
         given = FixedTop(given)
+    check_settings(space, kernels, given, own["prior_weight"])
+    _check_options(rule, own)
     return Sampler(
         space=space,
         n_objectives=n_objectives,
         n_constraints=n_constraints,
         score=score,
-        count_rule=own.pop("count_rule") or count_rule,
-        bandwidth=own.pop("bandwidth") or bandwidth,
-        top=top if given is None else given,
+        count_rule=rule,
+        bandwidth=kernels,
+        top=given,
         **own,
     )
+
+
+def _check_options(count_rule: Any, own: dict[str, Any]) -> None:
+    """Raise for options whose values are known and wrong."""
+    if not isinstance(count_rule, CountRule):
+        raise TypeError(f"count_rule must be a parzax.samplers.groups.CountRule, got {count_rule!r}.")
+    for name, least in (("n_startup", 0), ("n_candidates", 1), ("gradient_steps", 0)):
+        _checks.whole_number(name, own[name], least)
+    epsilon = own["epsilon"]
+    if isinstance(epsilon, (int, float)) and not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")

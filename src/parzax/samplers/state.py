@@ -71,9 +71,14 @@ class State(eqx.Module):
         return jnp.arange(self.capacity) < self.count
 
     @property
+    def usable(self) -> Bool[Array, " n"]:
+        """Which rows exist and are configurations of the space; others are in no group."""
+        return self.present & self.points.valid.all(axis=-1)
+
+    @property
     def told(self) -> Bool[Array, " n"]:
-        """Which rows have all their objectives: neither pending nor extra."""
-        return self.present & ~jnp.isnan(self.objectives).any(axis=-1)
+        """Which usable rows have all their objectives: neither pending nor extra."""
+        return self.usable & ~jnp.isnan(self.objectives).any(axis=-1)
 
     @property
     def feasible(self) -> Bool[Array, " n"]:
@@ -91,12 +96,11 @@ class State(eqx.Module):
         """The state with k more rows."""
         k, n = len(x), self.capacity
         new = points(space, x)
-        told = ~jnp.isnan(objectives).any(axis=-1)
+        told = new.valid.all(axis=-1) & ~jnp.isnan(objectives).any(axis=-1)
         feasible = told & (constraints <= 0).all(axis=-1)
-        if k > 1:
-            # Rows that do not fit count for nothing.
-            fits = self.count + jnp.arange(k) < n
-            told, feasible = told & fits, feasible & fits
+        # Rows that do not fit count for nothing.
+        fits = self.count + jnp.arange(k) < n
+        told, feasible = told & fits, feasible & fits
         old_loss, loss = self.objectives[:, 0], objectives[:, 0]
         # [i, r]: whether the new row r is before the old row i; earlier rows come first among equals.
         ahead = loss < old_loss[:, None]
@@ -149,7 +153,7 @@ class State(eqx.Module):
     def _put(self, rows: Array, new: Any) -> Array:
         """New rows after the last one, as far as there is room."""
         new = new.astype(rows.dtype)
-        if len(new) > 1:
+        if len(new) != 1:
             return rows.at[self.count + jnp.arange(len(new))].set(new, mode="drop")
         last = jnp.minimum(self.count, self.capacity - 1)
         old = jax.lax.dynamic_slice_in_dim(rows, last, len(new))
@@ -159,7 +163,7 @@ class State(eqx.Module):
     def _ordered(self, new: Float[Array, "k d"]) -> Int[Array, "d n"]:
         """Orders with the new rows in their places."""
         unit, n = self.points.unit, self.capacity
-        if len(new) > 1:
+        if len(new) != 1:
             unit = self._put(unit, new)
             present = jnp.arange(n) < self.count + len(new)
             return jnp.argsort(jnp.where(present[:, None], unit, jnp.inf), axis=0).T.astype(jnp.int32)

@@ -1,0 +1,210 @@
+"""The TPE family as plain loops, from the papers' definitions: groups, densities, scores.
+
+Splits are those of arXiv 2304.11127 (top quantile), 2211.14411 (constraints) and 2212.06751 (several
+objectives). A row is pending where an objective is NaN, and extra where it speaks of constraints alone.
+Scales, regimes and positions are those of `reference.mixture`; kernels are evaluated here, in float64.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reference import bandwidth as rules
+from reference import mixture, pareto
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a member of the family is; the defaults are the authors' TPE."""
+
+    score: str = "ratio"
+    rule: str = "sqrt"
+    quantile: float = 0.1
+    whole_front: bool = False
+    kernel: str = "scott"
+    minimum: float = 0.01
+    top: float | None = 0.8  # None for Optuna's
+    prior_weight: float = 1.0
+    every_minimum: bool = False
+    forget: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Row numbers of the good and of the bad group, and the share of the good one."""
+
+    below: list[int]
+    above: list[int]
+    gamma: float
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def count(settings: Settings, n: int) -> int:
+    """Number of good rows among n; whole numbers stay whole."""
+    if settings.rule == "sqrt":
+        return next(k for k in range(n + 1) if 16 * k * k >= n)
+    if settings.rule == "optuna":
+        return min(math.ceil(n / 10), 25)
+    return math.ceil(round(settings.quantile * n, 9))
+
+
+def groups(settings: Settings, objectives: Any, constraints: Any, extra: Any) -> list[Group]:
+    """Groups of the objective and of every constraint."""
+    objectives, constraints = np.asarray(objectives, float), np.asarray(constraints, float)
+    everything = range(len(objectives))
+    told = [i for i in everything if not extra[i] and not any(math.isnan(v) for v in objectives[i])]
+    pending = [i for i in everything if not extra[i] and i not in told]
+    out = [_objective(settings, objectives, constraints, told, pending)]
+    for j in range(constraints.shape[1]):
+        value = constraints[:, j]
+        known = sorted(told + [i for i in everything if extra[i] and not math.isnan(value[i])])
+        below = _satisfied(value, known, settings.every_minimum)
+        above = [i for i in everything if i in (*known, *pending) and i not in below]
+        out.append(Group(below, above, len(below) / max(len(known), 1)))
+    return out
+
+
+def _objective(settings: Settings, objectives: Any, constraints: Any, told: list, pending: list) -> Group:
+    wanted = count(settings, len(told))
+    if objectives.shape[1] == 1:
+        order = sorted(told, key=lambda i: (objectives[i, 0], i))
+    else:
+        mask = np.array([i in told for i in range(len(objectives))])
+        rank = pareto.ranks(objectives, mask)
+        distance = pareto.crowding(objectives, rank, mask)
+        order = sorted(told, key=lambda i: (rank[i], -distance[i], i))
+        if settings.whole_front:
+            wanted = max(wanted, sum(bool(rank[i] == 0) for i in told))
+    up_to_feasible = constraints.shape[1] > 0 and settings.score != "naive"
+    below, found = [], 0
+    for i in order:
+        if found == wanted:
+            break
+        below.append(i)
+        found += all(v <= 0 for v in constraints[i]) if up_to_feasible else 1
+    below = sorted(below)
+    above = sorted([i for i in told if i not in below] + pending)
+    return Group(below, above, len(below) / max(len(told), 1))
+
+
+def _satisfied(value: Any, known: list[int], every_minimum: bool) -> list[int]:
+    good = [i for i in known if value[i] <= 0]
+    measured = [i for i in known if not math.isnan(value[i])]
+    if good or not measured:
+        return good
+    lowest = min(value[i] for i in measured)
+    equal = [i for i in measured if value[i] == lowest]
+    return equal if every_minimum else equal[:1]
+
+
+def ages(n: int) -> list[float]:
+    """1 for the last 25 rows, older ones on a straight line from 1/n."""
+    return [*np.linspace(1 / n, 1, n - 25), *[1.0] * 25] if n > 25 else [1.0] * n
+
+
+# --- densities -----------------------------------------------------------------------------------
+
+
+def fit(settings: Settings, parameters: Any, rows: Any) -> Any:
+    """Kernels with their scales and weights, and the prior's weight; rows are oldest first."""
+
+    def rule(positions: Any, n_values: Any, has_prior: bool) -> Any:
+        assert has_prior
+        if settings.kernel == "neighbours":
+            return rules.neighbours(positions, 0.5)
+        return rules.scott(positions, 0.5, minimum=1 / n_values if n_values else settings.minimum)
+
+    top = optuna_top if settings.top is None else settings.top
+    older = ages(len(rows)) if settings.forget else None
+    return mixture.fit(parameters, rows, None, rule, top, settings.prior_weight, older)
+
+
+def optuna_top(n_kernels: int, n_choices: int) -> float:
+    """Own category's probability of Optuna's kernels, the prior counted among them."""
+    return (1 + 1 / n_kernels) / (1 + n_choices / n_kernels)
+
+
+def log_density(parameters: Any, fitted: Any, x: Any) -> float:
+    """Log density of one configuration in unit coordinates."""
+    own = mixture.regimes(parameters, x)
+    active = [j for j in range(len(parameters)) if own[j] is not None]
+
+    def factor(j: int, row: Any = None, scale: float = 1.0) -> float:
+        kind, domain = parameters[j]["kind"], mixture.domains(parameters[j])[own[j]]
+        values = mixture.listed(kind, domain)
+        if values is not None and len(values) == 1:
+            return 0.0
+        if kind == "categorical":
+            if row is None:
+                return -math.log(len(values))
+            probability = 1 - scale if x[j] == row else scale / (len(values) - 1)
+            return math.log(probability) if probability > 0 else -math.inf
+        _, lower, upper, _ = mixture.place(kind, domain, x[j])
+        centre = 0.5 if row is None else mixture.place(kind, domain, row)[0]
+        return log_kernel(centre, lower, upper, float(scale))
+
+    kernels, prior_weight = fitted
+    prior = {j: factor(j) for j in active}
+    terms = [math.log(prior_weight) + sum(prior.values())] if prior_weight > 0 else []
+    for row, regimes, scale, weight in kernels:
+        if weight > 0:
+            factors = [factor(j, row[j], scale[j]) if regimes[j] == own[j] else prior[j] for j in active]
+            terms.append(math.log(weight) + sum(factors))
+    largest = max(terms)
+    return largest + math.log(math.fsum(math.exp(t - largest) for t in terms))
+
+
+@functools.lru_cache(maxsize=100_000)
+def log_kernel(centre: float, lower: float, upper: float, scale: float) -> float:
+    """Log density at a point, or log mass of a cell, of a normal truncated to [0, 1]."""
+    whole = 1 - _tail(centre / scale) - _tail((1 - centre) / scale)
+    if lower == upper:
+        z = (lower - centre) / scale
+        return -0.5 * z * z - math.log(scale * math.sqrt(2 * math.pi) * whole)
+    # Seen from the side on which the cell lies, so that a far one is a difference of small tails.
+    if upper - centre < centre - lower:
+        lower, upper = 2 * centre - upper, 2 * centre - lower
+    mass = _tail((lower - centre) / scale) - _tail((upper - centre) / scale)
+    return math.log(mass / whole) if mass > 0 else -math.inf
+
+
+def _tail(z: float) -> float:
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+def relative(ratio: float, gamma: float) -> float:
+    """log of 1 / (gamma + (1 - gamma) / r)."""
+    if gamma == 1:
+        return 0.0
+    return ratio if gamma == 0 else -float(np.logaddexp(math.log(gamma), math.log1p(-gamma) - ratio))
+
+
+def ratios(settings: Settings, space: Any, table: Any, candidates: Any) -> tuple[np.ndarray, list[Group]]:
+    """log l - log g of every group at every candidate, (c + 1, j), and the groups."""
+    x, objectives, constraints, extra = (np.asarray(part) for part in table)
+    parameters = mixture.parameters_of(space)
+    own = groups(settings, objectives, constraints, extra)
+    out = np.empty((len(own), len(candidates)))
+    for k, group in enumerate(own):
+        below, above = (fit(settings, parameters, x[rows]) for rows in (group.below, group.above))
+        out[k] = [log_density(parameters, below, c) - log_density(parameters, above, c) for c in candidates]
+    return out, own
+
+
+def scores(settings: Settings, space: Any, table: Any, candidates: Any) -> np.ndarray:
+    """What the sampler maximises, (j,), at candidates of the space."""
+    ratio, own = ratios(settings, space, table, candidates)
+    if settings.score == "ratio":
+        return ratio[0]
+    if settings.score == "naive":
+        return ratio.sum(axis=0)
+    parts = [[relative(r, g.gamma) for r in row] for row, g in zip(ratio, own, strict=True)]
+    return np.asarray(parts).sum(axis=0)

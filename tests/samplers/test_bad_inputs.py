@@ -1,0 +1,400 @@
+"""Bad inputs to the engine, as one table: the right value, a named status, or an error that says what to do.
+
+Groups C, D and E of the acceptance matrix, as far as samplers meet them. Every table of rows is tried under
+jit, under vmap and eagerly. A silent wrong number is the one thing that is not allowed.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import tpe as oracle
+
+import parzax as px
+from parzax.parzen.points import points
+from parzax.samplers.groups import CountRule
+
+from .tables import CAPACITY, DATA, FAMILY, SPACE_OF, add, candidates, empty, rows, score_of, table, told
+
+S = px.Status
+NAN, INF = np.nan, np.inf
+KEY = jax.random.key(3)
+SPACE = px.Space(
+    {"x": px.Float(1e-3, 1.0, log=True), "kind": px.Categorical(["a", "b", "c"]),
+     "y": px.Float(-1, 1, when=px.In("kind", ["b", "c"]))}
+)  # fmt: skip
+SAMPLER, VANILLA = px.c_tpe(SPACE, 2), px.tpe(SPACE)
+N = 20
+_tried: list[str] = []
+
+
+def _rows(n: int = N, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    x = np.stack([10 ** rng.uniform(-3, 0, n), rng.integers(0, 3, n), rng.uniform(-1, 1, n)], axis=1)
+    x[x[:, 1] == 0, 2] = NAN
+    return x
+
+
+def _clean(seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [_rows(seed=seed), rng.normal(size=(N, 1)), rng.normal(size=(N, 2)) - 0.3]
+
+
+# At the clamps: ends of domains, and rows.
+AT = np.concatenate([_rows(6, 9), [[1e-3, 1, -1], [1.0, 2, 1], [1e-3, 0, NAN]], _rows()[:3]])
+
+
+def _state(data, extra=None):
+    state = empty(SAMPLER, CAPACITY)
+    state = add(state, SPACE, *(jnp.asarray(part, state.x.dtype) for part in data), False)
+    if extra is not None:
+        state = add(state, SPACE, *(jnp.asarray(part, state.x.dtype) for part in extra), True)
+    return state
+
+
+def _oracle(data, extra=None) -> np.ndarray:
+    own = data if extra is None else [np.concatenate(pair) for pair in zip(data, extra, strict=True)]
+    flags = np.arange(len(own[0])) >= len(data[0])
+    return oracle.scores(oracle.Settings("relative"), SPACE, (*own, flags), AT)
+
+
+def _with(data, **changes: Callable[[np.ndarray], np.ndarray]):
+    names = ("x", "losses", "excess")
+    return [changes.get(name, lambda a: a)(part.copy()) for name, part in zip(names, data, strict=True)]
+
+
+def _put(rows: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def change(part: np.ndarray) -> np.ndarray:
+        part[rows] = value
+        return part
+
+    return change
+
+
+CLEAN = _clean()
+WRONG = np.array([[0.5, 3, 0.5], [0.5, 1.9, 0.5], [0.5, -1, 0.5], [0.5, NAN, NAN], [2.0, 1, 0.5], [0.5, 1,
+     NAN],
+                  [0.5, 0, 0.5], [NAN, 1, 0.5], [INF, 1, 0.5], [0.0, 1, 0.5], [-1.0, 1, 0.5]])  # fmt: skip
+OUTSIDE = [np.concatenate([WRONG, CLEAN[0]]), np.concatenate([np.full((11, 1), -9), CLEAN[1]]),
+           np.concatenate([np.full((11, 2), -9), CLEAN[2]])]  # fmt: skip
+EXTRA = [_rows(5, 5), np.full((5, 1), NAN), np.array([[NAN, 1], [-1, NAN], [0, 2], [NAN, NAN], [INF, -INF]])]
+
+
+def _none() -> list[np.ndarray]:
+    return [part[:0] for part in CLEAN]
+
+
+# Name, rows, what the status says, and the rows whose oracle it must equal (None: its own).
+TABLES: list[tuple[str, Any, S, Any]] = [
+    ("clean", (CLEAN,), S.OK, None),
+    ("no row", (_none(),), S.NO_DATA, None),
+    ("one row", ([part[:1] for part in _with(CLEAN, excess=_put(0, -1))],), S.OK, None),
+    ("one row, not feasible", ([part[:1] for part in _with(CLEAN, excess=_put(0, 1))],), S.NONE_FEASIBLE,
+     None),
+    ("losses all equal", (_with(CLEAN, losses=_put(..., 1)),), S.OK, None),
+    ("constraints all at 0", (_with(CLEAN, excess=_put(..., 0)),), S.OK, None),
+    ("constraints all equal, violated", (_with(CLEAN, excess=_put(..., 1)),), S.NONE_FEASIBLE, None),
+    ("nothing feasible", (_with(CLEAN, excess=lambda e: np.abs(e) + 0.1),), S.NONE_FEASIBLE, None),
+    ("each constraint met, never both", (_with(CLEAN, excess=lambda e: np.stack([e[:, 0], 0.1 - e[:, 0]],
+     1)),),
+     S.NONE_FEASIBLE, None),
+    ("one feasible", (_with(CLEAN, excess=lambda e: np.where(np.arange(N)[:, None] == 4, -1, 0 * e + 1)),),
+     S.FEW_FEASIBLE, None),
+    ("everything feasible", (_with(CLEAN, excess=lambda e: -np.abs(e)),), S.OK, None),
+    ("constraints infinite", (_with(CLEAN, excess=_put(np.s_[::2], INF)),), S.OK, None),
+    ("constraints -inf", (_with(CLEAN, excess=_put(np.s_[::2], -INF)),), S.OK, None),
+    ("constraints all +inf", (_with(CLEAN, excess=_put(..., INF)),), S.NONE_FEASIBLE, None),
+    ("losses infinite", (_with(CLEAN, losses=_put(np.s_[::2], INF)),), S.OK, None),
+    ("losses -inf", (_with(CLEAN, losses=_put(np.s_[::2], -INF)),), S.OK, None),
+    ("losses all +inf", (_with(CLEAN, losses=_put(..., INF)),), S.OK, None),
+    ("losses of 1e30", (_with(CLEAN, losses=lambda v: v * 1e30),), S.OK, None),
+    ("all pending", (_with(CLEAN, losses=_put(..., NAN)),), S.NO_DATA, None),
+    ("pending without constraints", (_with(CLEAN, losses=_put(np.s_[::3], NAN), excess=_put(np.s_[::3],
+     NAN)),),
+     S.OK, None),
+    ("one configuration", (_with(CLEAN, x=lambda x: np.repeat(x[1:2], N, axis=0)),), S.OK, None),
+    ("one category", (_with(CLEAN, x=lambda x: np.stack([x[:, 0], x[:, 1] * 0, x[:, 2] * NAN], 1)),), S.OK,
+     None),
+    ("at an end", (_with(CLEAN, x=_put(np.s_[:, 0], 1.0)),), S.OK, None),
+    ("extra rows", (CLEAN, EXTRA), S.OK, None),
+    ("extra rows alone", (_none(), EXTRA), S.NO_DATA, None),
+    ("NaN constraints of told rows", (_with(CLEAN, excess=_put(np.s_[::5, 0], NAN)),), S.UNMEASURED,
+     (_with(CLEAN, excess=_put(np.s_[::5, 0], INF)),)),
+    ("rows outside the space", (OUTSIDE,), S.INVALID_ROWS, (CLEAN,)),
+    ("extra rows outside the space", (CLEAN, [WRONG[:5], *EXTRA[1:]]), S.INVALID_ROWS, (CLEAN,)),
+    ("more rows than the capacity", ([np.concatenate([part] * 3) for part in CLEAN],), S.CAPACITY_EXCEEDED,
+     ([np.concatenate([part] * 2) for part in CLEAN],)),
+]  # fmt: skip
+
+
+def _outcome(state):
+    """All that a state gives: scores, their gradients, suggestions, and the status."""
+    at = jnp.asarray(AT, state.x.dtype)
+    gradient = jax.grad(lambda x: SAMPLER.score_of(state, x).sum())(at)
+    suggested = SAMPLER.ask(KEY, state, 3)
+    return SAMPLER.score_of(state, at), gradient, suggested, SAMPLER.status(state)
+
+
+_jit = jax.jit(_outcome)
+_vmap = jax.jit(jax.vmap(_outcome))
+
+
+def _mapped(state):
+    other = _state(CLEAN)
+    stacked = jax.tree.map(lambda a, b: jnp.stack([a, b]), state, other)
+    return jax.tree.map(lambda a: a[0], _vmap(stacked))
+
+
+def _try(way: Callable, cases: list, tolerance: float) -> None:
+    for name, given, status, same_as in cases:
+        state = _state(*given)
+        scores, gradient, suggested, found = (np.asarray(part) for part in way(state))
+        np.testing.assert_allclose(
+            scores, _oracle(*(same_as or given)), rtol=tolerance, atol=tolerance, err_msg=name
+        )
+        assert int(found) == status, (name, S(int(found)))
+        assert np.isfinite(gradient).all(), name
+        inside = points(SPACE, jnp.asarray(suggested)).valid
+        assert inside.all(), (name, suggested)
+        assert len(np.unique(suggested, axis=0)) == 3, name
+        _tried.append(name)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(_jit, id="jit"), pytest.param(_mapped, id="vmap", marks=pytest.mark.slow)],
+)
+def test_table(way):
+    """Every table; one test, because they share what is compiled. float32: see test_scores."""
+    _try(way, TABLES, 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [pytest.param(_jit, id="jit"), pytest.param(_mapped, id="vmap")])
+def test_table_in_float64(way, double):
+    _try(way, TABLES, 1e-10)
+
+
+@pytest.mark.slow
+def test_eagerly():
+    """Every operation is dispatched on its own, which takes seconds: every third case."""
+    with jax.disable_jit():
+        _try(_outcome, TABLES[::3], 1e-3)
+
+
+@pytest.mark.slow
+def test_everything_feasible_is_vanilla():
+    """The same order of candidates, and the same choice from a pool."""
+    data = _with(CLEAN, excess=lambda e: -np.abs(e))
+    plain = add(
+        empty(VANILLA, CAPACITY),
+        SPACE,
+        *(jnp.asarray(p, jnp.float32) for p in (*data[:2], data[2][:, :0])),
+        False,
+    )
+    order = [np.argsort(-score_of(s, t, jnp.asarray(AT, jnp.float32)), kind="stable").tolist()
+             for s, t in ((SAMPLER, _state(data)), (VANILLA, plain))]  # fmt: skip
+    assert order[0] == order[1]
+    _tried.append("everything feasible is vanilla")
+
+
+def test_padding_is_never_seen():
+    """Whatever stands in absent rows: values, losses and constraints, of wrong categories and NaN."""
+    state = _state(CLEAN)
+    wanted = _jit(state)
+    for junk in (NAN, INF, -INF, 1e30, -1.0):
+        absent = ~state.present[:, None]
+        other = eqx.tree_at(
+            lambda s: (s.x, s.objectives, s.constraints, s.extra, s.points.unit, s.before, s.feasible_before),
+            state,
+            (
+                *(jnp.where(absent, junk, a) for a in (state.x, state.objectives, state.constraints)),
+                state.extra | absent[:, 0],
+                jnp.where(absent, 0.7, state.points.unit),
+                jnp.where(absent[:, 0], -3, state.before),
+                jnp.where(absent[:, 0], -3, state.feasible_before),
+            ),
+        )
+        jax.tree.map(np.testing.assert_array_equal, _jit(other), wanted)
+        _tried.append(f"padding of {junk}")
+
+
+def _permuted(family: str, space: str, forget: bool) -> None:
+    make, m, c, _ = FAMILY[family]
+    sampler = replace(make(SPACE_OF[space]), forget=forget)
+    own = table(space, "random", m, c)
+    own = own._replace(x=rows(space, 60, 4)[: len(own.x)])
+    at = jnp.asarray(candidates(space))
+    wanted = np.asarray(score_of(sampler, told(sampler, own), at))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(own.x))
+        found = score_of(sampler, told(sampler, type(own)(*(part[order] for part in own))), at)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+        _tried.append(f"rows permuted, {family}")
+
+
+@pytest.mark.parametrize(
+    ("family", "space"),
+    [("c_tpe", "categories"), pytest.param("mo_tpe, constrained", "categories", marks=pytest.mark.slow),
+     *(pytest.param(f, s, marks=pytest.mark.slow)
+       for f in ("tpe", "naive", "mo_tpe", "c_tpe") for s in ("mixed", "conditional"))],
+)  # fmt: skip
+def test_order_of_rows(family, space, double):
+    """Sums in another order differ by roundings: 1e-12 (losses have no ties)."""
+    _permuted(family, space, False)
+
+
+@pytest.mark.slow
+def test_whole_numbers_are_values():
+    """Codes and rows in int64 are the same numbers in floats, never wrapped."""
+    space = px.Space({"k": px.Categorical(["a", "b", "c"]), "n": px.Int(0, 5)})
+    sampler = px.tpe(space)
+    given = np.stack([np.arange(12) % 3, np.arange(12) % 6], axis=1)
+    loss = np.arange(12) % 5
+    tell, score = jax.jit(sampler.tell), jax.jit(sampler.score_of)
+    wanted = score(tell(empty(sampler, 16), given.astype(float), loss.astype(float)), given.astype(float))
+    for dtype in (np.int64,):
+        state = tell(empty(sampler, 16), given.astype(dtype), loss.astype(dtype))
+        np.testing.assert_array_equal(score(state, given.astype(dtype)), wanted)
+        _tried.append(f"rows of {np.dtype(dtype)}")
+    # On the host no x64 is at hand to hold them: they must not wrap to codes that exist.
+    wrapped = np.array([[2**32, 0], [0, 2**33], [-(2**32), 1], [1, 2**62]] * 3)
+    other = sampler.tell(state, wrapped.tolist(), [0] * 12)
+    assert np.isneginf(score(state, jnp.asarray(wrapped, float))).all()
+    assert int(sampler.status(other)) == S.INVALID_ROWS | S.CAPACITY_EXCEEDED
+    with pytest.raises(ValueError, match=r"^candidates: row 0 .*4294967296"):
+        sampler.ask(KEY, state, 1, wrapped)
+    _tried.extend(["lists", "codes beyond int32"])
+
+
+@pytest.mark.slow
+def test_any_batch_of_the_same_rows():
+    """jit, and vmap over 1 and over 5 states: as close as float32's sums allow."""
+    states = [_state(_clean(seed)) for seed in range(5)]
+    stacked = jax.tree.map(lambda *a: jnp.stack(a), *states)
+    score = jax.jit(jax.vmap(lambda s: SAMPLER.score_of(s, jnp.asarray(AT, jnp.float32))))
+    five, one = score(stacked), score(jax.tree.map(lambda a: a[:1], stacked))
+    np.testing.assert_allclose(one[0], five[0], rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(_jit(states[0])[0], five[0], rtol=2e-5, atol=2e-5)
+    _tried.extend(["a batch of 1", "a batch of 5"])
+
+
+STATE = SAMPLER.init(4)
+X1, ONE, TWO = np.array([[0.5, 0, NAN]]), np.zeros(1), np.zeros((1, 2))
+PLAIN = VANILLA.init(4)
+PROBLEM = px.Problem(lambda key, x: (x[0], jnp.stack([x[0], x[0]])), SPACE, n_constraints=2)
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "ragged constraints": (lambda: SAMPLER.tell(STATE, X1, ONE, [[1, 2], [1]]), ValueError,
+     "^constraints must"),
+    "a scalar for two": (lambda: SAMPLER.tell(STATE, X1, ONE, 0.5), ValueError, r"^constraints must.*\(\)"),
+    "a constraint too many": (lambda: SAMPLER.tell(STATE, X1, ONE, np.zeros((1, 3))), ValueError,
+     "^constraints"),
+    "constraints of an unconstrained sampler": (
+        lambda: VANILLA.tell(PLAIN, X1, ONE, TWO), ValueError, r"^constraints must have shape \(1, 0\)"),
+    "no constraints": (lambda: SAMPLER.tell(STATE, X1, ONE), ValueError, "^constraints must.*None"),
+    "text as constraints": (lambda: SAMPLER.tell(STATE, X1, ONE, [["a", "b"]]), TypeError,
+     "^constraints must"),
+    "complex constraints": (lambda: SAMPLER.tell(STATE, X1, ONE, TWO + 1j), TypeError, "^constraints must"),
+    "a NaN constraint": (
+        lambda: SAMPLER.tell(STATE, X1, ONE, [[NAN, 1]]), ValueError, r"^constraints: row 0 is NaN.*\+inf"),
+    "ragged rows": (lambda: SAMPLER.tell(STATE, [[1, 2, 3], [1]], ONE, TWO), ValueError, "^x must"),
+    "rows of another width": (lambda: SAMPLER.tell(STATE, X1[:, :2], ONE, TWO), ValueError,
+     r"^x must.*\(1, 2\)"),
+    "a batch of rows": (lambda: SAMPLER.tell(STATE, X1[None], ONE, TWO), ValueError, r"^x must.*\(1, 1, 3\)"),
+    "labels as values": (lambda: SAMPLER.tell(STATE, [[0.5, "a", 1]], ONE, TWO), TypeError, "^x must"),
+    "losses of another length": (lambda: SAMPLER.tell(STATE, X1, np.zeros(2), TWO), ValueError,
+     "^objectives"),
+    "two losses for one": (lambda: SAMPLER.tell(STATE, X1, np.zeros((1, 2)), TWO), ValueError,
+     "^objectives must"),
+    "losses None": (lambda: SAMPLER.tell(STATE, X1, None, TWO), ValueError, "^objectives must.*None"),
+    "extra rows without constraints": (lambda: SAMPLER.augment(STATE, X1, None), ValueError,
+     "^constraints must"),
+    "a capacity of 0": (lambda: SAMPLER.init(0), ValueError, "^capacity must.*0"),
+    "a capacity of 1.5": (lambda: SAMPLER.init(1.5), ValueError, "^capacity must.*1.5"),  # pyright: ignore
+    "a capacity of True": (lambda: SAMPLER.init(True), ValueError, "^capacity must.*True"),
+    "less room than before": (lambda: STATE.grown(2), ValueError, "^capacity must be at least 4, got 2"),
+    "a number as key": (lambda: SAMPLER.ask(0, STATE), TypeError, "^key must be a typed key.*0"),
+    "no key": (lambda: SAMPLER.ask(None, STATE), TypeError, "^key must be a typed key.*None"),
+    "an untyped key": (lambda: SAMPLER.ask(jnp.zeros(2, jnp.uint32), STATE), TypeError, "^key must.*uint32"),
+    "two keys": (lambda: SAMPLER.ask(jax.random.split(KEY), STATE), ValueError, r"^key must be one.*\(2,\)"),
+    "a key to a run": (lambda: px.optimize(SAMPLER, PROBLEM, 3, 5), TypeError, "^key must be a typed key"),
+    "one key to many runs": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY, 5), ValueError, "^keys must"),
+    "seeds to many runs": (lambda: px.optimize_many(SAMPLER, PROBLEM, np.arange(3), 5), TypeError,
+     "^keys must"),
+    "0 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 0), ValueError, "^n must be.*0"),
+    "-1 suggestions": (lambda: SAMPLER.ask(KEY, STATE, -1), ValueError, "^n must be.*-1"),
+    "1.5 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 1.5), ValueError, "^n must be.*1.5"),
+    "a pool smaller than n": (lambda: SAMPLER.ask(KEY, STATE, 2, X1), ValueError, "^candidates must.*j >= 2"),
+    "an empty pool": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:0]), ValueError, "^candidates must"),
+    "a pool of another width": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:, :2]), ValueError,
+     "^candidates must"),
+    "a pool outside the space": (lambda: SAMPLER.ask(KEY, STATE, 1, [[9, 0, NAN]]), ValueError,
+     "^candidates: row 0"),
+    "a ragged pool": (lambda: SAMPLER.ask(KEY, STATE, 1, [[1], [1, 2]]), ValueError, "^candidates must"),
+    "score of one configuration": (lambda: SAMPLER.score_of(STATE, X1[0]), ValueError,
+     r"^candidates must.*\(3,\)"),
+    "no space": (lambda: px.tpe({"x": 1}), TypeError, "^space must be a parzax.Space, got dict"),
+    "n_constraints -1": (lambda: px.c_tpe(SPACE, -1), ValueError, "^n_constraints must.*-1"),
+    "n_objectives 0": (lambda: px.mo_tpe(SPACE, 0), ValueError, "^n_objectives must.*0"),
+    "n_evaluations 0": (lambda: px.optimize(SAMPLER, PROBLEM, KEY, 0), ValueError, "^n_evaluations must.*0"),
+    "another space's problem": (
+        lambda: px.optimize(px.c_tpe(SPACE_OF["mixed"], 2), PROBLEM, KEY, 5), ValueError, "^problem.space"),
+    "another number of constraints": (
+        lambda: px.optimize(px.c_tpe(SPACE, 1), PROBLEM, KEY, 5), ValueError, "^problem.n_constraints is 2"),
+    "quantile 0": (lambda: CountRule("linear", 0.0), ValueError, "^quantile must.*0.0"),
+    "quantile 1.5": (lambda: CountRule("linear", 1.5), ValueError, "^quantile must.*1.5"),
+    "an unknown rule": (lambda: CountRule("cubic"), ValueError, "^rule must be one of"),
+    "no sampler": (lambda: px.optimize("tpe", PROBLEM, KEY, 5), TypeError, "^sampler must be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        call()
+    _tried.append(name)
+
+
+SETTINGS = {
+    "n_startup -1": ({"n_startup": -1}, "n_startup"),
+    "n_startup 1.5": ({"n_startup": 1.5}, "n_startup"),
+    "n_candidates 0": ({"n_candidates": 0}, "n_candidates"),
+    "gradient_steps -1": ({"gradient_steps": -1}, "gradient_steps"),
+    "epsilon 2": ({"epsilon": 2.0}, "epsilon"),
+    "epsilon NaN": ({"epsilon": NAN}, "epsilon"),
+    "prior_weight -1": ({"prior_weight": -1.0}, "prior_weight"),
+    "prior_weight NaN": ({"prior_weight": NAN}, "prior_weight"),
+    "top 0": ({"top": 0.0}, "top"),
+    "top 1.5": ({"top": 1.5}, "top"),
+    "top as text": ({"top": "0.8"}, "top"),
+    "a bandwidth as a number": ({"bandwidth": 0.1}, "bandwidth"),
+    "a count rule as text": ({"count_rule": "sqrt"}, "count_rule"),
+    "an unknown option": ({"n_ei_candidates": 24}, "n_ei_candidates"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_refused(name):
+    """Where a setting is known; a traced one passes."""
+    options, message = SETTINGS[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        px.tpe(SPACE, **options)
+    _tried.append(name)
+
+
+def test_all_cases_have_names():
+    assert len({name for name, *_ in TABLES}) == len(TABLES)
+    assert set(DATA) >= {"ties", "none"}
+
+
+def test_count_of_tries(record_property):
+    """Prints how many cases were tried; comes last."""
+    cases = len(TABLES) + len(REFUSED) + len(SETTINGS)
+    record_property("tried", f"bad inputs to samplers: {len(_tried)} tries, {cases} cases in tables")
+    assert _tried

@@ -1,0 +1,229 @@
+"""The same key gives the same run, however it is run; what suggestions promise."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.parzen.points import points
+from parzax.samplers import State
+from parzax.samplers.candidates import uniform
+from parzax.samplers.groups import CountRule
+
+from .tables import empty
+
+SPACE = px.Space({"x": px.Float(-2.0, 2.0), "k": px.Categorical(["a", "b", "c"])})
+N = 24
+
+
+def _objective(key, x):
+    """Noisy, so that the keys of evaluations count too."""
+    loss = (x[0] - 0.5) ** 2 + 0.5 * (x[1] != 1) + 0.1 * jax.random.normal(key)
+    return loss, jnp.abs(x[0]) - 1
+
+
+PROBLEM = px.Problem(_objective, SPACE, n_constraints=1)
+SAMPLER = px.c_tpe(SPACE, 1, n_startup=5)
+KEYS = jax.random.split(jax.random.key(11), 7)
+
+
+def _equal(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+@pytest.mark.slow
+def test_same_key_same_trace_whatever_the_number_of_runs():
+    """To the last bit, alone or among others, first or last, in a full chunk or not.
+
+    `test_engine` has a fast one.
+    """
+    run = partial(px.optimize_many, SAMPLER, PROBLEM, n_evaluations=N, lanes=3)
+    every = run(KEYS)
+    for n in (1, 2, 3, 4):
+        _equal(run(KEYS[:n]), jax.tree.map(lambda a, n=n: a[:n], every))
+    _equal(run(KEYS[::-1]), jax.tree.map(lambda a: a[::-1], every))
+    _equal(run(KEYS[5:6]), jax.tree.map(lambda a: a[5:6], every))
+    assert len(np.unique(every.x[:, :, 0], axis=0)) == len(KEYS)
+
+
+_SCRIPT = """
+import sys
+import jax, numpy as np
+sys.path.insert(0, {tests!r})
+from samplers.test_determinism import test_same_key_same_trace_whatever_the_number_of_runs as same
+from samplers.test_determinism import test_a_loop_is_ask_and_tell_by_hand as by_hand
+same()
+by_hand()
+print("same")
+"""
+
+
+@pytest.mark.slow
+def test_with_xlas_normal_optimisation():
+    """As users run it: the suite turns LLVM's optimisation off."""
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment = os.environ | {"XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT.format(tests=tests)],
+        env=environment, capture_output=True, text=True, timeout=580, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "same", done.stderr[-2000:]
+
+
+@eqx.filter_jit
+def _step(sampler, problem, state: State, own):
+    """What the loop promises to do, by hand."""
+    ask, evaluate = jax.random.split(own)
+    x = sampler.ask(ask, state)
+    objectives, constraints = problem(evaluate, x[0])
+    return sampler.tell(state, x, objectives[None], constraints[None]), (x[0], objectives, constraints)
+
+
+def test_a_loop_is_ask_and_tell_by_hand():
+    """The same key split in the same way; the state's capacity grows in one and is fixed in the other."""
+    trace = jax.jit(lambda key: px.optimize(SAMPLER, PROBLEM, key, N))(KEYS[0])
+    state, rows = empty(SAMPLER, 64), []
+    for own in jax.random.split(KEYS[0], N):
+        state, row = _step(SAMPLER, PROBLEM, state, own)
+        rows.append(row)
+    for found, wanted in zip(
+        (trace.x, trace.objectives, trace.constraints), zip(*rows, strict=True), strict=True
+    ):
+        # One compiled program against another: roundings may differ, choices must not.
+        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(trace.x[:, 1], state.x[:N, 1])
+
+
+# --- what suggestions promise ------------------------------------------------------------------
+
+MIXED = px.Space(
+    {
+        "x": px.Float(0.0, 1.0),
+        "n": px.Int(0, 3),
+        "y": px.Float(1e-3, 1.0, log=True, when=px.In("n", [0, 1])),
+    }
+)
+MIXED_SAMPLER = px.c_tpe(MIXED, 1)
+
+
+@pytest.fixture(scope="module")
+def state():
+    x = np.asarray(jax.jit(lambda k: uniform(k, MIXED, 20, jnp.float32))(jax.random.key(1)), float)
+    loss = (x[:, 0] - 0.4) ** 2 + 0.2 * x[:, 1] + np.nan_to_num(x[:, 2])
+    return jax.jit(MIXED_SAMPLER.tell)(empty(MIXED_SAMPLER, 32), x, loss, x[:, 0] - 0.8)
+
+
+_ask = eqx.filter_jit(lambda sampler, key, state, n: sampler.ask(key, state, n))
+
+
+STEPPED = px.Space({"x": px.Float(0.0, 1.0), "n": px.Int(0, 3)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", [STEPPED, MIXED], ids=["flat", "tree"])
+def test_gradient_steps_never_lower_the_score(space, state):
+    """They move continuous coordinates alone, within the space; conditions stay as they were."""
+    sampler = px.tpe(space)
+    x, n = np.asarray(state.x), int(state.count)
+    told = jax.jit(sampler.tell)(empty(sampler, 32), x[:n, : len(space)], state.objectives[:n])
+    score, moved = jax.jit(sampler.score_of), 0
+    for key in jax.random.split(jax.random.key(2), 5):
+        plain = np.asarray(_ask(sampler, key, told, 4))
+        climbed = np.asarray(_ask(replace(sampler, gradient_steps=5), key, told, 4))
+        np.testing.assert_array_equal(climbed[:, 1], plain[:, 1])
+        np.testing.assert_array_equal(np.isnan(climbed), np.isnan(plain))
+        assert points(space, climbed.astype(np.float32)).valid.all()
+        # Going to native units and back rounds a coordinate: 1e-7, times slopes up to 1 / 0.01.
+        gain = np.asarray(score(told, climbed)) - np.asarray(score(told, plain))
+        assert (gain >= -1e-4).all()
+        moved += (np.abs(climbed - plain) > 1e-6)[:, 0].sum()
+    assert moved > 5
+
+
+def test_batches_have_no_duplicates(state):
+    """In a discrete space with more configurations than are asked; the small space is used up first."""
+    space = px.Space({"a": px.Int(0, 4), "b": px.Categorical(["a", "b"])})
+    sampler = px.tpe(space, n_candidates=100)
+    x = np.array([[2, 0]] * 8 + [[0, 1], [4, 1], [1, 1], [3, 1]])
+    full = jax.jit(sampler.tell)(empty(sampler, 32), x, (x[:, 0] - 2.0) ** 2 + x[:, 1])
+    for key in jax.random.split(jax.random.key(3), 10):
+        found = np.asarray(_ask(sampler, key, full, 5))
+        assert len(np.unique(found, axis=0)) == 5
+
+
+@pytest.mark.slow
+def test_batches_in_a_continuous_space(state):
+    """They differ too, and n = 1 is the first of n = 4."""
+    first, four = (np.asarray(_ask(MIXED_SAMPLER, KEYS[1], state, n)) for n in (1, 4))
+    np.testing.assert_array_equal(first[0], four[0])
+    assert len(np.unique(four[:, 0])) == 4
+
+
+def test_epsilon_one_is_random(state):
+    """Whatever the data."""
+    key, always = jax.random.key(4), px.c_tpe(MIXED, 1, epsilon=1.0)
+    other = eqx.tree_at(lambda s: s.objectives, state, -state.objectives)
+    x = np.asarray(_ask(always, key, state, 400))
+    np.testing.assert_array_equal(x, _ask(always, key, other, 400))
+    assert points(MIXED, x).valid.all()
+    # 400 uniform draws: quartiles within 4 standard errors of 0.025; each integer 100 +- 4 * 8.7.
+    np.testing.assert_allclose(np.quantile(x[:, 0], [0.25, 0.5, 0.75]), [0.25, 0.5, 0.75], atol=0.1)
+    np.testing.assert_allclose(np.bincount(x[:, 1].astype(int)), 100, atol=35)
+
+
+@pytest.mark.slow
+def test_epsilon_is_each_rows_own_chance(state):
+    key = jax.random.key(4)
+    x = [np.asarray(_ask(px.c_tpe(MIXED, 1, epsilon=e), key, state, 400))[:, 0] for e in (0.5, 1.0)]
+    # 400 tosses: 0.5 +- 4 * 0.025.
+    assert (x[0] == x[1]).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_settings_are_a_batch_axis(state):
+    """top, quantile and the smallest bandwidth as arrays: one call for all of them, as one by one."""
+    at = jnp.asarray(np.asarray(state.x)[:20])
+    top, quantile, floor = (jnp.array(v) for v in ([0.6, 0.9, 0.8], [0.1, 0.25, 0.5], [0.01, 0.1, 0.2]))
+    space = px.Space({"x": px.Float(0.0, 1.0), "k": px.Categorical(["a", "b", "c", "d"])})
+    own = at[:, :2]
+
+    def make(top, quantile, floor):
+        return px.tpe(
+            space, count_rule=CountRule("linear", quantile), top=top, bandwidth=px.bandwidth.scott(floor)
+        )
+
+    def score(top, quantile, floor):
+        sampler = make(top, quantile, floor)
+        told = sampler.tell(sampler.init(32), own, jnp.square(own[:, 0] - 0.4) + own[:, 1])
+        return sampler.score_of(told, own), sampler.ask(jax.random.key(5), told, 2)
+
+    together = jax.jit(jax.vmap(score))(top, quantile, floor)
+    one = jax.jit(score)
+    for i in range(3):
+        scores, asked = one(top[i], quantile[i], floor[i])
+        # Sums of a batch may go in another order.
+        np.testing.assert_allclose(together[0][i], scores, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(together[1][i], asked, rtol=1e-4, atol=1e-4)
+    assert len(np.unique(np.asarray(together[0]), axis=0)) == 3
+
+
+@pytest.mark.slow
+def test_runs_over_settings():
+    """Whole runs vmapped over settings and keys are those runs."""
+
+    def run(key, quantile):
+        sampler = px.c_tpe(SPACE, 1, n_startup=5, count_rule=CountRule("linear", quantile))
+        return px.optimize(sampler, PROBLEM, key, N)
+
+    quantiles = jnp.array([0.1, 0.3, 0.5])
+    together = jax.jit(jax.vmap(run))(KEYS[:3], quantiles)
+    for i in range(3):
+        alone = jax.jit(run)(KEYS[i], quantiles[i])
+        np.testing.assert_allclose(together.x[i], alone.x, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,207 @@
+"""The state's incremental orders against sorting, and densities of groups against one estimator each."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from densities import SPACES, points, rows
+
+import parzax as px
+from parzax.kernels import FixedTop, OptunaTop
+from parzax.parzen import ParzenEstimator
+from parzax.parzen.common import CommonScale
+from parzax.parzen.points import points as encode
+from parzax.parzen.sampling import sample_one, uniforms
+from parzax.samplers import State
+
+from . import tables
+from .tables import SPACE_OF, add, candidates, empty
+
+NAN, INF = np.nan, np.inf
+SPACE = px.Space({"x": px.Float(0.0, 1.0), "k": px.Categorical(["a", "b"]), "n": px.Int(0, 3)})
+SAMPLER = px.c_tpe(SPACE, 2)
+TWO = px.mo_tpe(SPACE, 2, 2)
+N, CAPACITY = 12, 16
+
+
+def _draw(seed: int, m: int = 1, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values with ties in every column; losses with ties, NaN and infinities."""
+    rng = np.random.default_rng(seed)
+    x = np.stack([rng.choice([0, 0.25, 0.5, 1], n), rng.integers(0, 2, n), rng.integers(0, 4, n)], axis=1)
+    losses = rng.choice([NAN, -INF, INF, 0.0, -0.0, 1.0, 2.0], (n, m))
+    excess = rng.choice([-INF, -1, 0, 1e-9, INF, NAN], (n, 2), p=[0.1, 0.4, 0.3, 0.1, 0.05, 0.05])
+    return x, losses, excess
+
+
+def _all_at_once(sampler, data, extra=False, capacity=CAPACITY):
+    return _put(empty(sampler, capacity), data, extra)
+
+
+def _put(state, data, extra=False):
+    return add(state, SPACE, *(jnp.asarray(part, state.x.dtype) for part in data), extra)
+
+
+def _one_by_one(state, data, extra=False):
+    for i in range(len(data[0])):
+        state = _put(state, [part[i : i + 1] for part in data], extra)
+    return state
+
+
+def _same(a: State, b: State) -> None:
+    """All of it; an absent row's point may be anything finite."""
+    assert all(np.isfinite(part).all() for part in jax.tree.leaves((a.points, b.points)))
+    a, b = (eqx.tree_at(lambda s: s.points, s, s.points[: int(s.count)]) for s in (a, b))
+    jax.tree.map_with_path(lambda path, u, v: np.testing.assert_array_equal(u, v, str(path)), a, b)
+
+
+def _sorted(state: State, data, extra) -> None:
+    """Counts and orders by loops over all rows."""
+    x, losses, excess = data
+    n = int(state.count)
+    assert n == min(len(x), state.capacity)
+    told = [i for i in range(n) if not np.isnan(losses[i]).any() and not extra[i]]
+    feasible = [i for i in told if (excess[i] <= 0).all()]
+    np.testing.assert_array_equal(np.flatnonzero(state.told), told)
+    np.testing.assert_array_equal(np.flatnonzero(state.feasible), feasible)
+    key = {i: (losses[i, 0], i) for i in told}
+    for i in told:
+        assert int(state.before[i]) == sum(key[j] < key[i] for j in told)
+        assert int(state.feasible_before[i]) == sum(key[j] < key[i] for j in feasible)
+    unit = np.asarray(state.points.unit)
+    for j in range(x.shape[1]):
+        wanted = sorted(range(n), key=lambda i: (unit[i, j], i))
+        np.testing.assert_array_equal(state.order[j], [*wanted, *range(n, state.capacity)])
+
+
+@pytest.mark.parametrize("sampler", [SAMPLER, pytest.param(TWO, marks=pytest.mark.slow)])
+def test_one_by_one_is_all_at_once_is_sorting(sampler):
+    """Ties (earlier rows first), NaN, infinities; catches an order that drifts."""
+    for seed in range(6):
+        data = _draw(seed, sampler.n_objectives)
+        whole = _all_at_once(sampler, data)
+        _sorted(whole, data, np.zeros(N, bool))
+        _same(_one_by_one(empty(sampler, CAPACITY), data), whole)
+
+
+def test_extra_rows_count_for_no_objective():
+    """They have their place by coordinates, and in no order of losses, whatever their losses are."""
+    first, second = _draw(1), _draw(2)
+    extra = np.arange(N) >= 6
+    parts = [[part[:6] for part in first], [part[6:] for part in second]]
+    parts[1][1] = np.full((6, 1), NAN)
+    own = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+    state = _put(_put(empty(SAMPLER, CAPACITY), parts[0]), parts[1], True)
+    _sorted(state, own, extra)
+    np.testing.assert_array_equal(state.extra, np.r_[extra, [False] * (CAPACITY - N)])
+    _same(_one_by_one(_one_by_one(empty(SAMPLER, CAPACITY), parts[0]), parts[1], True), state)
+
+
+@pytest.mark.parametrize("capacity", [1, 5])
+def test_rows_without_room_leave_no_trace(capacity):
+    """But for ``overflow``: counts of the rows that are there stay those of the rows that are there."""
+    data = _draw(3)
+    data[1][:] = np.arange(N)[::-1, None]  # each dropped row is better than all before
+    kept = [part[:capacity] for part in data]
+    state = _all_at_once(SAMPLER, kept, capacity=capacity)
+    assert not bool(state.overflow)
+    for over in (_all_at_once(SAMPLER, data, capacity=capacity), _one_by_one(state, data)):
+        assert bool(over.overflow)
+        _sorted(over, data, np.zeros(N, bool))
+        _same(eqx.tree_at(lambda s: s.overflow, over, state.overflow), state)
+
+
+def test_grown_is_as_if_there_had_been_room_from_the_start():
+    """In the middle of a run, more than once, full or not."""
+    data = _draw(4)
+    wanted = _all_at_once(SAMPLER, data)
+    for at in (0, 3, 4):
+        state = _one_by_one(empty(SAMPLER, 4), [part[:at] for part in data])
+        state = _one_by_one(state.grown(8), [part[at:7] for part in data]).grown(8).grown(CAPACITY)
+        _same(_one_by_one(state, [part[7:] for part in data]), wanted)
+        _same(_put(state, [part[7:] for part in data]), wanted)
+    with pytest.raises(ValueError, match="capacity must be at least 16, got 8"):
+        wanted.grown(8)
+
+
+def test_under_vmap():
+    """A batch of states is each of them."""
+    data = [_draw(seed) for seed in (5, 6)]
+    stacked = [jnp.asarray(np.stack(parts), jnp.float32) for parts in zip(*data, strict=True)]
+    batch = jax.jit(jax.vmap(lambda x, y, z: SAMPLER.init(CAPACITY).add(SPACE, x, y, z)))(*stacked)
+    for i, own in enumerate(data):
+        _same(jax.tree.map(lambda a, i=i: a[i], batch), _all_at_once(SAMPLER, own))
+
+
+# --- densities of groups of the same rows ----------------------------------------------------------
+
+N_GROUPS, N_DRAWS = 4, 8
+RULES = {
+    "scott": (px.bandwidth.scott(), FixedTop(0.8), 1.0),
+    "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), OptunaTop(), 2.5),
+    "constant": (px.bandwidth.constant(0.1), FixedTop(0.9), 0.01),
+}
+FAST = {("mixed", "scott", True)}
+CASES = [
+    pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow])
+    for case in ((s, r, double) for s in ("mixed", *SPACES) for r in RULES for double in (True, False))
+]
+
+
+@functools.cache
+def _masks(n: int) -> np.ndarray:
+    """Some, all, one, none."""
+    return np.stack([np.arange(n) % 3 == 0, np.ones(n, bool), np.arange(n) == 4, np.zeros(n, bool)])
+
+
+_encode = eqx.filter_jit(encode)
+
+
+@eqx.filter_jit
+def _both(space, observed, at, masks, ages, key, rule, top, prior_weight):
+    """log densities and draws of groups: with one set of coefficients, each on its own, order unknown."""
+    order = jnp.argsort(jnp.where(observed.valid, observed.unit, jnp.inf), axis=0).T
+    settings = {"bandwidth": rule, "top": top, "prior_weight": prior_weight}
+    common = CommonScale.fit(space, observed, masks, mixture_weight=ages, order=order, **settings)
+    unordered = CommonScale.fit(space, observed, masks, mixture_weight=ages, **settings)
+
+    def one(mask, age):
+        return ParzenEstimator.fit_points(
+            space, observed, mask.astype(observed.unit.dtype), mixture_weight=age, **settings
+        )
+
+    each = jax.vmap(one)(masks, ages)
+    logs = jax.vmap(lambda pe: pe.prepare(len(at.unit), "difference").log_prob(at))(each)
+    drawn = common.sample(key, N_DRAWS, joint=True)
+    components, levels = uniforms(key, N_GROUPS * N_DRAWS, space, observed.unit.dtype, joint=True)
+
+    def draw(pe, component, level):
+        return sample_one(
+            component, level, None, space=space, kernels=pe.kernels, scale=pe.scale,
+            running_weight=jnp.cumsum(pe.weight), prior_weight=pe.prior_weight, priors=pe.priors,
+        )  # fmt: skip
+
+    parts = (a.reshape(N_GROUPS, N_DRAWS, -1) for a in (components, levels))
+    drawn_alone = jax.vmap(jax.vmap(draw, in_axes=(None, 0, 0)))(each, *parts)
+    return common.log_prob(at), unordered.log_prob(at), logs, drawn, drawn_alone
+
+
+@pytest.mark.parametrize(("name", "rule", "double"), CASES)
+def test_groups_with_one_scale(name, rule, double):
+    """float64 1e-11; float32 2e-4, as for one density (tests/parzen/test_mixture.py)."""
+    space, tolerance = (SPACE_OF | SPACES)[name], 1e-11 if double else 2e-4
+    own = (rows(name), points(name)) if name in SPACES else (tables.rows(name, N, 1), candidates(name))
+    with jax.enable_x64(double):
+        observed, at = (_encode(space, jnp.asarray(values)) for values in own)
+        masks = jnp.asarray(_masks(len(own[0])))
+        ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[1]), masks.shape))
+        found, unordered, wanted, drawn, alone = _both(
+            space, observed, at, masks, ages, jax.random.key(1), *RULES[rule]
+        )
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(unordered, found, rtol=tolerance, atol=tolerance)
+        # A kernel's scale may be off by a rounding, and its draws by as much.
+        np.testing.assert_allclose(drawn, alone, rtol=tolerance, atol=tolerance)
+        assert _encode(space, drawn).valid.all()
