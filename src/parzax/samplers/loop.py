@@ -118,10 +118,10 @@ def optimize_many(
                 flush=True,
             )
     if not parts:
-        dtype = jnp.result_type(float)
         n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
         widths = (len(sampler.space), sampler.n_objectives, n_constraints)
-        return Trace(*(np.zeros((0, n_evaluations, width), dtype) for width in widths))
+        none = Trace(*(jnp.zeros((0, n_evaluations, width)) for width in widths))
+        return jax.tree.map(np.asarray, none)
     return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
 
 
