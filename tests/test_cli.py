@@ -192,6 +192,7 @@ def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_as_a_process(logs, tmp_path):
     """Catches an entry point that does not start, and a wrong exit status of the process."""
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PARZAX_NO_CACHE": "0"}

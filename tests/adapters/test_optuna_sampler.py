@@ -435,6 +435,7 @@ def two_objectives(trial):
     return x**2, -((x - 1) ** 2)
 
 
+@pytest.mark.slow
 def test_several_objectives_and_a_constraint():
     """Both the function and `Trial.set_constraint`; what they give is where Optuna looks for it."""
     study = new_study(

@@ -262,6 +262,7 @@ def test_regime_dependent_domain(parity):
     assert (mean["x"][tenths] > mean["y"][tenths]).all()
 
 
+@pytest.mark.slow
 @PARITY
 def test_nested_and_three_way(parity):
     """Each gate peaks where the share of rows that it separates ends."""

@@ -331,6 +331,7 @@ def test_columns_of_a_table_go_by_name():
     np.testing.assert_array_equal(observed.values, ROWS)
 
 
+@pytest.mark.slow
 def test_an_impossible_event_has_a_status():
     """Without a prior a category that no row has has no density; a value 800 widths away has one, in logs."""
     rows = np.array([[0.1, 0, 0, 1.5], [0.1, 0, 0, 1.6]])

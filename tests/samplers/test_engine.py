@@ -46,6 +46,7 @@ def test_a_run_respects_the_space_and_finds_the_optimum(trace):
     assert best[-1] < 0.05
 
 
+@pytest.mark.slow
 def test_same_key_same_trace_whatever_the_batch(trace):
     """A run does not depend on the chunk that it ran in."""
     keys = jnp.stack([jax.random.key(0), jax.random.key(1), jax.random.key(2)])
@@ -54,6 +55,7 @@ def test_same_key_same_trace_whatever_the_batch(trace):
     np.testing.assert_array_equal(RUN(jax.random.key(0)).x, trace.x)
 
 
+@pytest.mark.slow
 def test_groups_are_the_papers(trace):
     """Everything up to the ceil(sqrt(N)/4)-th feasible row is good; satisfied rows are; the rest is bad."""
     state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
@@ -80,6 +82,7 @@ def test_pending_rows_are_bad(trace):
     assert own.above[:, 60:120].all()
 
 
+@pytest.mark.slow
 def test_a_pool_is_scored_instead_of_candidates(trace):
     """The best of the pool, by the score of its members."""
     state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
@@ -99,6 +102,7 @@ def test_a_batch_has_no_duplicates_while_there_are_others():
     assert distinct(pool, score, 1).tolist() == [0]
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_capacity_are_dropped_with_a_flag():
     state = C_TPE.init(2)
     rows = jnp.array([[0.0, 1.0, jnp.nan]] * 3)

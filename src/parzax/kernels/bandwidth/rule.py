@@ -71,12 +71,6 @@ class Bandwidth(eqx.Module):
             ValueError: arrays that are not vectors of one length, a setting that is not a single number.
         """
         vectors(position=position, weight=weight)
-        for leaf in jax.tree.leaves(self):
-            if jnp.ndim(leaf):
-                raise ValueError(
-                    f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but all "
-                    "parameters share one number; use jax.vmap to go over several."
-                )
         scale = self._checked(position, weight, prior_position, n_parameters, n_values, order)
         return jnp.broadcast_to(scale, position.shape).astype(position.dtype)
 
@@ -104,6 +98,12 @@ class Bandwidth(eqx.Module):
         n_values: Any,
         order: Any,
     ) -> Array:
+        for leaf in jax.tree.leaves(self):
+            if jnp.ndim(leaf):
+                raise ValueError(
+                    f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but all "
+                    "parameters share one number; use jax.vmap to go over several."
+                )
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
