@@ -47,6 +47,18 @@ def synthetic_sweep(problem: str, parity: bool) -> px.ImportanceResult:
         return px.cond_ped_anova(synthetic_observations(problem), TWENTIETHS, estimator=estimator)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _room_for_programs():
+    """Forget compiled programs before their memory maps reach the kernel's limit (65530 by default).
+
+    Each program keeps several maps; a process that has run out of them crashes while it compiles.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > 25_000:
+        jax.clear_caches()
+
+
 @pytest.fixture(params=[False, True], ids=["float32", "float64"])
 def x64(request):
     with jax.enable_x64(request.param):
