@@ -84,10 +84,14 @@ def test_order_and_mirror(name, double):
     rows, order = _rows(CAPACITY), np.random.default_rng(1).permutation(CAPACITY)
     ones = jnp.ones(CAPACITY)
     scale = np.asarray(_compiled(RULES[name], jnp.asarray(rows), ones))
+    # A maximum is flat: sums in another order move it by the root of what they differ.
+    near = 1e-6 if name == "leave_one_out" else 1e-12
     np.testing.assert_allclose(
-        _compiled(RULES[name], jnp.asarray(rows[order]), ones), scale[order], rtol=1e-12
+        _compiled(RULES[name], jnp.asarray(rows[order]), ones), scale[order], rtol=near
     )
-    np.testing.assert_allclose(_compiled(RULES[name], jnp.asarray(1 - rows), ones), scale, rtol=1e-10)
+    np.testing.assert_allclose(
+        _compiled(RULES[name], jnp.asarray(1 - rows), ones), scale, rtol=max(near, 1e-10)
+    )
 
 
 @pytest.mark.parametrize("name", _names(*BY_FREQUENCY))

@@ -131,7 +131,7 @@ def interquartile_range(
         key, frequency = position[order], frequency[order]
     value = jnp.where(frequency > 0, key, 0)
     end = jnp.cumsum(frequency)
-    size, own_start = end[-1], jnp.zeros_like(end[-1])
+    size, own_start = frequency.sum(), jnp.zeros((), end.dtype)
     if also is not None:
         own_start = (frequency * (key <= also)).sum()
         end, size = end + (key > also), size + 1
