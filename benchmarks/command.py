@@ -14,6 +14,23 @@ import parzax as px
 from benchmarks.rows import SLACK, Row, table
 
 
+def begin(description: str | None, quick: str, argv: list[str] | None) -> argparse.Namespace:
+    """Read the options that all commands share, and print what is measured.
+
+    Args:
+        description: docstring of the command; its first line is the help.
+        quick: what ``--quick`` means.
+        argv: arguments; those of the process when None.
+    """
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    options = parser.parse_args(argv)
+    kind = jax.devices()[0].device_kind
+    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    return options
+
+
 def run(description: str | None, jobs: Callable[[bool], Iterator[list[Row]]], argv: list[str] | None) -> int:
     """Run the jobs, print their rows, and return 1 if one of them does not hold.
 
@@ -22,12 +39,7 @@ def run(description: str | None, jobs: Callable[[bool], Iterator[list[Row]]], ar
         jobs: ``jobs(quick)`` gives lists of rows, as they are measured.
         argv: arguments; those of the process when None.
     """
-    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, without the longest rows")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
-    options = parser.parse_args(argv)
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    options = begin(description, "fewer repeats, without the longest rows", argv)
     rows: list[Row] = []
     for found in jobs(options.quick):
         rows += found

@@ -9,14 +9,11 @@ tables: the environment variable PARZAX_DATA names their folder. docs/ctpe.md sa
 
 from benchmarks import timing  # noqa: F401  isort: skip  (pins the core before JAX is loaded)
 
-import argparse
 import dataclasses
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -24,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks import ctpe_claims
+from benchmarks import command, ctpe_claims
 from benchmarks.ctpe_claims import BUDGETS, Results, Setting
 from parzax.samplers.engine import Sampler
 
@@ -134,12 +131,7 @@ def measure(quick: bool, report: Callable[[str], None]) -> Results:
 
 def main(argv: list[str] | None = None) -> int:
     """Run, print, and return 1 if a claim does not hold."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="NAS-Bench-201 alone, without the naive product")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    options = parser.parse_args(argv)
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    options = command.begin(__doc__, "NAS-Bench-201 alone, without the naive product", argv)
 
     def report(what: str) -> None:
         if sys.stderr.isatty():

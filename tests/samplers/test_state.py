@@ -119,11 +119,12 @@ def test_grown_is_as_if_there_had_been_room_from_the_start():
     wanted = _all_at_once(SAMPLER, data)
     for at in (0, 3, 4):
         state = _one_by_one(empty(SAMPLER, 4), [part[:at] for part in data])
-        state = _one_by_one(state.grown(8), [part[at:7] for part in data]).grown(8).grown(CAPACITY)
+        state = _one_by_one(state.grown(SPACE, 8), [part[at:7] for part in data])
+        state = state.grown(SPACE, 8).grown(SPACE, CAPACITY)
         _same(_one_by_one(state, [part[7:] for part in data]), wanted)
         _same(_put(state, [part[7:] for part in data]), wanted)
     with pytest.raises(ValueError, match="capacity must be at least 16, got 8"):
-        wanted.grown(8)
+        wanted.grown(SPACE, 8)
 
 
 def test_under_vmap():

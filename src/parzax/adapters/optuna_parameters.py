@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -49,7 +50,8 @@ class Parameter:
         if self.codes is not None:
             return self.choices[round(native)]
         if isinstance(self.distribution, CategoricalDistribution):  # of the numbers of an ordinal
-            return min(self.distribution.choices, key=lambda choice: abs(choice - native))  # type: ignore[operator]
+            values = np.asarray(self.distribution.choices, dtype=np.float64)
+            return self.distribution.choices[int(np.abs(values - native).argmin())]
         assert isinstance(self.distribution, (IntDistribution, FloatDistribution))
         return _on_step(self.distribution, native)
 

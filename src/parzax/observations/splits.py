@@ -21,15 +21,6 @@ def optuna_count(n: Int[Array, ""]) -> Int[Array, ""]:
     return jnp.minimum(-(-jnp.asarray(n) // 10), 25)
 
 
-def order_of(loss: Float[Array, " n"], present: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Indices of the rows by loss, lowest first; pending rows (NaN) after all others, absent ones last.
-
-    Equal losses keep the order of the rows.
-    """
-    last = jnp.where(present, jnp.where(jnp.isnan(loss), 1, 0), 2)
-    return jnp.lexsort((jnp.where(last == 0, loss, 0), last))
-
-
 def split_by_order(
     order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
 ) -> Bool[Array, " n"]:

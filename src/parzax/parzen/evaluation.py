@@ -73,26 +73,37 @@ def choose_form(
         peak: largest log of kernel / wide kernel; None where it is not known.
         safe_prior: whether the prior weight is known to be at least 1e-3.
     """
+    if jnp.finfo(dtype).bits <= 32 and n_continuous and n_points * n_kernels <= _SMALL:
+        return "difference"
+    if _cancels(dtype, n_continuous, smallest):
+        return "difference"
+    holds = product_holds(
+        dtype, n_continuous=n_continuous, smallest=smallest, peak=peak, safe_prior=safe_prior
+    )
+    return "product" if holds else "max"
+
+
+def product_holds(
+    dtype: Any, *, n_continuous: int, smallest: float | None, peak: float | None, safe_prior: bool
+) -> bool:
+    """Whether the product form is exact enough and stays within the range of exp; see `choose_form`."""
+    limit = (_FILLED + _SHIFT) * math.log(float(jnp.finfo(dtype).max))
+    in_range = safe_prior and peak is not None and peak <= limit
+    return in_range and not _cancels(dtype, n_continuous, smallest)
+
+
+def _cancels(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
+    """Whether squares of continuous coordinates lose too many digits."""
     info = jnp.finfo(dtype)
     single = info.bits <= 32
-    if single and n_continuous and n_points * n_kernels <= _SMALL:
-        return "difference"
+    if not n_continuous or smallest is None:
+        return bool(n_continuous) and single
     # (u - m)^2 / (2 s^2) from its terms is off by about eps / (8 s^2), with u and m within 1/2.
-    loss = math.inf if smallest is None else n_continuous * float(info.eps) / (8 * smallest**2)
-    if n_continuous and single and loss > 1e-2:
-        return "difference"
-    if n_continuous and smallest is not None and loss > 1e-9 and not single:
-        return "difference"
-    limit = math.log(float(info.max))
-    if safe_prior and peak is not None and peak <= (_FILLED + _SHIFT) * limit:
-        return "product"
-    return "max"
+    return n_continuous * float(info.eps) / (8 * smallest**2) > (1e-2 if single else 1e-9)
 
 
 class Mixture(eqx.Module):
     """A mixture prepared for evaluation: the coefficients of all kernels are built, once.
-
-    In the product form several mixtures of the same kernels may be one: their exponentials are computed once.
 
     Attributes:
         coefficients: (n, f) see `parzax.parzen.product`, times log2(e) in the product form; (n, 0) in the
@@ -100,8 +111,8 @@ class Mixture(eqx.Module):
         lookups: rows to be added to the product, per slot with a long table; see `parzax.parzen.product`.
         kernels, scale: the kernels, for what the product leaves out.
         parts: their normalisers and tables.
-        weight: (n,) mixture weights, 0 for absent rows; or (g, n) of several mixtures.
-        prior_weight: () or (g,) weight of the prior; all weights of a mixture sum to 1.
+        weight: (n,) mixture weights, 0 for absent rows.
+        prior_weight: weight of the prior; all weights sum to 1.
         priors: the prior of each slot.
         slots: static.
         form: static.
@@ -112,8 +123,8 @@ class Mixture(eqx.Module):
     kernels: Points
     scale: Float[Array, "n d"]
     parts: Shared
-    weight: Float[Array, "*g n"]
-    prior_weight: Float[Array, "*g"]
+    weight: Float[Array, " n"]
+    prior_weight: Float[Array, ""]
     priors: tuple[Prior, ...]
     slots: tuple[Slot, ...] = eqx.field(static=True)
     form: Form = eqx.field(static=True)
@@ -123,8 +134,8 @@ class Mixture(eqx.Module):
         cls,
         kernels: Points,
         scale: Float[Array, "n d"],
-        weight: Float[Array, "*g n"],
-        prior_weight: Float[Array, "*g"],
+        weight: Float[Array, " n"],
+        prior_weight: Float[Array, ""],
         priors: tuple[Prior, ...],
         slots: tuple[Slot, ...],
         form: Form,
@@ -135,17 +146,16 @@ class Mixture(eqx.Module):
         built, rows = jnp.zeros((len(scale), 0), scale.dtype), (None,) * len(slots)
         if form != "difference":
             shift = shift_of(scale.dtype) if form == "product" else 0.0
-            constant = jnp.full_like(scale[:, 0], -shift)
-            built = coefficients(slots, priors, kernels, scale, parts, constant)
+            built = coefficients(slots, priors, kernels, scale, parts, jnp.full_like(weight, -shift))
             built = built * _unit(form)
             rows = lookups(slots, kernels, parts, _unit(form))
             # Absent rows are 0 but for a constant so low that its exponential is 0.
-            present = (weight.reshape(-1, len(scale)) > 0).any(axis=0)[:, None]
+            present = (weight > 0)[:, None]
             built = jnp.where(present, built, 0)
             built = built.at[:, -1:].add(jnp.where(present, 0, -4.0 * shift_of(scale.dtype)))
         return cls(built, rows, kernels, scale, parts, weight, prior_weight, priors, slots, form)
 
-    def log_prob(self, points: Points) -> Float[Array, "j ..."]:
+    def log_prob(self, points: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
         pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
@@ -160,10 +170,9 @@ class Mixture(eqx.Module):
         blocks = jax.tree.map(
             lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
         )
-        out = jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks)
-        return out.reshape(-1, *out.shape[2:])[:n_points]
+        return jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks).reshape(-1)[:n_points]
 
-    def _block(self, points: Points) -> Float[Array, "j ..."]:
+    def _block(self, points: Points) -> Float[Array, " j"]:
         if self.form == "difference":
             logs = kernel_log_prob(self.slots, self.priors, self.kernels, self.scale, self.parts, points)
             wide = prior_log_prob(self.slots, self.priors, points)
@@ -177,10 +186,9 @@ class Mixture(eqx.Module):
         if self.form == "product":
             shift = shift_of(self.scale.dtype)
             # A product with the weights, not a sum: the exponentials are then one plain pass.
-            kernels = jnp.matmul(exp2(ratio), self.weight.T, precision="highest")
+            kernels = jnp.matmul(exp2(ratio), self.weight, precision="highest")
             prior = jnp.exp(prior_ratio(self.slots, self.priors, points) - shift)
-            several = (slice(None), *[None] * self.prior_weight.ndim)
-            return (anchor + shift)[several] + jnp.log(kernels + self.prior_weight * prior[several])
+            return anchor + shift + jnp.log(kernels + self.prior_weight * prior)
         prior = prior_ratio(self.slots, self.priors, points)
         ratio = jnp.concatenate([ratio, prior[:, None]], axis=-1)
         out = anchor + masked_logsumexp(ratio, self._weights(), axis=-1)

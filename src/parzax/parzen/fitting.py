@@ -226,10 +226,10 @@ def slot_scales(
         columns = np.array([own[s].parameter for s in numeric])
         n_values = [own[s].axis.n_values for s in numeric]
         options = {"prior_position": 0.5 if has_prior else None, "n_parameters": len(space)}
-        rule = bandwidth.of_all if bandwidth.one_scale else bandwidth
 
         def one(position: Array, weight: Array, n_values: Array | None, order: Array | None) -> Array:
-            return rule(position, weight, n_values=n_values, order=order, **options)
+            scale = bandwidth(position, weight, n_values=n_values, order=order, **options)
+            return scale[0] if bandwidth.one_scale else scale
 
         scales = jax.vmap(one)(
             rows.unit[:, columns].T,

@@ -1,7 +1,7 @@
 """Densities of all groups of rows: together where a rule gives kernels one scale, else one by one."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ from parzax.kernels.bandwidth import Bandwidth
 from parzax.observations.ages import ramp_weights
 from parzax.parzen import ParzenEstimator
 from parzax.parzen.common import CommonScale
-from parzax.parzen.evaluation import choose_form
+from parzax.parzen.evaluation import LEAST_PRIOR, product_holds
 from parzax.parzen.fitting import peak_of
 from parzax.parzen.points import Points, slots
 
@@ -54,29 +54,18 @@ def densities(sampler: "Sampler", state: "State", masks: Bool[Array, "g n"]) -> 
     """Estimators of g groups of the rows."""
     dtype = state.x.dtype
     ages = jax.vmap(lambda mask: ramp_weights(mask, dtype))(masks) if sampler.forget else None
+    settings: dict[str, Any] = {
+        "bandwidth": sampler.bandwidth,
+        "top": sampler.top,
+        "prior_weight": sampler.prior_weight,
+        "order": state.order,
+    }
     if shares_scales(sampler, dtype):
-        return CommonScale.fit(
-            sampler.space,
-            state.points,
-            masks,
-            bandwidth=sampler.bandwidth,
-            top=sampler.top,
-            prior_weight=sampler.prior_weight,
-            mixture_weight=ages,
-            order=state.order,
-        )
+        return CommonScale.fit(sampler.space, state.points, masks, mixture_weight=ages, **settings)
 
     def one(weight: Array, age: Array | None) -> ParzenEstimator:
-        return ParzenEstimator.fit_points(
-            sampler.space,
-            state.points,
-            weight,
-            bandwidth=sampler.bandwidth,
-            top=sampler.top,
-            prior_weight=sampler.prior_weight,
-            mixture_weight=age,
-            order=state.order,
-        )
+        fit = ParzenEstimator.fit_points
+        return fit(sampler.space, state.points, weight, mixture_weight=age, **settings)
 
     return Separate(jax.vmap(one)(masks.astype(dtype), ages))
 
@@ -85,13 +74,10 @@ def shares_scales(sampler: "Sampler", dtype: jnp.dtype) -> bool:
     """Whether a group's kernels have one scale per parameter, and the product form holds for them."""
     rule: Bandwidth = sampler.bandwidth
     continuous = sum(slot.axis.kind == "continuous" for slot in slots(sampler.space))
-    form = choose_form(
-        1 << 20,
-        1,
+    return rule.one_scale and product_holds(
         dtype,
         n_continuous=continuous,
         smallest=rule.smallest,
         peak=peak_of(sampler.space, rule.smallest),
-        safe_prior=sampler.prior_weight >= 1e-3,
+        safe_prior=sampler.prior_weight >= LEAST_PRIOR,
     )
-    return rule.one_scale and form == "product"

@@ -68,7 +68,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     state = sampler.init(capacity(min(n_evaluations, 1)))
     keys = jax.random.split(key, n_evaluations)
     while start < n_evaluations:
-        state = state.grown(capacity(start + 1))
+        state = state.grown(sampler.space, capacity(start + 1))
         stop = min(n_evaluations, state.capacity)
         state, part = jax.lax.scan(step, state, keys[start:stop])
         parts.append(part)

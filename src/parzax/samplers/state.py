@@ -124,31 +124,16 @@ class State(eqx.Module):
             overflow=self.overflow | (self.count + k > n),
         )
 
-    def grown(self, capacity: int) -> "State":
+    def grown(self, space: Space, capacity: int) -> "State":
         """The same rows with room for more."""
-        more = capacity - self.capacity
-        if more < 0:
+        if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
-        fresh = jnp.tile(jnp.arange(self.capacity, capacity, dtype=jnp.int32), (len(self.order), 1))
+        larger = State.empty(space, self.objectives.shape[1], self.constraints.shape[1], capacity)
 
-        def longer(rows: Array) -> Array:
-            filler = jnp.nan if jnp.issubdtype(rows.dtype, jnp.floating) else 0
-            return jnp.pad(rows, ((0, more), *[(0, 0)] * (rows.ndim - 1)), constant_values=filler)
+        def over(large: Array, small: Array) -> Array:
+            return large.astype(small.dtype).at[tuple(slice(size) for size in small.shape)].set(small)
 
-        padded = jax.tree.map(
-            longer, eqx.tree_at(lambda s: (s.order, s.count, s.overflow), self, (None,) * 3)
-        )
-        padded = eqx.tree_at(
-            lambda s: (s.points.unit, s.points.log_jacobian),
-            padded,
-            replace_fn=lambda a: jnp.where(jnp.isnan(a), 0, a),
-        )
-        return eqx.tree_at(
-            lambda s: (s.order, s.count, s.overflow),
-            padded,
-            (jnp.concatenate([self.order, fresh], axis=1), self.count, self.overflow),
-            is_leaf=lambda x: x is None,
-        )
+        return jax.tree.map(over, larger, self)
 
     def _put(self, rows: Array, new: Any) -> Array:
         """New rows after the last one, as far as there is room."""

@@ -71,33 +71,6 @@ class Bandwidth(eqx.Module):
             ValueError: arrays that are not vectors of one length, a setting that is not a single number.
         """
         vectors(position=position, weight=weight)
-        scale = self._checked(position, weight, prior_position, n_parameters, n_values, order)
-        return jnp.broadcast_to(scale, position.shape).astype(position.dtype)
-
-    def of_all(
-        self,
-        position: Float[Array, " n"],
-        weight: Shaped[Array, " n"],
-        *,
-        prior_position: float | Float[Array, ""] | None = 0.5,
-        n_parameters: int | Int[Array, ""] = 1,
-        n_values: int | Int[Array, ""] | None = None,
-        order: Int[Array, " n"] | None = None,
-    ) -> Float[Array, ""]:
-        """The scale of all kernels, under a rule that gives them one (``one_scale``); see ``__call__``."""
-        assert self.one_scale
-        scale = self._checked(position, weight, prior_position, n_parameters, n_values, order)
-        return scale.astype(position.dtype)
-
-    def _checked(
-        self,
-        position: Array,
-        weight: Array,
-        prior_position: Any,
-        n_parameters: Any,
-        n_values: Any,
-        order: Any,
-    ) -> Array:
         for leaf in jax.tree.leaves(self):
             if jnp.ndim(leaf):
                 raise ValueError(
@@ -109,7 +82,7 @@ class Bandwidth(eqx.Module):
         present = frequency > 0
         if prior_position is not None:
             prior_position = jnp.asarray(prior_position, dtype)
-        return self._scale(
+        scale = self._scale(
             # Made finite, so that whatever stands in absent rows reaches no gradient.
             jnp.where(present, position, 0),
             jnp.where(present, frequency, 0),
@@ -118,6 +91,7 @@ class Bandwidth(eqx.Module):
             None if n_values is None else jnp.asarray(n_values, dtype),
             order,
         )
+        return jnp.broadcast_to(scale, position.shape).astype(dtype)
 
     @property
     def smallest(self) -> float | None:
