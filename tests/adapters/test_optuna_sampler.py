@@ -357,7 +357,6 @@ def test_only_the_study_decides():
         )
 
 
-@pytest.mark.slow
 def test_float64():
     """Also where JAX computes in float64, and where that changes on the way."""
     study = new_study()

@@ -127,6 +127,17 @@ def test_grown_is_as_if_there_had_been_room_from_the_start():
         wanted.grown(SPACE, 8)
 
 
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("k", [1, 3])
+def test_types_stay(k, double):
+    """A state is the carry of a loop, whatever the precision."""
+    with jax.enable_x64(double):
+        state = empty(SAMPLER, CAPACITY)
+        more = eqx.filter_eval_shape(_put, state, [part[:k] for part in _draw(0)])
+        same = jax.tree.map(lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype), state, more)
+        assert all(jax.tree.leaves(same))
+
+
 def test_under_vmap():
     """A batch of states is each of them."""
     data = [_draw(seed) for seed in (5, 6)]

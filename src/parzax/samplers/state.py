@@ -109,7 +109,7 @@ class State(eqx.Module):
 
         def before(old: Array, old_counts: Array, new_counts: Array) -> Array:
             own = (behind & old_counts[:, None]).sum(axis=0) + (among & new_counts[:, None]).sum(axis=0)
-            return self._put(old + (ahead & new_counts).sum(axis=1), own)
+            return self._put(old + (ahead & new_counts).sum(axis=1, dtype=old.dtype), own)
 
         return State(
             x=self._put(self.x, x),
