@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from parzax import pareto as pareto
 from parzax import problems as problems
+from parzax import tasks as tasks
 from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import ImportanceResult as ImportanceResult
 from parzax.importance import cond_ped_anova as cond_ped_anova
@@ -22,6 +23,7 @@ from parzax.parzen import ParzenEstimator as ParzenEstimator
 from parzax.parzen import grid_density as grid_density
 from parzax.problems import Problem as Problem
 from parzax.samplers import c_tpe as c_tpe
+from parzax.samplers import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
 from parzax.samplers import optimize_many as optimize_many

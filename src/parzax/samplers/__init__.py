@@ -3,6 +3,7 @@ from parzax.samplers.loop import Trace as Trace
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.loop import optimize_many as optimize_many
 from parzax.samplers.presets import c_tpe as c_tpe
+from parzax.samplers.presets import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import tpe as tpe

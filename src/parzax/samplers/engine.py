@@ -18,8 +18,11 @@ from parzax.parzen.points import Points, points
 from parzax.samplers.candidates import distinct, uniform
 from parzax.samplers.densities import Densities, densities
 from parzax.samplers.groups import CountRule, groups
+from parzax.samplers.meta import TaskMixtures, with_sources
 from parzax.samplers.refine import uphill
+from parzax.samplers.sources import Sources
 from parzax.samplers.state import State
+from parzax.samplers.warm import from_pool
 from parzax.space import Space
 from parzax.status import Status
 
@@ -48,6 +51,7 @@ class Sampler(eqx.Module):
         every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
             the first of them; static.
         gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
+        sources: densities of other tasks (`parzax.meta_learn_tpe`), None without.
     """
 
     space: Space = eqx.field(static=True)
@@ -65,6 +69,7 @@ class Sampler(eqx.Module):
     forget: bool = eqx.field(static=True, default=False)
     every_minimum: bool = eqx.field(static=True, default=False)
     gradient_steps: int = eqx.field(static=True, default=0)
+    sources: Sources | None = None
 
     def init(self, capacity: int) -> State:
         """An empty state for up to ``capacity`` rows."""
@@ -159,7 +164,7 @@ class Sampler(eqx.Module):
             _refuse_outside("candidates", pool, self.space)
         suggested = jax.lax.cond(
             state.count < self.n_startup,
-            lambda: self._random(start, n, pool, state.x.dtype),
+            lambda: self._first(start, state, n, pool),
             lambda: self._suggest(draw, state, n, pool),
         )
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
@@ -174,6 +179,14 @@ class Sampler(eqx.Module):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         at = points(self.space, candidates)
         return jnp.where(at.valid.all(axis=-1), self._scorer(state)[1](at), -jnp.inf)
+
+    def _first(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
+        """At random, or from the best rows of other tasks."""
+        if pool is not None or self.sources is None:
+            return self._random(key, n, pool, state.x.dtype)
+        draw, choose = jax.random.split(key)
+        other = self._random(draw, n, None, state.x.dtype)
+        return from_pool(choose, self.sources.warm, state.x, other)
 
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
@@ -193,15 +206,17 @@ class Sampler(eqx.Module):
             return pool[best]
         return uphill(self.space, score, at[best], self.gradient_steps)
 
-    def _scorer(self, state: State) -> tuple[Densities, Callable[[Points], Array]]:
+    def _scorer(self, state: State) -> tuple[Densities | TaskMixtures, Callable[[Points], Array]]:
         """Densities of all groups, and the acquisition function of encoded candidates."""
         own = groups(self, state)
-        fitted = densities(self, state, own.both)
+        fitted, gamma = densities(self, state, own.both), own.gamma
+        if self.sources is not None:
+            fitted, gamma = with_sources(self, self.sources, state, own, fitted)
 
         def score(at: Points) -> Float[Array, " j"]:
             below, above = jnp.split(fitted.log_prob(at), 2)
             if self.score == "relative":
-                return constrained_score(below, above, own.gamma)
+                return constrained_score(below, above, gamma)
             if self.score == "naive":
                 return naive_product(below, above)
             return log_ratio(below[0], above[0])

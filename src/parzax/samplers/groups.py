@@ -56,11 +56,13 @@ class Groups(NamedTuple):
     Attributes:
         below, above: (c + 1, n) masks; a row that takes part is in exactly one of the two.
         gamma: (c + 1,) share of the good group among the rows that were told.
+        n_known: (c + 1,) number of those rows.
     """
 
     below: Bool[Array, "c1 n"]
     above: Bool[Array, "c1 n"]
     gamma: Float[Array, " c1"]
+    n_known: Int[Array, " c1"]
 
     @property
     def both(self) -> Bool[Array, "2*c1 n"]:
@@ -92,4 +94,4 @@ def groups(sampler: "Sampler", state: "State") -> Groups:
     taking_part = jnp.concatenate([own, known | own], axis=1)
     n_known = jnp.concatenate([told[:, None], known], axis=1).sum(axis=0)
     gamma = below.sum(axis=-1) / jnp.maximum(n_known, 1).astype(state.x.dtype)
-    return Groups(below, taking_part.T & ~below, gamma)
+    return Groups(below, taking_part.T & ~below, gamma, n_known)

@@ -1,5 +1,6 @@
 """Presets of the engine, as published."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -8,8 +9,10 @@ from parzax import _checks
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth, neighbours, scott
 from parzax.parzen.fitting import check_settings
-from parzax.samplers.engine import Sampler, Score
+from parzax.samplers.engine import Sampler, Score, check_key
 from parzax.samplers.groups import CountRule
+from parzax.samplers.source_rows import named_sources, source_rows
+from parzax.samplers.sources import Estimate, fit_sources
 from parzax.space import Space
 
 
@@ -75,6 +78,76 @@ def optuna_tpe(space: Space, n_objectives: int = 1, n_constraints: int = 0, **op
     return _build(
         space, n_objectives, n_constraints, score, CountRule("optuna"), neighbours(), OptunaTop(), defaults
     )
+
+
+def meta_learn_tpe(
+    space: Space,
+    sources: Any,
+    n_objectives: int | None = None,
+    n_constraints: int = 0,
+    *,
+    eta: float | None = 2.5,
+    estimate: Estimate = "balanced",
+    n_samples: int = 1000,
+    max_candidates: int = 1024,
+    key: jax.Array | None = None,
+    **options: Any,
+) -> Sampler:
+    """Meta-learning TPE (arXiv 2212.06751): other tasks' rows count as far as the tasks are similar.
+
+    Every density is a mixture over T tasks, p(x) proportional to sum_m N_m k(1, m) p_m(x), with
+    k(1, m) = s_m / T of a source and what is left of the target; s_m = (1 - d) / (1 + d), d the total variation
+    between the good densities of the target and of task m, in the floor(log_eta |D_1^(l)|) most important
+    parameters. Rows are split as by `mo_tpe`. The first 5 suggestions are good rows of the sources, then 100
+    candidates come from every task; one suggestion in 20 is random.
+
+    The source densities are fitted here, once. They are leaves of the sampler.
+
+    Args:
+        space: the search space of the target.
+        sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go by
+            name: those that a task lacks, and values outside the target's domains, are left to the prior there;
+            ``sampler.sources.report`` says which. A task may lack the constraints; where its objectives are NaN
+            its rows speak of the constraints alone.
+        n_objectives: m, minimised; that of the sources when None.
+        n_constraints: c; with some the score is c-TPE's.
+        eta: above 1; None compares tasks by all parameters.
+        estimate: of the similarity: "balanced" (`parzax.tasks.balanced_variation`), the paper's "uniform"
+            (`uniform_variation`), or its "overlap" (`overlap_similarity`).
+        n_samples: points of the estimate.
+        max_candidates: in all. Where 100 per task would be more, they are shared by the tasks' weights.
+        key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
+        **options: any of `options_of`.
+
+    Raises:
+        TypeError, ValueError: for no source at all, logs of other numbers of objectives or constraints, several
+            seeds in one log, fractional weights.
+    """
+    named = named_sources(sources)
+    if not named:
+        raise ValueError("sources must have at least one task; parzax.mo_tpe is the sampler without any.")
+    if n_objectives is None:
+        n_objectives = named[0][1].n_objectives
+    defaults = {"n_startup": 5, "epsilon": 0.05} | options
+    sampler = mo_tpe(space, n_objectives, n_constraints, **defaults)
+    _checks.one_of("estimate", estimate, ("balanced", "uniform", "overlap"))
+    _checks.whole_number("n_samples", n_samples, 2)
+    _checks.whole_number("max_candidates", max_candidates, 1)
+    if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
+        raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
+    if key is None:
+        key = jax.random.key(0)
+    check_key(key)
+    fitted = fit_sources(
+        sampler,
+        source_rows(space, dict(named), n_objectives, n_constraints),
+        eta=eta,
+        estimate=estimate,
+        n_samples=n_samples,
+        most=max_candidates,
+        key=key,
+    )
+    return replace(sampler, sources=fitted)
 
 
 def options_of(

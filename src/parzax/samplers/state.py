@@ -94,8 +94,18 @@ class State(eqx.Module):
         extra: bool = False,
     ) -> "State":
         """The state with k more rows."""
+        return self.add_points(x, points(space, x), objectives, constraints, extra)
+
+    def add_points(
+        self,
+        x: Float[Array, "k d"],
+        new: Points,
+        objectives: Float[Array, "k m"],
+        constraints: Float[Array, "k c"],
+        extra: bool | Bool[Array, " k"] = False,
+    ) -> "State":
+        """`add` of rows that are encoded already."""
         k, n = len(x), self.capacity
-        new = points(space, x)
         told = new.valid.all(axis=-1) & ~jnp.isnan(objectives).any(axis=-1)
         feasible = told & (constraints <= 0).all(axis=-1)
         # Rows that do not fit count for nothing.
@@ -116,7 +126,7 @@ class State(eqx.Module):
             points=jax.tree.map(self._put, self.points, new),
             objectives=self._put(self.objectives, objectives),
             constraints=self._put(self.constraints, constraints),
-            extra=self._put(self.extra, jnp.full(k, extra)),
+            extra=self._put(self.extra, jnp.broadcast_to(jnp.asarray(extra), (k,))),
             before=before(self.before, self.told, told),
             feasible_before=before(self.feasible_before, self.feasible, feasible),
             order=self._ordered(new.unit),

@@ -1,0 +1,89 @@
+"""How similar a target is to its source tasks, by the densities of their good rows."""
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax.parzen.evaluation import Mixture
+from parzax.parzen.points import Points, points
+from parzax.samplers.groups import Groups
+from parzax.samplers.sources import (
+    Comparison,
+    Sources,
+    comparable,
+    drawn,
+    free,
+    leave_out,
+    log_uniform,
+    over_tasks,
+)
+from parzax.samplers.state import State
+from parzax.tasks import (
+    Variation,
+    balanced_variation,
+    kept_parameters,
+    overlap_similarity,
+    raw_importance,
+    similarity,
+    uniform_variation,
+)
+
+if TYPE_CHECKING:
+    from parzax.samplers.engine import Sampler
+
+
+def similarities(
+    sampler: "Sampler", sources: Sources, state: State, own: Groups, group: int = 0
+) -> Float[Array, " t"]:
+    """s_m of the target and every source task, by their good rows of a group (arXiv 2212.06751).
+
+    1 for all while the target has too few good rows to keep a single parameter.
+    """
+    space, comparison = sampler.space, sources.comparisons[group]
+    below = own.below[group]
+    kept, n_kept = _kept(sources, comparison, state.points, below, below | own.above[group], sampler)
+    fitted = comparable(sampler, state.points, below)
+    target = free(fitted)
+    if sources.estimate == "balanced":
+        at_target = leave_out(points(space, drawn(fitted, sources.draws)), kept)
+        found = _balanced(target, at_target, comparison.mixture, leave_out(comparison.samples, kept))
+        alike = similarity(found.value)
+    else:
+        at = leave_out(sources.scattered, kept)
+        log_target = target.log_prob(at)[None]
+        logs = over_tasks(lambda mixture: mixture.log_prob(at), comparison.mixture)
+        if sources.estimate == "overlap":
+            alike = overlap_similarity(jnp.broadcast_to(log_target, logs.shape), logs)
+        else:
+            alike = similarity(uniform_variation(log_target, logs, log_uniform(space, at)).value)
+    return jnp.where(n_kept > 0, alike, 1)
+
+
+def _kept(
+    sources: Sources,
+    comparison: Comparison,
+    at: Points,
+    below: Bool[Array, " n"],
+    counted: Bool[Array, " n"],
+    sampler: "Sampler",
+) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
+    """The parameters to compare by, and how many the good rows allow: floor(log_eta |D^(l)|)."""
+    space = sampler.space
+    if sources.eta is None:
+        return jnp.ones(len(space), bool), below.sum()
+    of_target = raw_importance(space, at, below, counted)
+    mean = (of_target + comparison.importance.sum(axis=0)) / (1 + sources.n_tasks)
+    n_kept = jnp.floor(jnp.log(jnp.maximum(below.sum(), 1)) / jnp.log(sources.eta)).astype(jnp.int32)
+    return kept_parameters(space, mean, n_kept), n_kept
+
+
+def _balanced(target: Mixture, at_target: Points, sources: Mixture, samples: Points) -> Variation:
+    """Total variation of the target to t tasks, from s points of it and s of each of them."""
+    t, s = samples.regime.shape[:2]
+    by_sources = over_tasks(lambda mixture: mixture.log_prob(at_target), sources)
+    everywhere = jax.tree.map(lambda a: a.reshape(t * s, -1), samples)
+    by_target = target.log_prob(everywhere).reshape(t, s)
+    by_themselves = over_tasks(lambda mixture, at: mixture.log_prob(at), sources, samples)
+    return balanced_variation(by_themselves - by_target, by_sources - target.log_prob(at_target))

@@ -1,0 +1,163 @@
+"""Rows of other tasks in a target's space: checked, matched by name, encoded, on the host."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parzax.observations import Observations
+from parzax.parzen.points import Points, points
+from parzax.parzen.restriction import parents
+from parzax.space import INACTIVE, Categorical, Space, choice_key
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """One source task.
+
+    Attributes:
+        name: of the task.
+        x: (n, d) native values in the target's space, NaN where inactive or missing.
+        at: (n, d) the same on the kernel axes; what is missing belongs to no regime, so that its kernels are
+            the prior there.
+        complete: (n,) whether nothing is missing.
+        objectives: (n, m), NaN in rows that speak of constraints alone.
+        constraints: (n, c), NaN where not known.
+        missing: names of the target's parameters that the task does not have.
+        unknown: names of the task's parameters that the target does not have.
+        outside: name -> number of values that the target's domain does not have.
+    """
+
+    name: str
+    x: np.ndarray
+    at: Points
+    complete: np.ndarray
+    objectives: np.ndarray
+    constraints: np.ndarray
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    outside: Mapping[str, int]
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        parts = [f"{self.name}: {len(self.x)} rows"]
+        if self.missing:
+            parts.append(f"no {', '.join(self.missing)} (the prior stands for it)")
+        if self.unknown:
+            parts.append(f"{', '.join(self.unknown)} not used")
+        parts += [f"{n} values of {name} outside its domain" for name, n in self.outside.items() if n]
+        return "; ".join(parts)
+
+
+def source_rows(space: Space, sources: Any, n_objectives: int, n_constraints: int) -> list[SourceRows]:
+    """All sources as rows of ``space``.
+
+    Args:
+        space: the target's.
+        sources: `Observations`, by name or in a row, one per task.
+        n_objectives, n_constraints: the target's. A source has as many objectives; it may have no constraints,
+            and rows without an objective (NaN) speak of the constraints alone.
+
+    Raises:
+        TypeError, ValueError: for what is no log, other numbers of objectives or constraints, seeds in one log,
+            and fractional weights.
+    """
+    return [_one(name, source, space, n_objectives, n_constraints) for name, source in named_sources(sources)]
+
+
+def named_sources(sources: Any) -> list[tuple[str, Observations]]:
+    """(name, log) of every source."""
+    if isinstance(sources, Observations) or not isinstance(sources, Iterable):
+        raise TypeError(
+            f"sources must be a list of parzax.Observations or a dict of them by name, got {type(sources).__name__}; "
+            "one log per task."
+        )
+    pairs = sources.items() if isinstance(sources, Mapping) else enumerate(sources, 1)
+    out = []
+    for key, source in pairs:
+        name = key if isinstance(sources, Mapping) else f"task {key}"
+        if not isinstance(source, Observations):
+            raise TypeError(
+                f"sources: {name!r} is a {type(source).__name__}, not a parzax.Observations; "
+                "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of several tasks."
+            )
+        out.append((str(name), source))
+    return out
+
+
+def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constraints: int) -> SourceRows:
+    if obs.batch_shape:
+        raise ValueError(f"sources: {name!r} has {obs!r}; give one log per task.")
+    if obs.n_objectives != n_objectives:
+        raise ValueError(
+            f"sources: {name!r} has {obs.n_objectives} objectives, but the sampler {n_objectives}; give NaN "
+            "objectives, as many as the sampler's, where only constraints are known."
+        )
+    if obs.constraints is not None and obs.constraints.shape[-1] != n_constraints and n_constraints:
+        raise ValueError(
+            f"sources: {name!r} has {obs.constraints.shape[-1]} constraints, but the sampler {n_constraints}."
+        )
+    weight = np.ones(obs.n) if obs.weight is None else obs.weight
+    if not np.isin(weight, (0, 1)).all():
+        raise ValueError(f"sources: {name!r} has weights other than 0 and 1, which the sampler cannot use.")
+    constraints = np.full((obs.n, n_constraints), np.nan)
+    if obs.constraints is not None and n_constraints:
+        constraints = obs.constraints
+    objectives = np.where(np.isnan(obs.losses).any(axis=-1, keepdims=True), np.nan, obs.losses)
+    says = ~np.isnan(objectives).all(axis=-1) | ~np.isnan(constraints).all(axis=-1)
+    x, at, absent, outside = _in_space(obs, space)
+    keep = (weight > 0) & says & ~absent.all(axis=-1)
+    missing = tuple(n for n in space.names if n not in obs.space)
+    return SourceRows(
+        name,
+        x[keep],
+        at[keep],
+        ~absent[keep].any(axis=-1),
+        objectives[keep],
+        constraints[keep],
+        missing,
+        tuple(n for n in obs.space.names if n not in space),
+        outside,
+    )
+
+
+def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.ndarray, dict[str, int]]:
+    """Native values, points, which values are missing, and how many lie outside their domain."""
+    x = np.full((obs.n, len(space)), np.nan)
+    given = np.zeros(x.shape, dtype=bool)
+    for name in space.names:
+        if name in obs.space:
+            j, own = space.index(name), obs.space.index(name)
+            x[:, j] = _translated(obs.values[:, own], obs.space[name], space[name])
+            given[:, j] = True
+    with np.errstate(invalid="ignore", divide="ignore"):
+        at = points(space, x)
+    absent = ~np.asarray(at.valid)
+    outside = {name: int((absent & given & ~np.isnan(x))[:, space.index(name)].sum()) for name in space.names}
+    for name in space.order:
+        # Without its parent there is no saying which domain a value belongs to.
+        for parent in parents(space, name):
+            absent[:, space.index(name)] |= absent[:, space.index(parent)]
+    at = Points(
+        np.where(absent, INACTIVE, at.regime),
+        np.where(absent, 0.5, at.unit),
+        np.where(absent, 0, at.index),
+        np.where(absent, 0.0, at.log_jacobian),
+        np.ones_like(absent),
+    )
+    return np.where(absent, np.nan, x), at, absent, outside
+
+
+def _translated(values: np.ndarray, theirs: Sequence[Any], ours: Sequence[Any]) -> np.ndarray:
+    """Codes of choices as those of the target's; other values are what they are."""
+    ours_categorical = isinstance(ours[0], Categorical)
+    if ours_categorical != isinstance(theirs[0], Categorical):
+        return np.full(len(values), -1.0 if ours_categorical else np.inf)
+    if not ours_categorical:
+        return values
+    place = ours[0].codes
+    table = np.array([place.get(choice_key(choice), -1) for choice in theirs[0].choices], dtype=np.float64)
+    known = ~np.isnan(values)
+    return np.where(known, table[np.where(known, values, 0).astype(int)], np.nan)

@@ -1,0 +1,275 @@
+"""Densities of source tasks, fitted once: what a meta-learning sampler carries along."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from parzax.kernels import FixedTop
+from parzax.observations.ages import ramp_weights
+from parzax.parzen import ParzenEstimator
+from parzax.parzen.evaluation import Mixture
+from parzax.parzen.points import Points, points, slots
+from parzax.parzen.sampling import sample_one, uniforms
+from parzax.samplers.candidates import uniform
+from parzax.samplers.groups import Groups, groups
+from parzax.samplers.source_rows import SourceRows
+from parzax.samplers.source_states import lacks_constraints, states
+from parzax.samplers.state import State
+from parzax.samplers.warm import best_rows
+from parzax.space import INACTIVE, Space
+from parzax.tasks import raw_importance
+
+if TYPE_CHECKING:
+    from parzax.samplers.engine import Sampler
+
+Estimate = Literal["balanced", "uniform", "overlap"]
+
+# Densities are prepared for this many points, all candidates together: it decides on tables and forms.
+_POINTS = 1024
+# Tasks that are evaluated together: their pairs stay in a core's cache.
+_TOGETHER = 8
+# Groups are padded to powers of two from here on.
+_LEAST_ROWS = 8
+
+
+class Density(eqx.Module):
+    """The estimators of one group, one per task: t tasks of up to n rows.
+
+    Attributes:
+        fitted: (t, n, ...) for draws.
+        mixture: (t, ...) the same, prepared for evaluation.
+        n_rows: (t,) size of the group.
+    """
+
+    fitted: ParzenEstimator
+    mixture: Mixture
+    n_rows: Float[Array, " t"]
+
+    def log_prob(self, at: Points) -> Float[Array, "t j"]:
+        """log densities in unit coordinates, of every task at all points."""
+        return over_tasks(lambda mixture: mixture.log_prob(at), self.mixture)
+
+
+class Comparison(eqx.Module):
+    """The good densities by which tasks are compared.
+
+    Attributes:
+        mixture: (t, ...) without a prior, categories without spread; no parameter counts as always active, so
+            that points may leave some out.
+        samples: (t, s, d) draws from each.
+        importance: (t, d) raw importance of the parameters in each task.
+    """
+
+    mixture: Mixture
+    samples: Points
+    importance: Float[Array, "t d"]
+
+
+class Sources(eqx.Module):
+    """Source tasks of a sampler, t of them, in groups of the objective and every constraint.
+
+    Attributes:
+        below, above: (c + 1) densities each.
+        comparisons: (c + 1) of the good groups.
+        draws: random numbers from which the target's points are made: the same at every call, so that
+            similarities change with the data alone.
+        scattered: (2 s, d) uniform points, for the estimates that use them.
+        warm: (w, d) native values of the tasks' best rows, the first suggestions.
+        eta: tasks are compared by the floor(log_eta n) most important parameters, n the number of the
+            target's good rows; None for all; static.
+        estimate: how tasks are compared; static.
+        most: candidates of all groups and tasks together, at most; static.
+        names: of the tasks; static.
+        report: a line per task: what was used of it; static.
+    """
+
+    below: tuple[Density, ...]
+    above: tuple[Density, ...]
+    comparisons: tuple[Comparison, ...]
+    draws: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
+    scattered: Points
+    warm: Float[Array, "w d"]
+    eta: float | None = eqx.field(static=True)
+    estimate: Estimate = eqx.field(static=True)
+    most: int = eqx.field(static=True)
+    names: tuple[str, ...] = eqx.field(static=True)
+    report: tuple[str, ...] = eqx.field(static=True)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of source tasks, t."""
+        return len(self.names)
+
+
+def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function`` of every task, a few together."""
+    return jax.lax.map(lambda one: function(*one), arguments, batch_size=_TOGETHER)
+
+
+def fit_sources(
+    sampler: "Sampler",
+    rows: list[SourceRows],
+    *,
+    eta: float | None,
+    estimate: Estimate,
+    n_samples: int,
+    most: int,
+    key: jax.Array,
+) -> Sources:
+    """Fit the groups of all tasks under a sampler's settings.
+
+    Args:
+        sampler: how rows are split and smoothed.
+        rows: at least one task.
+        eta, estimate, most: see `Sources`.
+        n_samples: points of a comparison, half of them from either task.
+        key: for these points.
+    """
+    state = states(sampler, rows)
+    own = _groups(sampler, state)
+    lacking = lacks_constraints(rows)
+    below, above = (np.array(mask) for mask in (own.below, own.above))
+    below[lacking, 1:] = above[lacking, 1:] = False
+    dtype, half = state.x.dtype, max(n_samples // 2, 1)
+    of_sources, of_target, of_neither = jax.random.split(key, 3)
+    draws = uniforms(of_sources, half, sampler.space, dtype, joint=True)
+    densities: dict[str, list[Density]] = {"below": [], "above": []}
+    comparisons = []
+    for i in range(below.shape[1]):
+        for name, masks in (("below", below[:, i]), ("above", above[:, i])):
+            index, mask = compact(masks)
+            densities[name].append(_density(sampler, state, jnp.asarray(masks), index, mask))
+        counted = jnp.asarray(below[:, i] | above[:, i])
+        index, mask = compact(below[:, i])
+        comparisons.append(_comparison(sampler, state, jnp.asarray(below[:, i]), counted, index, mask, draws))
+    return Sources(
+        tuple(densities["below"]),
+        tuple(densities["above"]),
+        tuple(comparisons),
+        uniforms(of_target, half, sampler.space, dtype, joint=True),
+        points(sampler.space, uniform(of_neither, sampler.space, 2 * half, dtype)),
+        jnp.asarray(best_rows(sampler, state, rows), dtype),
+        eta,
+        estimate,
+        most,
+        tuple(one.name for one in rows),
+        tuple(one.summary for one in rows),
+    )
+
+
+def compact(masks: np.ndarray) -> tuple[Array, Array]:
+    """Indices of each task's rows under a mask, (t, k), and which of them exist; in the order of the rows."""
+    size = max(int(masks.sum(axis=-1).max(initial=0)), _LEAST_ROWS)
+    size = min(1 << (size - 1).bit_length(), masks.shape[-1])
+    index = np.argsort(~masks, axis=-1, kind="stable")[:, :size]
+    return jnp.asarray(index), jnp.asarray(np.take_along_axis(masks, index, axis=-1))
+
+
+@eqx.filter_jit
+def _groups(sampler: "Sampler", state: State) -> Groups:
+    return jax.lax.map(lambda one: groups(sampler, one), state)
+
+
+@eqx.filter_jit
+def _density(
+    sampler: "Sampler", state: State, masks: Bool[Array, "t n"], index: Array, present: Array
+) -> Density:
+    dtype = state.x.dtype
+
+    def one(at: Points, mask: Array, index: Array, present: Array) -> tuple[ParzenEstimator, Mixture]:
+        ages = ramp_weights(mask, dtype)[index] if sampler.forget else None
+        fitted = ParzenEstimator.fit_points(
+            sampler.space,
+            at[index],
+            present.astype(dtype),
+            bandwidth=sampler.bandwidth,
+            top=sampler.top,
+            prior_weight=sampler.prior_weight,
+            mixture_weight=ages,
+        )
+        # By the number of all pairs, not those of a task: the form that is fast for many.
+        return fitted, fitted.prepare(_POINTS, fitted.form(_POINTS * max(len(masks), _POINTS)))
+
+    fitted, mixture = over_tasks(one, state.points, masks, index, present)
+    return Density(fitted, mixture, present.sum(axis=-1).astype(dtype))
+
+
+@eqx.filter_jit
+def _comparison(
+    sampler: "Sampler",
+    state: State,
+    below: Array,
+    counted: Array,
+    index: Array,
+    present: Array,
+    draws: tuple[Array, Array],
+) -> Comparison:
+    def one(at: Points, index: Array, present: Array) -> tuple[Mixture, Points]:
+        fitted = comparable(sampler, at[index], present)
+        return free(fitted), points(sampler.space, drawn(fitted, draws))
+
+    mixture, samples = over_tasks(one, state.points, index, present)
+    importance = over_tasks(
+        lambda at, b, c: raw_importance(sampler.space, at, b, c), state.points, below, counted
+    )
+    return Comparison(mixture, samples, importance)
+
+
+def comparable(sampler: "Sampler", rows: Points, present: Array) -> ParzenEstimator:
+    """The density of good rows by which a task is compared (arXiv 2212.06751)."""
+    return ParzenEstimator.fit_points(
+        sampler.space,
+        rows,
+        present.astype(rows.unit.dtype),
+        bandwidth=sampler.bandwidth,
+        top=FixedTop(1.0),
+        prior_weight=0.0,
+    )
+
+
+def free(fitted: ParzenEstimator) -> Mixture:
+    """Prepared so that points may leave parameters out: those are inactive there, which integrates them."""
+    own = tuple(slot._replace(always=False) for slot in slots(fitted.space))
+    return Mixture.prepare(
+        fitted.kernels, fitted.scale, fitted.weight, fitted.prior_weight, fitted.priors, own, "max", _POINTS
+    )
+
+
+def drawn(fitted: ParzenEstimator, draws: tuple[Array, Array]) -> Float[Array, "s d"]:
+    """Native values from given random numbers."""
+
+    def draw(component: Array, level: Array) -> Array:
+        return sample_one(
+            component,
+            level,
+            None,
+            space=fitted.space,
+            kernels=fitted.kernels,
+            scale=fitted.scale,
+            running_weight=jnp.cumsum(fitted.weight),
+            prior_weight=fitted.prior_weight,
+            priors=fitted.priors,
+        )
+
+    return jax.vmap(draw)(*draws)
+
+
+def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:
+    """Points of the marginal density of the kept parameters."""
+    return eqx.tree_at(lambda p: p.regime, at, jnp.where(kept, at.regime, INACTIVE))
+
+
+def log_uniform(space: Space, at: Points) -> Float[Array, " j"]:
+    """log density of uniform configurations in unit coordinates, of the parameters that are not left out."""
+    out = jnp.zeros(at.unit.shape[:-1], at.unit.dtype)
+    for slot in slots(space):
+        if slot.axis.kind in ("categorical", "stepped"):
+            here = at.regime[..., slot.parameter] == slot.regime
+            out = out - jnp.where(here, math.log(slot.axis.n_values), 0)
+    return out

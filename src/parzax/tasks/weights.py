@@ -1,0 +1,36 @@
+"""From distances between tasks to what their densities weigh."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def similarity(variation: Any) -> Float[Array, "..."]:
+    """s = (1 - d) / (1 + d) of a total variation d: what the two densities share over their union.
+
+    With p and q normalised, 1 - d is the integral of min(p, q) and 1 + d that of max(p, q)
+    (arXiv 2212.06751).
+
+    >>> float(similarity(0.0)), float(similarity(1.0))
+    (1.0, 0.0)
+    """
+    d = jnp.clip(jnp.asarray(variation), 0, 1)
+    return (1 - d) / (1 + d)
+
+
+def task_kernel(similarities: Float[Array, "*b t"]) -> Float[Array, "*b t+1"]:
+    """k(1, m): s_m / T of the sources, and what is left, 1 - sum_m s_m / T, of the target itself.
+
+    Args:
+        similarities: (..., T - 1) of the target to each source task, within [0, 1].
+
+    Returns:
+        (..., T), the target first; sums to 1 (arXiv 2212.06751).
+
+    >>> import jax.numpy as jnp
+    >>> task_kernel(jnp.array([1.0, 0.0])).tolist() == (jnp.array([2.0, 1.0, 0.0]) / 3).tolist()
+    True
+    """
+    shares = similarities / (similarities.shape[-1] + 1)
+    return jnp.concatenate([1 - shares.sum(axis=-1, keepdims=True), shares], axis=-1)
