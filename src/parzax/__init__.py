@@ -28,6 +28,7 @@ from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
 from parzax.samplers import optimize_many as optimize_many
 from parzax.samplers import optuna_tpe as optuna_tpe
+from parzax.samplers import task_similarity as task_similarity
 from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical

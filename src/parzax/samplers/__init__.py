@@ -7,4 +7,6 @@ from parzax.samplers.presets import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import tpe as tpe
+from parzax.samplers.similarity_table import TaskSimilarity as TaskSimilarity
+from parzax.samplers.similarity_table import task_similarity as task_similarity
 from parzax.samplers.state import State as State

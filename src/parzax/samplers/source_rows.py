@@ -1,6 +1,6 @@
 """Rows of other tasks in a target's space: checked, matched by name, encoded, on the host."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,16 +126,13 @@ def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constr
 def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.ndarray, dict[str, int]]:
     """Native values, points, which values are missing, and how many lie outside their domain."""
     x = np.full((obs.n, len(space)), np.nan)
-    given = np.zeros(x.shape, dtype=bool)
     for name in space.names:
         if name in obs.space:
-            j, own = space.index(name), obs.space.index(name)
-            x[:, j] = _translated(obs.values[:, own], obs.space[name], space[name])
-            given[:, j] = True
+            x[:, space.index(name)] = _translated(obs, name, space)
     with np.errstate(invalid="ignore", divide="ignore"):
         at = points(space, x)
     absent = ~np.asarray(at.valid)
-    outside = {name: int((absent & given & ~np.isnan(x))[:, space.index(name)].sum()) for name in space.names}
+    outside = {name: int((absent & ~np.isnan(x))[:, space.index(name)].sum()) for name in space.names}
     for name in space.order:
         # Without its parent there is no saying which domain a value belongs to.
         for parent in parents(space, name):
@@ -150,14 +147,17 @@ def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.n
     return np.where(absent, np.nan, x), at, absent, outside
 
 
-def _translated(values: np.ndarray, theirs: Sequence[Any], ours: Sequence[Any]) -> np.ndarray:
-    """Codes of choices as those of the target's; other values are what they are."""
-    ours_categorical = isinstance(ours[0], Categorical)
-    if ours_categorical != isinstance(theirs[0], Categorical):
-        return np.full(len(values), -1.0 if ours_categorical else np.inf)
-    if not ours_categorical:
-        return values
-    place = ours[0].codes
-    table = np.array([place.get(choice_key(choice), -1) for choice in theirs[0].choices], dtype=np.float64)
-    known = ~np.isnan(values)
-    return np.where(known, table[np.where(known, values, 0).astype(int)], np.nan)
+def _translated(obs: Observations, name: str, space: Space) -> np.ndarray:
+    """A column of the log: codes of choices as those of the target's, other values as they are."""
+    own = obs.space.index(name)
+    values, regime, ours = obs.values[:, own], obs.regime[:, own], space[name][0]
+    if not isinstance(ours, Categorical):
+        numeric = not isinstance(obs.space[name][0], Categorical)
+        return values if numeric else np.where(np.isnan(values), np.nan, np.inf)
+    out = np.where(np.isnan(values), np.nan, -1.0)
+    for i, theirs in enumerate(obs.space[name]):
+        if isinstance(theirs, Categorical):
+            codes = np.array([ours.codes.get(choice_key(c), -1) for c in theirs.choices], np.float64)
+            here = regime == i
+            out[here] = codes[values[here].astype(int)]
+    return out

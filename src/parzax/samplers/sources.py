@@ -109,7 +109,16 @@ class Sources(eqx.Module):
 
 def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
     """``function`` of every task, a few together."""
-    return jax.lax.map(lambda one: function(*one), arguments, batch_size=_TOGETHER)
+    t = len(jax.tree.leaves(arguments)[0])
+    if t <= _TOGETHER:
+        return jax.vmap(function)(*arguments)
+    # Filled up with copies, so that one program serves all.
+    n = -(-t // _TOGETHER)
+    blocks = jax.tree.map(
+        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]), arguments
+    )
+    out = jax.lax.map(lambda one: jax.vmap(function)(*one), blocks)
+    return jax.tree.map(lambda a: a.reshape(n * _TOGETHER, *a.shape[2:])[:t], out)
 
 
 def fit_sources(

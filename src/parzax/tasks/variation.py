@@ -40,11 +40,27 @@ def balanced_variation(of_p: Float[Array, "*b n"], of_q: Float[Array, "*b m"]) -
     >>> float(apart.value)
     1.0
     """
-    halves = [_apart(x) for x in (jnp.asarray(of_p), jnp.asarray(of_q))]
-    value = 0.5 * sum(x.mean(axis=-1) for x in halves)
-    variance = 0.25 * sum(x.var(axis=-1) / x.shape[-1] for x in halves)
-    least = _UNSEEN / sum(x.shape[-1] for x in halves)
-    return Variation(value, jnp.sqrt(variance + least**2))
+    n = of_p.shape[-1] + of_q.shape[-1]
+    return of_halves(half(of_p), half(of_q), n)
+
+
+class Half(NamedTuple):
+    """Mean of |p - q| / (p + q) over the points of one density, and the variance of this mean."""
+
+    mean: Float[Array, "..."]
+    variance: Float[Array, "..."]
+
+
+def half(log_ratio: Float[Array, "*b n"]) -> Half:
+    """One half of `balanced_variation`, from log p - log q at n points of p, or of q."""
+    apart = jnp.abs(jnp.tanh(jnp.where(jnp.isnan(log_ratio), 0, log_ratio) / 2))
+    return Half(apart.mean(axis=-1), apart.var(axis=-1) / apart.shape[-1])
+
+
+def of_halves(of_p: Half, of_q: Half, n: int) -> Variation:
+    """`balanced_variation` from both halves, of n points in all."""
+    variance = (of_p.variance + of_q.variance) / 4 + (_UNSEEN / n) ** 2
+    return Variation((of_p.mean + of_q.mean) / 2, jnp.sqrt(variance))
 
 
 def uniform_variation(
@@ -86,11 +102,6 @@ def overlap_similarity(
     first, second = (_top(log, k) for log in (log_p, log_q))
     both = (first & second).sum(axis=-1)
     return both / jnp.asarray(2 * k - both, log_p.dtype)
-
-
-def _apart(log_ratio: Float[Array, "..."]) -> Float[Array, "..."]:
-    """|p - q| / (p + q)."""
-    return jnp.abs(jnp.tanh(jnp.where(jnp.isnan(log_ratio), 0, log_ratio) / 2))
 
 
 def _top(log: Float[Array, "*b n"], k: int) -> Array:

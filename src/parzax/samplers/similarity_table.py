@@ -1,0 +1,138 @@
+"""Similarities of all pairs of tasks, as a table with names."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from parzax.parzen.evaluation import Mixture
+from parzax.parzen.points import Points
+from parzax.samplers.presets import meta_learn_tpe
+from parzax.samplers.source_rows import named_sources
+from parzax.samplers.sources import Comparison, Sources, leave_out, log_uniform, over_tasks
+from parzax.space import Space
+from parzax.tasks import (
+    Half,
+    Variation,
+    half,
+    kept_parameters,
+    of_halves,
+    overlap_similarity,
+    similarity,
+    uniform_variation,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSimilarity:
+    """Similarities of t tasks.
+
+    Attributes:
+        names: (t,) of the tasks.
+        similarity: (t, t) s = (1 - d) / (1 + d); symmetric, 1 on the diagonal.
+        variation: (t, t) total variation d of the good densities; NaN for the estimate "overlap".
+        error: (t, t) standard error of d.
+        n_good: (t,) number of good rows.
+        parameters: names of those that the tasks were compared by.
+        report: a line per task: what was used of it.
+    """
+
+    names: tuple[str, ...]
+    similarity: np.ndarray
+    variation: np.ndarray
+    error: np.ndarray
+    n_good: np.ndarray
+    parameters: tuple[str, ...]
+    report: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [f"TaskSimilarity({len(self.names)} tasks, by {', '.join(self.parameters)})"]
+        width = max(map(len, self.names))
+        for name, row in zip(self.names, self.similarity, strict=True):
+            shown = " ".join(f"{s:.2f}" for s in row[:12])
+            lines.append(f"  {name:<{width}}  {shown}{' ...' if len(row) > 12 else ''}")
+        return "\n".join(lines)
+
+
+def task_similarity(
+    tasks: Any,
+    space: Space | None = None,
+    *,
+    eta: float | None = None,
+    key: jax.Array | None = None,
+    **options: Any,
+) -> TaskSimilarity:
+    """How similar tasks are, all pairs in one compiled call (arXiv 2212.06751).
+
+    s = (1 - d) / (1 + d), d the total variation between the densities of the good rows of two tasks: the first
+    front or a tenth of the rows, smoothed as `meta_learn_tpe` does it, without a prior.
+
+    Args:
+        tasks: `parzax.Observations`, as a list or a dict by name; at least one.
+        space: the parameters to compare by; those of the first task when None.
+        eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over tasks, n
+            the smallest number of good rows of a task; None for all.
+        key: for the points of the estimate; `jax.random.key(0)` when None.
+        **options: ``estimate``, ``n_samples`` and other options of `parzax.meta_learn_tpe`.
+
+    Returns:
+        A `TaskSimilarity`. A task without good rows has similarity 0 to all others.
+    """
+    named = named_sources(tasks)
+    if not named:
+        raise ValueError("tasks must have at least one task.")
+    first = named[0][1]
+    space = first.space if space is None else space
+    sampler = meta_learn_tpe(space, dict(named), eta=eta, key=key, **options)
+    sources = sampler.sources
+    assert sources is not None
+    comparison = sources.comparisons[0]
+    n_good = np.asarray(sources.below[0].n_rows).astype(int)
+    kept = jnp.ones(len(space), bool)
+    if eta is not None:
+        least = max(int(n_good[n_good > 0].min(initial=1)), 1)
+        n_kept = max(int(np.floor(np.log(least) / np.log(eta))), 1)
+        kept = kept_parameters(space, comparison.importance.mean(axis=0), jnp.asarray(n_kept))
+    alike, found = jax.tree.map(np.asarray, _pairs(sources, comparison, kept, space))
+    there = (n_good > 0)[:, None] & (n_good > 0)
+    own = np.eye(len(named), dtype=bool)
+    return TaskSimilarity(
+        sources.names,
+        np.where(own, 1.0, np.where(there, alike, 0.0)),
+        np.where(own, 0.0, np.where(there, found.value, 1.0)),
+        np.where(there & ~own, found.error, 0.0),
+        n_good,
+        tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
+        sources.report,
+    )
+
+
+@eqx.filter_jit
+def _pairs(
+    sources: Sources, comparison: Comparison, kept: Bool[Array, " d"], space: Space
+) -> tuple[Float[Array, "t t"], Variation]:
+    """Similarities and variations of all pairs."""
+    every = comparison.mixture
+    if sources.estimate == "balanced":
+
+        def from_one(mixture: Mixture, at: Points) -> Half:
+            """At the points of one task, its density against that of every other."""
+            own, theirs = mixture.log_prob(at), over_tasks(lambda m: m.log_prob(at), every)
+            return half(own - theirs)
+
+        samples = leave_out(comparison.samples, kept)
+        halves = jax.lax.map(lambda one: from_one(*one), (every, samples))
+        found = of_halves(halves, jax.tree.map(jnp.transpose, halves), 2 * samples.regime.shape[1])
+        return similarity(found.value), found
+    at = leave_out(sources.scattered, kept)
+    logs = over_tasks(lambda mixture: mixture.log_prob(at), every)
+    if sources.estimate == "overlap":
+        alike = jax.lax.map(lambda own: overlap_similarity(jnp.broadcast_to(own, logs.shape), logs), logs)
+        unknown = jnp.full_like(alike, jnp.nan)
+        return alike, Variation(unknown, unknown)
+    found = jax.lax.map(lambda own: uniform_variation(own, logs, log_uniform(space, at)), logs)
+    return similarity(found.value), found
