@@ -115,7 +115,8 @@ def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
     # Filled up with copies, so that one program serves all.
     n = -(-t // _TOGETHER)
     blocks = jax.tree.map(
-        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]), arguments
+        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]),
+        arguments,
     )
     out = jax.lax.map(lambda one: jax.vmap(function)(*one), blocks)
     return jax.tree.map(lambda a: a.reshape(n * _TOGETHER, *a.shape[2:])[:t], out)

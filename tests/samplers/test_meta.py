@@ -1,0 +1,217 @@
+"""Meta-learning TPE: scores against loops, limits, similarity of small tasks exactly, first suggestions."""
+
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import meta as oracle
+from reference import tpe
+
+import parzax as px
+from parzax.samplers.groups import groups
+from parzax.samplers.similar import similarities
+
+from .tables import SPACE_OF, candidates, score_of, table, told
+
+SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0.1, top=0.9)
+
+
+def observations(space: px.Space, data) -> px.Observations:
+    """A table as a log: rows that speak of constraints alone have NaN objectives, pending ones are left out."""
+    pending = np.isnan(data.objectives).any(axis=-1) & ~data.extra
+    known = np.where(np.isnan(data.constraints), 1.0, data.constraints)
+    return px.Observations.from_arrays(
+        space,
+        data.x[~pending],
+        data.objectives[~pending],
+        constraints=known[~pending] if known.size else None,
+    )
+
+
+@functools.cache
+def sources(space: str, m: int, c: int) -> tuple:
+    return tuple(table(space, data, m, c, seed) for data, seed in (("random", 4), ("few values", 5)))
+
+
+def meta(space: str, m: int = 1, c: int = 0, logs=None, **options) -> px.samplers.Sampler:
+    own = SPACE_OF[space]
+    logs = [observations(own, t) for t in sources(space, m, c)] if logs is None else logs
+    return px.meta_learn_tpe(own, logs, m, c, n_samples=200, **options)
+
+
+@eqx.filter_jit
+def alike(sampler, state):
+    own = groups(sampler, state)
+    return [similarities(sampler, sampler.sources, state, own, i) for i in range(1 + sampler.n_constraints)]
+
+
+CASES = [
+    ("categories", 1, 0, False), ("mixed", 1, 0, True),
+    pytest.param("conditional", 1, 0, True, marks=pytest.mark.slow),
+    pytest.param("mixed", 2, 0, False, marks=pytest.mark.slow),
+    pytest.param("mixed", 1, 2, True, marks=pytest.mark.slow),
+    pytest.param("categories", 2, 1, True, marks=pytest.mark.slow),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("space", "m", "c", "double"), CASES)
+def test_scores(space, m, c, double, record_property):
+    """Catches a wrong weight, group, density, share or sum; the similarities are those found."""
+    worst = {}
+    with jax.enable_x64(double):
+        sampler = meta(space, m, c, eta=None)
+        settings = dataclasses.replace(SETTINGS, score="relative" if c else "ratio")
+        at = jnp.asarray(candidates(space))
+        for data in ("random", "ties", "pending", "one row", "none") + (("nothing feasible",) if c else ()):
+            own = table(space, data, m, c)
+            state = told(sampler, own)
+            found = np.asarray(score_of(sampler, state, at), float)
+            s = [np.asarray(x, float) for x in alike(sampler, state)]
+            wanted = oracle.scores(
+                settings, SPACE_OF[space], [own, *sources(space, m, c)], s, candidates(space)
+            )
+            worst[data] = np.abs(found - wanted).max()
+    assert max(worst.values()) <= (1e-10 if double else 2e-3), worst
+    record_property("tried", f"meta scores, {space}, {m}, {c}: {max(worst.values()):.1e}")
+
+
+def frequencies(data) -> np.ndarray:
+    """Of the good rows' configurations."""
+    below = tpe.groups(SETTINGS, data.objectives, data.constraints, data.extra)[0].below
+    rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
+    return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
+
+
+@pytest.mark.parametrize("estimate", ["balanced", "uniform"])
+def test_similarity_of_categories_is_that_of_frequencies(estimate):
+    """The comparison has neither spread nor prior, so that the variation is a sum over six configurations."""
+    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
+    sampler = px.meta_learn_tpe(SPACE_OF["categories"], logs, eta=None, n_samples=4000, estimate=estimate)
+    for data in ("random", "few values", "ties"):
+        own = table("categories", data)
+        p = frequencies(own)
+        found = np.asarray(alike(sampler, told(sampler, own))[0])
+        for t, other in enumerate(sources("categories", 1, 0)):
+            q = frequencies(other)
+            d = 0.5 * sum(abs(p.get(x, 0) - q.get(x, 0)) for x in {*p, *q})
+            assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
+
+
+def test_limits():
+    """With nothing in the sources, or no similarity, the score is MO-TPE's."""
+    space = SPACE_OF["mixed"]
+    own = table("mixed", "random", 2)
+    plain = px.mo_tpe(space, 2)
+    at = jnp.asarray(candidates("mixed"), jnp.float32)
+    wanted = np.asarray(score_of(plain, told(plain, own), at))
+    nothing = px.Observations.from_arrays(space, own.x[:1], np.full((1, 2), np.nan))
+    empty = px.meta_learn_tpe(space, [nothing], 2, n_samples=100)
+    np.testing.assert_allclose(score_of(empty, told(empty, own), at), wanted, atol=2e-4)
+    assert "0 rows" in empty.sources.report[0]
+    far, good = own.x[:10].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
+    far[:, 2] = 2.0  # another category in every row
+    disjoint = px.meta_learn_tpe(
+        space, [px.Observations.from_arrays(space, far, own.objectives[:10])], 2, n_samples=100, eta=None
+    )
+    state = told(disjoint, good)
+    assert float(alike(disjoint, state)[0][0]) == 0
+    plain_score = np.asarray(score_of(plain, told(plain, good), at))
+    np.testing.assert_allclose(score_of(disjoint, state, at), plain_score, atol=2e-4)
+
+
+def test_the_target_wins_with_its_rows():
+    """N_1 to infinity: the score approaches the target's own, as its share of all rows approaches 1."""
+    space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"])})
+    rng = np.random.default_rng(0)
+
+    def log(n: int, centre: float) -> tuple[np.ndarray, np.ndarray]:
+        x = np.stack([rng.uniform(size=n), rng.integers(0, 2, n)], axis=1)
+        return x, (x[:, 0] - centre) ** 2
+
+    source = px.Observations.from_arrays(space, *log(20, 0.8))
+    sampler, plain = px.meta_learn_tpe(space, [source], n_samples=100), px.mo_tpe(space, 1)
+    at = jnp.asarray([[0.1, 0], [0.5, 1], [0.8, 0], [0.95, 1.0]])
+    gaps = []
+    for n in (20, 2000):
+        x, y = log(n, 0.3)
+        own = tuple(s.tell(s.init(2048), jnp.asarray(x), jnp.asarray(y)) for s in (sampler, plain))
+        gaps.append(np.abs(score_of(sampler, own[0], at) - score_of(plain, own[1], at)).max())
+    assert gaps[0] > 10 * gaps[1] and gaps[1] < 0.05, gaps
+
+
+def test_identical_tasks_weigh_the_same():
+    """s = 1 for all, so that every task has 1/T."""
+    own = table("categories", "random")
+    log = observations(SPACE_OF["categories"], own)
+    sampler = px.meta_learn_tpe(SPACE_OF["categories"], [log] * 3, n_samples=100, eta=None)
+    s = alike(sampler, told(sampler, own))[0]
+    np.testing.assert_allclose(s, 1, atol=1e-6)
+    np.testing.assert_allclose(px.tasks.task_kernel(s), 0.25, atol=1e-6)
+
+
+def test_the_order_of_tasks_does_not_matter():
+    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
+    own = table("categories", "random")
+    at = jnp.asarray(candidates("categories"), jnp.float32)
+    one, other = (meta("categories", logs=order) for order in (logs, logs[::-1]))
+    np.testing.assert_allclose(
+        alike(one, told(one, own))[0], alike(other, told(other, own))[0][::-1], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        score_of(one, told(one, own), at), score_of(other, told(other, own), at), atol=1e-4
+    )
+
+
+@pytest.mark.slow
+def test_log_densities_of_minus_800():
+    """60 coordinates, candidates far from all rows: finite scores that equal those in float64."""
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(60)})
+    rng = np.random.default_rng(0)
+    x = 0.02 * rng.random((40, 60))
+    log = px.Observations.from_arrays(space, x, x.sum(axis=1))
+    found = []
+    for double in (False, True):
+        with jax.enable_x64(double):
+            sampler = px.meta_learn_tpe(space, [log], n_samples=20, eta=None, prior_weight=1e-30)
+            state = sampler.tell(sampler.init(64), jnp.asarray(x[:20]), jnp.asarray(x[:20].sum(axis=1)))
+            at = jnp.full((3, 60), 0.98) - jnp.arange(3)[:, None] / 50
+            found.append(np.asarray(score_of(sampler, state, at)))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-2, atol=0.5)
+
+
+def test_first_suggestions_are_the_sources_best():
+    space = SPACE_OF["mixed"]
+    logs = [observations(space, t) for t in sources("mixed", 1, 0)]
+    sampler = meta("mixed", logs=logs, epsilon=0.0)
+    best = np.concatenate([log.values[np.argsort(log.losses[:, 0], kind="stable")[:3]] for log in logs])
+    ask = jax.jit(lambda key, state: sampler.ask(key, state))
+    seen = []
+    for seed in (0, 1):
+        state = sampler.init(16)
+        for i in range(5):
+            x = ask(jax.random.fold_in(jax.random.key(seed), i), state)
+            assert (np.abs(best - np.asarray(x)) <= 1e-6 * np.abs(best)).all(axis=1).any()
+            state = sampler.tell(state, x, jnp.zeros(1))
+        assert len(np.unique(np.asarray(state.x[:5]), axis=0)) == 5
+        seen.append(np.asarray(state.x[:5]))
+    assert (seen[0] != seen[1]).any()
+
+
+def test_candidates_come_from_every_task():
+    """100 per task as long as there is room, else by weight; all inside a conditional space."""
+    for most, n in ((1024, 300), (60, 60)):
+        sampler = meta("conditional", max_candidates=most, eta=None)
+
+        @eqx.filter_jit
+        def draw(sampler, state):
+            fitted, _ = sampler._scorer(state)
+            return fitted.first(1).sample(jax.random.key(0), sampler.n_candidates, sampler.joint)
+
+        x = np.asarray(draw(sampler, told(sampler, table("conditional", "random"))))[0]
+        assert x.shape == (n, len(sampler.space))
+        assert np.asarray(px.parzen.points.points(sampler.space, jnp.asarray(x)).valid).all()
