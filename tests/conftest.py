@@ -5,10 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-# The suite compiles dozens of functions and runs each for microseconds, so LLVM's optimisation would be
-# most of its time. Set XLA_FLAGS yourself (empty for JAX's defaults) to test other code generation.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 sys.path.insert(0, str(Path(__file__).parent))
+
+from compilation import quick_flags
+
+# The suite compiles hundreds of functions and runs each for microseconds, so compilation is most of its
+# time. Set XLA_FLAGS yourself (empty for JAX's defaults) to test other code generation.
+os.environ.setdefault("XLA_FLAGS", quick_flags())
 
 import jax
 import numpy as np

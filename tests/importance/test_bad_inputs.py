@@ -418,7 +418,14 @@ def _try(case: Case, seeds: bool):
         case.check(result)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+# Each compiles a space of its own, and other fast tests have large counts, many choices and these levels.
+SLOW = ("1000 choices", "integers near 2**53", "weights that sum past 2**31", "0.07 of 100 is 7")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in SLOW else []) for c in CASES],
+)
 def test_case(case):
     _try(case, seeds=False)
     _tried.append(1)

@@ -74,7 +74,7 @@ def test_host_with_more_objectives():
     np.testing.assert_allclose(hypervolume_host(few, ref, mask), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_laws(m, double):
     """Catches a volume that depends on order, padding, duplicates, dominated rows, units, jit or vmap."""
     losses, mask = holed(tables(m)["random"])

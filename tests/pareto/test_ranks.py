@@ -56,7 +56,7 @@ def test_few_rows(m):
     assert set(non_domination_rank(losses * jnp.nan).tolist()) == {0}
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_laws(m):
     """Catches ranks that depend on the order of rows, padding, monotone maps, jit or vmap."""
     losses, mask = holed(tables(m, np.float32)["grid"])

@@ -54,7 +54,7 @@ def test_absent_nan_and_infinite_rows(m, double):
     assert chosen(np.full((N, m), np.nan), np.ones(m)) == list(range(SIZE))
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_laws(m, double):
     """Catches choices that depend on the order of distinct rows, on size, jit or vmap."""
     losses, ref = jnp.asarray(tables(m)["near a front"]), jnp.ones(m)

@@ -1,6 +1,7 @@
 """How often fitting and evaluating are compiled."""
 
 import numpy as np
+import pytest
 
 import parzax as px
 from parzax.parzen import fitting, scoring
@@ -30,6 +31,7 @@ def test_few_compilations_over_fifty_sizes():
     assert all(1 <= b - a <= 4 for a, b in zip(before, after, strict=True)), (before, after)
 
 
+@pytest.mark.slow
 def test_few_compilations_over_fifty_numbers_of_points():
     """NumPy points are padded like rows; what is padded does not show."""
     space = px.Space({"x": px.Float(0.0, 1.75), "kind": px.Categorical(["a", "b"])})

@@ -55,7 +55,6 @@ def _wanted(name: str, data: str) -> np.ndarray:
 # Each space and type compiles anew, for seconds.
 FAST = [
     *(("conditional", True, "product", data) for data in ("random", "weighted", "none", "junk of weight 0")),
-    ("many", True, "product", "random"),
     *(("flat", False, "product", data) for data in ("random", "all equal", "one row")),
 ]
 CASES = [
@@ -99,12 +98,7 @@ jax.tree_util.register_pytree_node(_Ramp, lambda _: ((), None), lambda *_: _Ramp
 
 
 @pytest.mark.parametrize(
-    "form",
-    [
-        "product",
-        "max",
-        "difference",
-    ],
+    "form", ["product", *(pytest.param(form, marks=pytest.mark.slow) for form in ("max", "difference"))]
 )
 def test_own_prior(form, double):
     """A user's prior stands for the wide kernel in the prior and in rows of other regimes."""

@@ -317,7 +317,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a capacity of 0": (lambda: SAMPLER.init(0), ValueError, "^capacity must.*0"),
     "a capacity of 1.5": (lambda: SAMPLER.init(1.5), ValueError, "^capacity must.*1.5"),  # pyright: ignore
     "a capacity of True": (lambda: SAMPLER.init(True), ValueError, "^capacity must.*True"),
-    "less room than before": (lambda: STATE.grown(SPACE, 2), ValueError, "^capacity must.*least 4, got 2"),
+    "less room than before": (lambda: STATE.grown(SPACE, 2), ValueError,
+     "^capacity must be at least 4, got 2"),
     "a number as key": (lambda: SAMPLER.ask(0, STATE), TypeError, "^key must be a typed key.*0"),
     "no key": (lambda: SAMPLER.ask(None, STATE), TypeError, "^key must be a typed key.*None"),
     "an untyped key": (lambda: SAMPLER.ask(jnp.zeros(2, jnp.uint32), STATE), TypeError, "^key must.*uint32"),

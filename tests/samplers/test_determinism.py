@@ -148,8 +148,12 @@ def test_gradient_steps_never_lower_the_score(space, state):
     assert moved > 5
 
 
+@pytest.mark.slow
 def test_batches_have_no_duplicates(state):
-    """In a discrete space with more configurations than are asked; the small space is used up first."""
+    """In a discrete space with more configurations than are asked; the small space is used up first.
+
+    `test_bad_inputs` has a fast one.
+    """
     space = px.Space({"a": px.Int(0, 4), "b": px.Categorical(["a", "b"])})
     sampler = px.tpe(space, n_candidates=100)
     x = np.array([[2, 0]] * 8 + [[0, 1], [4, 1], [1, 1], [3, 1]])

@@ -21,7 +21,6 @@ TOLERANCE = {True: 1e-11, False: 1e-3}
 # Each sampler on a space compiles anew, for seconds; all tables share that.
 FAST = {
     ("conditional", "c_tpe", True), ("categories", "c_tpe", False),
-    ("categories", "naive", True), ("categories", "c_tpe, ages", True),
     ("categories", "mo_tpe, constrained", True),
 }  # fmt: skip
 CASES = [

@@ -113,8 +113,12 @@ def test_rows_without_room_leave_no_trace(capacity):
         _same(eqx.tree_at(lambda s: s.overflow, over, state.overflow), state)
 
 
+@pytest.mark.slow
 def test_grown_is_as_if_there_had_been_room_from_the_start():
-    """In the middle of a run, more than once, full or not."""
+    """In the middle of a run, more than once, full or not.
+
+    `test_a_loop_is_ask_and_tell_by_hand` and `adapters.test_rows` have fast ones.
+    """
     data = _draw(4)
     wanted = _all_at_once(SAMPLER, data)
     for at in (0, 3, 4):
@@ -155,11 +159,7 @@ RULES = {
     "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), OptunaTop(), 2.5),
     "constant": (px.bandwidth.constant(0.1), FixedTop(0.9), 0.01),
 }
-FAST = {("mixed", "scott", True)}
-CASES = [
-    pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow])
-    for case in ((s, r, double) for s in ("mixed", *SPACES) for r in RULES for double in (True, False))
-]
+CASES = [(s, r, double) for s in ("mixed", *SPACES) for r in RULES for double in (True, False)]
 
 
 @functools.cache
@@ -200,9 +200,13 @@ def _both(space, observed, at, masks, ages, key, rule, top, prior_weight):
     return common.log_prob(at), unordered.log_prob(at), logs, drawn, drawn_alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rule", "double"), CASES)
 def test_groups_with_one_scale(name, rule, double):
-    """float64 1e-11; float32 2e-4, as for one density (tests/parzen/test_mixture.py)."""
+    """float64 1e-11; float32 2e-4, as for one density (tests/parzen/test_mixture.py).
+
+    The fast ones of `test_scores` rest on it.
+    """
     space, tolerance = (SPACE_OF | SPACES)[name], 1e-11 if double else 2e-4
     own = (rows(name), points(name)) if name in SPACES else (tables.rows(name, N, 1), candidates(name))
     with jax.enable_x64(double):
