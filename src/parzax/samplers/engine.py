@@ -17,6 +17,7 @@ from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.points import Points, points
 from parzax.samplers.candidates import distinct, uniform
 from parzax.samplers.densities import Densities, densities
+from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, groups
 from parzax.samplers.refine import uphill
 from parzax.samplers.state import State
@@ -48,6 +49,7 @@ class Sampler(eqx.Module):
         every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
             the first of them; static.
         gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
+        ties: which rows of a front are good where not all are: "crowding" or "hypervolume"; static.
     """
 
     space: Space = eqx.field(static=True)
@@ -65,6 +67,7 @@ class Sampler(eqx.Module):
     forget: bool = eqx.field(static=True, default=False)
     every_minimum: bool = eqx.field(static=True, default=False)
     gradient_steps: int = eqx.field(static=True, default=0)
+    ties: Ties = eqx.field(static=True, default="crowding")
 
     def init(self, capacity: int) -> State:
         """An empty state for up to ``capacity`` rows."""
