@@ -51,6 +51,7 @@ def test_absent_nan_and_infinite_rows(m, double):
     endless = tables(m)["near a front"].copy()
     endless[[7, 3], 0] = -np.inf
     assert set(chosen(endless, np.ones(m))[:2]) == {3, 7}
+    assert chosen(endless, np.ones(m)) == reference.greedy(endless, np.ones(m), SIZE)
     assert chosen(np.full((N, m), np.nan), np.ones(m)) == list(range(SIZE))
 
 
@@ -63,6 +64,8 @@ def test_laws(m, double):
     np.testing.assert_array_equal(greedy_hypervolume_order(losses[new], ref, SIZE), order[new])
     fewer = greedy_hypervolume_order(losses, ref, 4)
     np.testing.assert_array_equal(fewer, jnp.where(order < 4, order, ABSENT))
+    stopped = jax.vmap(lambda k: greedy_hypervolume_order(losses, ref, SIZE, stop=k))(jnp.array([0, 4, 50]))
+    np.testing.assert_array_equal(stopped, [jnp.full(N, ABSENT), fewer, order])
     batched = jax.vmap(lambda x: greedy_hypervolume_order(x, ref, SIZE))(jnp.stack([losses, losses[new]]))
     np.testing.assert_array_equal(batched, jnp.stack([order, order[new]]))
 
