@@ -1,12 +1,12 @@
 """Runs as programs: how often they are compiled, what may be batched, and what is shown meanwhile."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compilations import compilations
 from jax.tree_util import Partial
 
 import parzax as px
@@ -35,22 +35,6 @@ def sampler(top=0.8):
 
 
 KEYS = jax.random.split(jax.random.key(0), 6)
-
-
-@contextmanager
-def compilations():
-    """A list that grows by what JAX compiles inside the block."""
-    seen, active = [], True
-
-    def listen(event, *_args, **_kwargs):
-        if active and "backend_compile" in event:
-            seen.append(event)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        yield seen
-    finally:
-        active = False
 
 
 def test_another_key_compiles_nothing():
