@@ -45,7 +45,7 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     present = check_weight(mask, len(points)) > 0
     size = min(_checks.whole_number("size", size, 0), int(present.sum()))
     # Rows in the order that breaks ties, those with a NaN behind.
-    nan = np.isnan(points).any(axis=1)
+    nan = np.asarray(np.isnan(points).any(axis=1))
     columns = np.where(nan[:, None], 0, points).T
     row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
     width, endless = _widths(points[row], corner)
@@ -65,11 +65,11 @@ def _widths(points: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndar
     An infinite width covers whatever the others have in that objective.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        inside = (points < corner).all(axis=1)[:, None]
-        width = np.where(inside, corner - points, 0)
-    endless = np.isinf(width)
+        inside = np.asarray((points < corner).all(axis=1))
+        width = np.where(inside[:, None], corner - points, 0)
+    endless: np.ndarray = np.isinf(width)
     exponent = np.frexp(np.where(endless, 0, width).max(axis=0, initial=0))[1]
-    return np.where(endless, 1, np.ldexp(width, -exponent)), endless.any(axis=1)
+    return np.where(endless, 1, np.ldexp(width, -exponent)), np.asarray(endless.any(axis=1))
 
 
 def _next(width: np.ndarray, own: np.ndarray, gain: np.ndarray, chosen: list[int]) -> int:
