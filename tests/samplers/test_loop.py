@@ -69,6 +69,7 @@ class _Changing:
         return jnp.abs(x - self.target), jnp.zeros(0)
 
 
+@pytest.mark.slow
 def test_a_problem_without_a_hash():
     """It may change between calls, and then counts as it is."""
     own = _Changing(2.0)
