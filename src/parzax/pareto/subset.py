@@ -30,7 +30,7 @@ def greedy_hypervolume_order(
     With two objectives a row adds a box, cut by the chosen rows on both sides: O(n) per choice. With three,
     the hypervolume of the chosen boxes within the row's own is taken off it, O(size^2) for one row. What a
     row adds never grows, so only rows are looked at whose last known addition is the largest (lazy
-    greedy, Minoux 1978). For four objectives and more there is no compiled form.
+    greedy, Minoux 1978). For four objectives and more there is `greedy_hypervolume_order_host` instead.
 
     Infinite boxes are chosen first. Ties, and rows that add nothing (duplicates, dominated, beyond the
     reference): in lexicographic order of the losses, then of row numbers. Rows with a NaN come after all
@@ -58,7 +58,8 @@ def greedy_hypervolume_order(
         raise ValueError(f"reference must be a vector of length {losses.shape[1]}, got {reference.shape}.")
     if losses.shape[1] > 3:
         raise ValueError(
-            f"losses must have at most 3 objectives here, got {losses.shape[1]}; order by rank and crowding."
+            f"losses must have at most 3 objectives, got {losses.shape[1]}; use "
+            "greedy_hypervolume_order_host for more, or order by rank and crowding."
         )
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ValueError(f"size must be a whole number from 0, got {size!r}.")
