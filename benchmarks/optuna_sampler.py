@@ -131,7 +131,7 @@ def compare(
 def jobs(quick: bool) -> Iterator[list[Row]]:
     """Every row of the table."""
     if quick:
-        yield compare("6 floats", floats, 400, 1, GOAL, multivariate=True)
+        yield compare("6 floats", floats, 400, 3, GOAL, multivariate=True)
         return
     yield compare("6 floats", floats, 1000, 3, GOAL, multivariate=True)
     yield compare("6 of every kind", mixed, 1000, 3, GOAL, multivariate=True)

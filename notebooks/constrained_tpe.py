@@ -62,7 +62,7 @@ assert runs.x.shape == (1000, n_evaluations, 2)
 assert runs.objectives.shape == runs.constraints.shape == (1000, n_evaluations, 1)
 
 # %% [markdown]
-# A run depends on its key alone, not on the runs that it shares a chunk with.
+# A run depends on its key alone, not on the runs that it shares a chunk with (of one size: `lanes`).
 
 # %%
 some = jax.random.split(jax.random.key(1), 1000)[500:532]

@@ -9,7 +9,19 @@ import parzax as px
 PROMISED = {
     *("Space", "Float", "Int", "Ordinal", "Categorical", "In", "Between", "Observations", "GridEstimator"),
     *("ImportanceResult", "cond_ped_anova", "ped_anova", "grid_density", "pearson_divergence"),
-    *("level_counts", "within_regime_variance", "Status"),
+    *("level_counts", "within_regime_variance", "Status", "Problem", "ParzenEstimator"),
+    *("tpe", "c_tpe", "mo_tpe", "optuna_tpe", "optimize", "optimize_many"),
+}
+# Members that are packages, and what is used of them.
+PACKAGES = {
+    "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
+    "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
+    "pareto": {
+        *("attainment_surface", "crowding_distance", "hypervolume", "hypervolume_host", "log_hypervolume"),
+        *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),
+    },
+    "problems": {"Tabular", "discs", "ellipsoid", "ellipsoids", "sphere", "zdt1"},
+    "samplers": {"CountRule", "Sampler", "State", "Trace"},
 }
 NAMES = sorted(
     {name for name in dir(px) if not name.startswith("_")}
@@ -21,6 +33,17 @@ def test_promised_names():
     """Catches a rename of what examples and adapters use."""
     assert set(NAMES) >= PROMISED
     assert px.__version__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages(package):
+    """They are members as they stand in `parzax/__init__.py`, not because something has imported them."""
+    assert f"as {package}\n" in inspect.getsource(px)
+    member = getattr(px, package)
+    assert inspect.getdoc(member)
+    assert vars(member).keys() >= PACKAGES[package]
+    for name in PACKAGES[package]:
+        assert inspect.getdoc(vars(member)[name]), name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,6 +71,8 @@ def test_documented(name):
         "pearson_divergence",
         "within_regime_variance",
         "Space",
+        "optimize",
+        "optimize_many",
     ],
 )
 def test_examples(name):

@@ -4,8 +4,10 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from parzax import acquisition as acquisition
 from parzax import pareto as pareto
 from parzax import problems as problems
+from parzax import samplers as samplers
 from parzax import tasks as tasks
 from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import ImportanceResult as ImportanceResult

@@ -73,3 +73,56 @@ def test_corollary_2():
 def test_naive_product_is_the_sum_of_log_ratios():
     below, above = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
     np.testing.assert_allclose(naive_product(below, above), [2.5, -0.5])
+
+
+INF = np.inf
+# Logs of l and g of two groups at one candidate, shares, and both scores.
+EDGES = [
+    ([-INF, 0.0], [0.0, -INF], [0.5, 0.0], -INF, -INF),  # 0 times infinity: the candidate is impossible
+    ([0.0, -INF], [-INF, 0.0], [0.0, 0.5], -INF, -INF),
+    ([-INF, 1.0], [-INF, 0.0], [0.0, 0.0], -INF, -INF),
+    ([0.0, INF], [INF, 0.0], [0.0, 0.0], -INF, -INF),  # infinitely bad in one group
+    ([INF, 1.0], [INF, 0.0], [0.0, 0.0], 1.0, 1.0),  # equal densities tell nothing apart
+    ([INF, 1.0], [INF, 0.0], [0.3, 1.0], 0.0, 1.0),
+    ([0.0, 1.0], [-INF, 0.0], [0.0, 0.0], INF, INF),
+]
+
+
+@pytest.mark.parametrize(("below", "above", "gamma", "relative", "naive"), EDGES)
+def test_products_at_the_edges_are_numbers(below, above, gamma, relative, naive, x64):
+    """Catches -inf + inf, and inf - inf."""
+    below, above, gamma = map(jnp.asarray, (below, above, gamma))
+    assert constrained_score(below, above, gamma) == relative
+    assert naive_product(below, above) == naive
+
+
+def test_log_ratio_of_infinite_densities():
+    below, above = jnp.array([INF, INF, 0.0, -INF, -INF]), jnp.array([INF, 0.0, INF, INF, -INF])
+    assert log_ratio(below, above).tolist() == [0.0, INF, -INF, -INF, -INF]
+
+
+@pytest.mark.parametrize("gamma", [[0.0, 0.0], [0.2, 0.5], [1.0, 0.0]])
+def test_gradients_of_products_are_finite(gamma):
+    """Where densities are positive, also beside candidates of density 0; 0 at those."""
+    below = jnp.array([[-900.0, 0.0, 900.0, -INF, 2.0], [3.0, -20.0, 900.0, 0.0, -INF]])
+    above = jnp.array([[0.0, 0.0, -900.0, 0.0, 1.0], [0.0, 7.0, 900.0, -INF, 0.0]])
+
+    def relative(below, above):
+        return constrained_score(below, above, jnp.array(gamma))[:3].sum()
+
+    def naive(below, above):
+        return naive_product(below, above)[:3].sum()
+
+    for score in (relative, naive):
+        assert np.isfinite(score(below, above))
+        for gradient in jax.grad(score, (0, 1))(below, above):
+            assert np.isfinite(gradient).all()
+            assert not np.any(gradient[:, 3:])
+
+
+def test_shapes_are_checked():
+    ones = jnp.ones((2, 3))
+    with pytest.raises(ValueError, match=r"below and above must have one shape"):
+        naive_product(ones, ones[:1])
+    with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
+        constrained_score(ones, ones, jnp.ones(3))

@@ -5,6 +5,7 @@ numeric parameter, one of three choices, the conditional space of `mixed`, and t
 constraint of one parameter.
 """
 
+import inspect
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from optuna.trial import TrialState
 
 import parzax as px
 from parzax.adapters import optuna_sampler
+from parzax.samplers.presets import options_of
 
 TPESampler = px.adapters.optuna.TPESampler
 NUMERIC = [
@@ -514,11 +516,20 @@ def test_the_preset_of_a_study():
         ({"space": {"x": (0, 1)}}, TypeError, "space must be"),
         ({"constraints_func": 3}, TypeError, "constraints_func must be"),
         ({"multivariate": True}, TypeError, "multivariate"),
+        ({"n_startup": 5}, TypeError, "n_startup is called n_startup_trials here"),
+        ({"n_candidates": 5}, TypeError, "n_candidates is called n_ei_candidates here"),
     ],
 )
 def test_refusals(options, error, message):
     with pytest.raises(error, match=message):
         TPESampler(**options)
+
+
+def test_every_option_of_the_presets_is_named():
+    """Catches one that the docstring forgets."""
+    options = inspect.signature(options_of).parameters.keys() - {"n_startup", "n_candidates"}
+    text = inspect.getdoc(TPESampler)
+    assert [name for name in options if name not in text] == []
 
 
 def test_keys_are_optunas():

@@ -2,10 +2,11 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+import optuna
 import pytest
+from compilations import compilations
 
 import parzax as px
 from parzax.adapters._codec import Codec
@@ -147,15 +148,29 @@ def test_equal_settings_are_one_program():
 
 @pytest.mark.slow
 def test_two_compilations_up_to_1024_rows():
-    seen = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, *_, **__: seen.append(event) if "backend_compile" in event else None
-    )
     sampler = px.optuna_tpe(px.Space({"p0": px.Float(0, 1), "p1": px.Int(0, 2)}), n_startup=0)
-    for _ in range(2):
-        rows = Rows(sampler)
-        for i, row in enumerate(rows_of(1000)):
-            rows.append(row._replace(x=np.array([row.x[0], i % 3])))
-            if i % 50 == 0:
-                rows.ask([], 0, i, 0)
+    with compilations() as seen:
+        for _ in range(2):
+            rows = Rows(sampler)
+            for i, row in enumerate(rows_of(1000)):
+                rows.append(row._replace(x=np.array([row.x[0], i % 3])))
+                if i % 50 == 0:
+                    rows.ask([], 0, i, 0)
     assert len(seen) == 2
+
+
+@pytest.mark.slow
+def test_two_compilations_in_a_study_of_300_trials():
+    """Through Optuna: catches a trial that reaches the program in another form, and a plan made anew."""
+
+    def objective(trial):
+        loss = (trial.suggest_float("x", 0, 1.5) - 0.3) ** 2 + 0.1 * trial.suggest_int("n", 0, 6)
+        if trial.number % 20 == 19:
+            raise optuna.TrialPruned
+        return loss
+
+    study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
+    with compilations() as seen:
+        study.optimize(objective, n_trials=300)
+    assert 1 <= len(seen) <= 2
+    assert study.best_value < 0.01

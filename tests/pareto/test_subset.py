@@ -1,5 +1,7 @@
 """Greedy choice against a loop that tries every row, and Optuna's."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,12 @@ from optuna._hypervolume.hssp import _solve_hssp
 from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
-from parzax.pareto import ABSENT, greedy_hypervolume_order
+from parzax.pareto import (
+    ABSENT,
+    greedy_hypervolume_order,
+    greedy_hypervolume_order_host,
+    hypervolume_host,
+)
 
 SIZE = 12
 
@@ -51,6 +58,7 @@ def test_absent_nan_and_infinite_rows(m, double):
     endless = tables(m)["near a front"].copy()
     endless[[7, 3], 0] = -np.inf
     assert set(chosen(endless, np.ones(m))[:2]) == {3, 7}
+    assert chosen(endless, np.ones(m)) == reference.greedy(endless, np.ones(m), SIZE)
     assert chosen(np.full((N, m), np.nan), np.ones(m)) == list(range(SIZE))
 
 
@@ -63,6 +71,8 @@ def test_laws(m, double):
     np.testing.assert_array_equal(greedy_hypervolume_order(losses[new], ref, SIZE), order[new])
     fewer = greedy_hypervolume_order(losses, ref, 4)
     np.testing.assert_array_equal(fewer, jnp.where(order < 4, order, ABSENT))
+    stopped = jax.vmap(lambda k: greedy_hypervolume_order(losses, ref, SIZE, stop=k))(jnp.array([0, 4, 50]))
+    np.testing.assert_array_equal(stopped, [jnp.full(N, ABSENT), fewer, order])
     batched = jax.vmap(lambda x: greedy_hypervolume_order(x, ref, SIZE))(jnp.stack([losses, losses[new]]))
     np.testing.assert_array_equal(batched, jnp.stack([order, order[new]]))
 
@@ -74,7 +84,77 @@ def test_few_rows_and_errors():
     assert greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), 0).tolist() == [ABSENT]
     with pytest.raises(ValueError, match="size must be a whole number"):
         greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), -1)
-    with pytest.raises(ValueError, match="order by rank and crowding"):
+    with pytest.raises(ValueError, match="use greedy_hypervolume_order_host"):
         greedy_hypervolume_order(jnp.zeros((1, 4)), jnp.ones(4), 1)
     with pytest.raises(ValueError, match="reference must be a vector of length 2"):
         greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(3), 1)
+
+
+# --- on the host -------------------------------------------------------------------------------
+
+
+def on_host(losses, ref, size=SIZE, mask=None) -> list[int]:
+    order = greedy_hypervolume_order_host(losses, ref, size, mask)
+    count = int((order < ABSENT).sum())
+    assert order.dtype == np.int32
+    assert sorted(order)[:count] == list(range(count))
+    return np.argsort(order, kind="stable")[:count].tolist()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", ["random", "grid", "each row twice", "all equal", "near a front"])
+def test_host_equals_loops(m, name):
+    """Any number of objectives; catches a lazy bound that is never renewed, and rounding that breaks ties."""
+    losses, ref = tables(m)[name], np.linspace(0.9, 1.1, m)
+    if m > 3:  # the loop takes a second for 14 rows of 4 objectives
+        losses = losses[:14]
+    size = SIZE if m < 4 else 6
+    assert on_host(losses, ref, size) == reference.greedy(losses, ref, size)
+
+
+@pytest.mark.parametrize("m", [4, 5])
+def test_host_equals_differences_of_volumes(m):
+    """By brute force over all free rows, on a front of 40; and Optuna's choice."""
+    losses, ref = tables(m)["near a front"], np.full(m, 1.1)
+    chosen = []
+    for _ in range(SIZE):
+        free = [i for i in range(N) if i not in chosen]
+        chosen.append(max(free, key=lambda i: hypervolume_host(losses[[*chosen, i]], ref)))
+    assert on_host(losses, ref) == chosen
+    theirs = _solve_hssp(losses, np.arange(N), SIZE, ref)
+    assert set(chosen) == set(theirs.tolist())
+
+
+def test_host_with_absent_nan_and_infinite_rows():
+    """The same rules as the compiled form, whose docstring has them; with scales that no product holds."""
+    losses, mask = holed(tables(4)["near a front"][:14])
+    kept = np.flatnonzero(mask)
+    assert (
+        on_host(losses, np.ones(4), 6, mask) == kept[reference.greedy(losses[kept], np.ones(4), 6)].tolist()
+    )
+    scale = 2.0 ** np.array([600, 600, -600, -600])
+    assert on_host(losses * scale, scale, 6, mask) == on_host(losses, np.ones(4), 6, mask)
+    nan = np.where(np.arange(14)[:, None] % 2 == 0, np.nan, losses)
+    assert on_host(nan, np.ones(4), 14)[-7:] == sorted(np.flatnonzero(np.isnan(nan).any(axis=1)))[-7:]
+    endless = tables(4)["near a front"][:14].copy()
+    endless[[7, 3], 0] = -np.inf
+    assert set(on_host(endless, np.ones(4))[:2]) == {3, 7}
+    assert on_host(endless, np.ones(4), 6) == reference.greedy(endless, np.ones(4), 6)
+    in_order = np.lexsort(endless.T[::-1])
+    assert on_host(endless, np.full(4, np.nan), 14) == in_order.tolist()
+    assert on_host(endless, np.full(4, -np.inf), 14) == in_order.tolist()
+
+
+def test_host_with_few_rows_and_errors(monkeypatch):
+    assert on_host(np.zeros((0, 4)), np.ones(4)) == []
+    assert on_host(np.zeros((2, 4)), np.ones(4), 0) == []
+    assert on_host(np.zeros((2, 4)), np.ones(4)) == [0, 1]
+    with pytest.raises(ValueError, match="size must be a whole number"):
+        on_host(np.zeros((2, 4)), np.ones(4), -1)
+    with pytest.raises(ValueError, match=r"reference \(m,\)"):
+        on_host(np.zeros((2, 4)), np.ones(3))
+    with pytest.raises(ValueError, match="mask must be a vector of length 2"):
+        on_host(np.zeros((2, 4)), np.ones(4), 1, np.ones(3))
+    monkeypatch.setitem(sys.modules, "moocore", None)
+    with pytest.raises(ImportError, match=r"needs moocore; pip install 'parzax\[pareto\]'"):
+        on_host(np.zeros((2, 4)), np.ones(4))

@@ -70,12 +70,18 @@ def volume(losses: np.ndarray, reference: np.ndarray) -> float:
 
 
 def greedy(losses: np.ndarray, reference: np.ndarray, size: int) -> list[int]:
-    """Rows in the order of greedy choice; ties in lexicographic order, then by number; NaN last."""
+    """Rows in the order of greedy choice; ties in lexicographic order, then by number; NaN last.
+
+    Rows with infinite boxes come first; in what is infinite of them they then cover all others.
+    """
     n = len(losses)
     nan = np.isnan(losses).any(axis=1)
     order = sorted(range(n), key=lambda i: (bool(nan[i]), () if nan[i] else tuple(losses[i]), i))
-    chosen: list[int] = []
-    for _ in range(min(size, n)):
+    endless = np.isneginf(losses).any(axis=1) & (losses < reference).all(axis=1)
+    chosen = [i for i in order if endless[i]][:size]
+    least = np.where(np.isfinite(losses), losses, reference).min(axis=0, initial=0)
+    losses = np.where(np.isneginf(losses), least, losses)
+    for _ in range(min(size, n) - len(chosen)):
         now = volume(losses[chosen], reference)
         gains = {i: volume(losses[[*chosen, i]], reference) - now for i in order if i not in chosen}
         top = max(gains.values())

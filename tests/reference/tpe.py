@@ -30,6 +30,7 @@ class Settings:
     prior_weight: float = 1.0
     every_minimum: bool = False
     forget: bool = False
+    ties: str = "crowding"
 
 
 @dataclass(frozen=True)
@@ -71,25 +72,56 @@ def groups(settings: Settings, objectives: Any, constraints: Any, extra: Any) ->
 
 def _objective(settings: Settings, objectives: Any, constraints: Any, told: list, pending: list) -> Group:
     wanted = count(settings, len(told))
+    up_to_feasible = constraints.shape[1] > 0 and settings.score != "naive"
+    counts = [bool((row <= 0).all()) if up_to_feasible else True for row in constraints]
     if objectives.shape[1] == 1:
         order = sorted(told, key=lambda i: (objectives[i, 0], i))
     else:
         mask = np.array([i in told for i in range(len(objectives))])
         rank = pareto.ranks(objectives, mask)
-        distance = pareto.crowding(objectives, rank, mask)
-        order = sorted(told, key=lambda i: (rank[i], -distance[i], i))
         if settings.whole_front:
             wanted = max(wanted, sum(bool(rank[i] == 0) for i in told))
-    up_to_feasible = constraints.shape[1] > 0 and settings.score != "naive"
+        if settings.ties == "hypervolume":
+            order = by_hypervolume(objectives, rank, told, counts, wanted)
+        else:
+            distance = pareto.crowding(objectives, rank, mask)
+            order = sorted(told, key=lambda i: (rank[i], -distance[i], i))
     below, found = [], 0
     for i in order:
         if found == wanted:
             break
         below.append(i)
-        found += all(v <= 0 for v in constraints[i]) if up_to_feasible else 1
+        found += counts[i]
     below = sorted(below)
     above = sorted([i for i in told if i not in below] + pending)
     return Group(below, above, len(below) / max(len(told), 1))
+
+
+def by_hypervolume(objectives: Any, rank: Any, told: list[int], counts: Any, wanted: int) -> list[int]:
+    """Front after front; the one with the last wanted row as the greedy choice takes its rows."""
+    order: list[int] = []
+    for front in sorted({int(rank[i]) for i in told}):
+        rows = [i for i in told if rank[i] == front]
+        found = sum(counts[i] for i in order)
+        if found < wanted <= found + sum(counts[i] for i in rows):
+            rows = [rows[k] for k in _greedy(tuple(map(tuple, objectives[rows].tolist())))]
+        order += rows
+    return order
+
+
+@functools.lru_cache(maxsize=1000)
+def _greedy(losses: tuple) -> list[int]:
+    rows = np.asarray(losses, float)
+    return pareto.greedy(rows, reference_point(rows), len(rows))
+
+
+def reference_point(losses: Any) -> np.ndarray:
+    """Optuna's, of the finite losses."""
+    out = []
+    for column in losses.T:
+        worst = max((v for v in column if math.isfinite(v)), default=0.0)
+        out.append((1.1 * worst if worst > 0 else 0.9 * worst) or 1e-12)
+    return np.asarray(out)
 
 
 def _satisfied(value: Any, known: list[int], every_minimum: bool) -> list[int]:

@@ -161,6 +161,19 @@ FAMILY = {
         lambda s: px.mo_tpe(s, 2, 1), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9),
     ),
+    "mo_tpe, hypervolume": (
+        lambda s: px.mo_tpe(
+            s, 2, ties="hypervolume", count_rule=px.samplers.groups.CountRule("linear", 0.4)
+        ), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
+    ),
+    "mo_tpe, constrained, hypervolume": (
+        lambda s: px.mo_tpe(s, 2, 1, ties="hypervolume"), 2, 1,
+        oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
+    ),
+    "mo_tpe of three, hypervolume": (
+        lambda s: px.mo_tpe(s, 3, 1, ties="hypervolume"), 3, 1,
+        oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
+    ),
     "optuna_tpe": (
         lambda s: px.optuna_tpe(s), 1, 0, oracle.Settings(rule="optuna", kernel="neighbours", top=None)
     ),

@@ -264,7 +264,9 @@ def test_whole_numbers_are_values():
         _tried.append(f"rows of {np.dtype(dtype)}")
     # On the host no x64 is at hand to hold them: they must not wrap to codes that exist.
     wrapped = np.array([[2**32, 0], [0, 2**33], [-(2**32), 1], [1, 2**62]] * 3)
-    other = sampler.tell(state, wrapped.tolist(), [0] * 12)
+    with pytest.raises(ValueError, match=r"^x: row 0 .*4294967296"):
+        sampler.tell(state, wrapped.tolist(), [0] * 12)
+    other = tell(state, jnp.asarray(wrapped.astype(float)), [0] * 12)
     assert np.isneginf(score(state, jnp.asarray(wrapped, float))).all()
     assert int(sampler.status(other)) == S.INVALID_ROWS | S.CAPACITY_EXCEEDED
     with pytest.raises(ValueError, match=r"^candidates: row 0 .*4294967296"):
@@ -334,6 +336,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an empty pool": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:0]), ValueError, "^candidates must"),
     "a pool of another width": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:, :2]), ValueError,
      "^candidates must"),
+    "a row outside the space": (
+        lambda: SAMPLER.tell(STATE, np.concatenate([X1, WRONG[:1]]), [0, 0], [[0, 0]] * 2),
+     ValueError, r"^x: row 1 is not a configuration of the space: \[0.5, 3.0, 0.5\]; values are native"),
+    "a pending row outside the space": (lambda: VANILLA.tell(PLAIN, WRONG[3:4], [NAN]), ValueError,
+     "^x: row 0"),
+    "an extra row outside the space": (lambda: SAMPLER.augment(STATE, WRONG[5:6], [[0, NAN]]), ValueError,
+     "^x: row 0"),
     "a pool outside the space": (lambda: SAMPLER.ask(KEY, STATE, 1, [[9, 0, NAN]]), ValueError,
      "^candidates: row 0"),
     "a ragged pool": (lambda: SAMPLER.ask(KEY, STATE, 1, [[1], [1, 2]]), ValueError, "^candidates must"),

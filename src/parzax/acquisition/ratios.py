@@ -11,14 +11,18 @@ def log_ratio(below: Float[Array, "*j"], above: Float[Array, "*j"]) -> Float[Arr
         below, above: logs of the good and of the bad group's density at the candidates.
 
     Returns:
-        Elementwise; -inf where both densities are 0 (outside the space). Pure, jit- and vmap-able.
+        Elementwise; -inf wherever l is 0, whatever g is (both are 0 outside the space), and 0 where both are
+        infinite: equal densities tell nothing apart. Pure, jit- and vmap-able, with finite gradients where
+        the densities are positive and finite.
 
     >>> import jax.numpy as jnp
     >>> log_ratio(jnp.array([1.0, 0.0]), jnp.array([0.0, 2.0])).tolist()
     [1.0, -2.0]
     """
     nowhere = jnp.isneginf(below)
-    return jnp.where(nowhere, -jnp.inf, jnp.where(nowhere, 0, below) - above)
+    given = nowhere | (jnp.isposinf(below) & jnp.isposinf(above))
+    difference = jnp.where(given, 0, below) - jnp.where(given, 0, above)
+    return jnp.where(nowhere, -jnp.inf, difference)
 
 
 def log_relative_ratio(
@@ -63,12 +67,57 @@ def constrained_score(
 
     Args:
         below, above: (C + 1, ...) logs of the densities of the objective's groups, then each constraint's.
-        gamma: (C + 1,) share of each good group.
+        gamma: (C + 1,) share of each good group, in [0, 1].
+
+    Returns:
+        (...) scores; -inf wherever a term is, so where any below density is 0, however good the others say a
+        candidate is. +inf only where a share is 0 and that above density too. Pure, jit- and vmap-able, with
+        finite gradients where the densities are positive.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    >>> import jax.numpy as jnp
+    >>> below, above = jnp.array([[1.0, -1.0, 3.0], [0.0, 0.0, -jnp.inf]]), jnp.zeros((2, 3))
+    >>> constrained_score(below, above, jnp.array([0.0, 0.5])).tolist()
+    [1.0, -1.0, -inf]
     """
+    _check_groups(below, above)
+    if gamma.shape != below.shape[:1]:
+        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")
     share = gamma.reshape(-1, *[1] * (below.ndim - 1))
-    return log_relative_ratio(below, above, share).sum(axis=0)
+    return _product(log_relative_ratio(below, above, share))
 
 
 def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
-    """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE."""
-    return log_ratio(below, above).sum(axis=0)
+    """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE.
+
+    Args:
+        below, above: (C + 1, ...) logs of the densities, as for `constrained_score`.
+
+    Returns:
+        (...) scores; -inf wherever a term is, as of `constrained_score`.
+
+    Raises:
+        ValueError: shapes that differ.
+
+    >>> import jax.numpy as jnp
+    >>> below, above = jnp.array([[1.0, 2.0], [3.0, -jnp.inf]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
+    >>> naive_product(below, above).tolist()
+    [2.5, -inf]
+    """
+    _check_groups(below, above)
+    return _product(log_ratio(below, above))
+
+
+def _product(terms: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
+    """Sum of logs; a factor 0 makes it 0, beside an infinite one too."""
+    none = jnp.isneginf(terms)
+    return jnp.where(none.any(axis=0), -jnp.inf, jnp.where(none, 0, terms).sum(axis=0))
+
+
+def _check_groups(below: Array, above: Array) -> None:
+    if below.ndim < 1 or below.shape != above.shape:
+        raise ValueError(
+            f"below and above must have one shape (C + 1, ...), got {below.shape} and {above.shape}."
+        )

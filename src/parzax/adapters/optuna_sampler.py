@@ -24,6 +24,8 @@ Preset = Literal["optuna_tpe", "tpe"]
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
+# Options of the presets that have a name of Optuna's here.
+_OWN_NAMES = {"n_startup": "n_startup_trials", "n_candidates": "n_ei_candidates"}
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
@@ -67,11 +69,14 @@ class TPESampler(BaseSampler):
             under constraints). Studies with several objectives are sampled by `parzax.mo_tpe` either way.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
-        **options: other settings of `parzax.tpe`: bandwidth, top, joint, epsilon, count_rule.
+        **options: other settings that all presets take: count_rule, bandwidth, top, joint, epsilon, forget
+            (True gives Optuna's weights, by which the oldest of many trials count less), every_minimum,
+            gradient_steps and ties (`parzax.samplers.presets.options_of`).
 
     Raises:
-        TypeError, ValueError: arguments that are none; and, when a trial asks, a ``space`` that contradicts
-            the study's distributions, naming the parameter.
+        TypeError, ValueError: arguments that are none (n_startup and n_candidates, which go by the names
+            above, among them); and, when a trial asks, a ``space`` that contradicts the study's
+            distributions, naming the parameter.
 
     Differs from Optuna's sampler: conditional parameters are sampled jointly without ``group``, running
     trials always count, constraints multiply scores instead of ordering trials by violation, several
@@ -106,6 +111,9 @@ class TPESampler(BaseSampler):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         if constraints_func is not None and not callable(constraints_func):
             raise TypeError(f"constraints_func must be callable, got {constraints_func!r}.")
+        for name, own in _OWN_NAMES.items():
+            if name in options:
+                raise TypeError(f"{name} is called {own} here, as in Optuna's sampler.")
         self._constraints_func, self._preset, self._space = constraints_func, preset, space
         self._options = {"prior_weight": prior_weight, **options}
         if n_ei_candidates is not None:

@@ -17,3 +17,4 @@ from parzax.pareto.hypervolume import log_hypervolume as log_hypervolume
 from parzax.pareto.ranks import ABSENT as ABSENT
 from parzax.pareto.ranks import non_domination_rank as non_domination_rank
 from parzax.pareto.subset import greedy_hypervolume_order as greedy_hypervolume_order
+from parzax.pareto.subset_host import greedy_hypervolume_order_host as greedy_hypervolume_order_host

@@ -88,36 +88,44 @@ def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
     2.0
     """
     points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
-    _check_shapes(points.shape, corner.shape)
-    weight = np.ones(len(points)) if mask is None else np.asarray(mask)
-    if weight.shape != (len(points),):
-        raise ValueError(f"mask must be a vector of length {len(points)}, got shape {weight.shape}.")
+    check_shapes(points.shape, corner.shape)
+    present = check_weight(mask, len(points)) > 0
     if np.isnan(corner).any():
         return math.nan
-    points = points[(weight > 0) & (points < corner).all(axis=1)]
+    points = points[present & (points < corner).all(axis=1)]
     if len(points) == 0:
         return 0.0
     with np.errstate(over="ignore"):
         width = corner - points
     if np.isinf(width).any():
         return math.inf
-    if points.shape[1] == 1:
-        return float(width.max())
     exponent = np.frexp(width.max(axis=0))[1]
-    volume = float(_moocore().hypervolume(-np.ldexp(width, -exponent), ref=np.zeros(len(corner))))
+    volume = union_host(np.ldexp(width, -exponent))
     with np.errstate(over="ignore", under="ignore"):
         return float(np.ldexp(volume, int(exponent.sum())))
 
 
-def _moocore() -> Any:
+def union_host(width: np.ndarray) -> float:
+    """`union` of any number of widths (n, m), by moocore; 0 without boxes."""
+    if width.shape[1] == 1:
+        return float(width.max(initial=0))
     try:
         import moocore
     except ImportError as error:
-        raise ImportError("hypervolume_host needs moocore; pip install 'parzax[pareto]'.") from error
-    return moocore
+        raise ImportError("Hypervolume on the host needs moocore; pip install 'parzax[pareto]'.") from error
+    return float(moocore.hypervolume(-width, ref=np.zeros(width.shape[1]))) if len(width) else 0.0
 
 
-def _check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
+def check_weight(mask: Any, n: int) -> np.ndarray:
+    """Weights of n rows on the host, 1 by default."""
+    weight = np.ones(n) if mask is None else np.asarray(mask)
+    if weight.shape != (n,):
+        raise ValueError(f"mask must be a vector of length {n}, got shape {weight.shape}.")
+    return weight
+
+
+def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
+    """Losses must be (n, m), the reference (m,)."""
     if len(losses) != 2 or losses[1] < 1 or reference != losses[1:]:
         raise ValueError(
             f"losses must be (n, m) with at least one objective and reference (m,), got shapes {losses} and "
@@ -127,7 +135,7 @@ def _check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
 
 def _arguments(losses, reference, mask):
     losses, reference = as_losses(losses), jnp.asarray(reference)
-    _check_shapes(losses.shape, reference.shape)
+    check_shapes(losses.shape, reference.shape)
     if losses.shape[1] > 3:
         raise ValueError(
             f"losses must have at most 3 objectives, got {losses.shape[1]}; use hypervolume_host for more."

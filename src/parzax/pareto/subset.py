@@ -17,6 +17,8 @@ def greedy_hypervolume_order(
     reference: Num[Array, " m"],
     size: int,
     mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
+    *,
+    stop: Int[Array, ""] | int | None = None,
 ) -> Int[Array, " n"]:
     """When each row is chosen, if always the one that adds most to the hypervolume of those chosen is next.
 
@@ -28,7 +30,7 @@ def greedy_hypervolume_order(
     With two objectives a row adds a box, cut by the chosen rows on both sides: O(n) per choice. With three,
     the hypervolume of the chosen boxes within the row's own is taken off it, O(size^2) for one row. What a
     row adds never grows, so only rows are looked at whose last known addition is the largest (lazy
-    greedy, Minoux 1978). For four objectives and more there is no compiled form.
+    greedy, Minoux 1978). For four objectives and more there is `greedy_hypervolume_order_host` instead.
 
     Infinite boxes are chosen first. Ties, and rows that add nothing (duplicates, dominated, beyond the
     reference): in lexicographic order of the losses, then of row numbers. Rows with a NaN come after all
@@ -37,8 +39,9 @@ def greedy_hypervolume_order(
     Args:
         losses: all minimised; one to three objectives.
         reference: the worst corner.
-        size: how many rows to choose, static.
+        size: how many rows to choose at most, static.
         mask: rows that are there, or their weights (present where positive); all by default.
+        stop: how many to choose where that is fewer, may be traced; it saves time, not memory.
 
     Returns:
         0 for the first choice, and so on, int32; `ABSENT` for rows not chosen, absent ones among them. With a
@@ -55,17 +58,22 @@ def greedy_hypervolume_order(
         raise ValueError(f"reference must be a vector of length {losses.shape[1]}, got {reference.shape}.")
     if losses.shape[1] > 3:
         raise ValueError(
-            f"losses must have at most 3 objectives here, got {losses.shape[1]}; order by rank and crowding."
+            f"losses must have at most 3 objectives, got {losses.shape[1]}; use "
+            "greedy_hypervolume_order_host for more, or order by rank and crowding."
         )
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ValueError(f"size must be a whole number from 0, got {size!r}.")
     dtype = jnp.result_type(losses, reference)
     present = present_rows(mask, len(losses))
-    return _order(losses.astype(dtype), reference.astype(dtype), present, size=min(size, len(losses)))
+    size = min(size, len(losses))
+    n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
+    # What is chosen has no derivative, and its loops could have none.
+    losses, reference = (jax.lax.stop_gradient(a.astype(dtype)) for a in (losses, reference))
+    return _order(losses, reference, present, n_choices, size=size)
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def _order(losses, reference, present, *, size):
+def _order(losses, reference, present, n_choices, *, size):
     n, m = losses.shape
     if n == 0 or size == 0:
         return jnp.full(n, ABSENT, jnp.int32)
@@ -77,15 +85,17 @@ def _order(losses, reference, present, *, size):
     # An infinite box comes first, and then covers whatever of its objective the others have.
     endless = jnp.any(box.endless, axis=1)[order]
     width = jnp.where(box.endless, 1, box.width)[order]
-    choose = _lazily if m == 3 else _by_cuts
     if m == 1:
         width = jnp.stack([width[:, 0], jnp.ones(n, width.dtype)], axis=1)
-    chosen = choose(width, present[order], endless, size)
+    if m == 3:
+        chosen = _lazily(width, present[order], endless, n_choices, size)
+    else:
+        chosen = _by_cuts(width, present[order], endless, n_choices)
     return jnp.full(n, ABSENT, jnp.int32).at[order].set(chosen, unique_indices=True)
 
 
 def _by_cuts(
-    width: Float[Array, "n 2"], present: Bool[Array, " n"], endless: Bool[Array, " n"], size: int
+    width: Float[Array, "n 2"], present: Bool[Array, " n"], endless: Bool[Array, " n"], n_choices: Array
 ) -> Int[Array, " n"]:
     """Two objectives: chosen rows before a row cut its box in the second one, those after it in the first.
 
@@ -104,11 +114,15 @@ def _by_cuts(
         return jnp.where(cuts, jnp.maximum(cut, width[best]), cut), chosen
 
     start = (jnp.zeros_like(width), jnp.full(len(width), ABSENT, jnp.int32))
-    return jax.lax.fori_loop(0, size, step, start)[1]
+    return jax.lax.fori_loop(0, n_choices, step, start)[1]
 
 
 def _lazily(
-    width: Float[Array, "n 3"], present: Bool[Array, " n"], endless: Bool[Array, " n"], size: int
+    width: Float[Array, "n 3"],
+    present: Bool[Array, " n"],
+    endless: Bool[Array, " n"],
+    n_choices: Array,
+    size: int,
 ) -> Int[Array, " n"]:
     """Three objectives: what a row added when last looked at bounds what it adds now."""
     n = len(width)
@@ -136,7 +150,7 @@ def _lazily(
 
     bound = jnp.where(endless, jnp.inf, jnp.prod(width, axis=1))
     start = (bound, jnp.full(n, ABSENT, jnp.int32), jnp.zeros((size, 3), width.dtype))
-    return jax.lax.fori_loop(0, size, step, start)[1]
+    return jax.lax.fori_loop(0, n_choices, step, start)[1]
 
 
 def _choose(added, present, chosen, k):

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import exp2, log_normal_mass, log_unit_mass
 from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop, TruncatedNormal
 from parzax.kernels.bandwidth import Bandwidth
-from parzax.parzen.evaluation import LOG2_E, shift_of
+from parzax.parzen.evaluation import BLOCK, LOG2_E, in_blocks, shift_of
 from parzax.parzen.fitting import slot_scales
 from parzax.parzen.points import Points, Slot, slots
 from parzax.parzen.prior import priors, wide_kernel
@@ -88,9 +88,14 @@ class CommonScale(eqx.Module):
         return cls(rows, scale, weight / whole[:, None], anchor / whole, space)
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        """log densities of all groups in unit coordinates, at (j,) valid points."""
+        """log densities of all groups in unit coordinates, at (j,) valid points, in blocks of them."""
+        constants = self._constants()
+        pairs_of_a_point = len(self.scale) * max(len(self.rows.unit), 1)
+        return in_blocks(partial(self._block, constants), at, max(1, BLOCK // pairs_of_a_point))
+
+    def _block(self, constants: Float[Array, "#g n s"], at: Points) -> Float[Array, "g j"]:
         shift = shift_of(self.scale.dtype)
-        features, coefficients, constant = self._linear(at)
+        features, coefficients, constant = self._linear(at, constants)
         ratio = LOG2_E * (jnp.matmul(features, coefficients.T, precision="highest") + constant - shift)
         ratio = jnp.where((self.rows.regime >= 0).any(axis=-1), ratio, -4.0 * LOG2_E * shift)
         if len(self.scale) == 1:
@@ -132,10 +137,12 @@ class CommonScale(eqx.Module):
         """The first n groups."""
         return CommonScale(self.rows, self.scale[:n], self.weight[:n], self.prior_weight[:n], self.space)
 
-    def _linear(self, at: Points) -> tuple[Float[Array, "#g j f"], Float[Array, "n f"], Any]:
+    def _linear(
+        self, at: Points, constants: Float[Array, "#g n s"]
+    ) -> tuple[Float[Array, "#g j f"], Float[Array, "n f"], Any]:
         """Features, coefficients and what is added: their sum is log kernel - log anchor, (g, j, n)."""
         dtype = self.scale.dtype
-        columns, coefficients, added = self._continuous(at)
+        columns, coefficients, added = self._continuous(at, constants)
         for s, slot in enumerate(slots(self.space)):
             if not is_discrete(slot):
                 continue
@@ -152,7 +159,22 @@ class CommonScale(eqx.Module):
                 added = added + jnp.where(inside[:, None] & present, pairs, 0)
         return jnp.concatenate(columns, axis=-1), jnp.concatenate(coefficients, axis=-1), added
 
-    def _continuous(self, at: Points) -> tuple[list[Array], list[Array], Any]:
+    def _constants(self) -> Float[Array, "#g n s"]:
+        """What kernels of continuous slots have without any point."""
+        own = [(s, slot) for s, slot in enumerate(slots(self.space)) if slot.axis.kind == "continuous"]
+        h = self.scale[:, np.array([s for s, _ in own], dtype=int)][:, None]
+        unit, regime = (
+            a[:, np.array([slot.parameter for _, slot in own], dtype=int)]
+            for a in (self.rows.unit, self.rows.regime)
+        )
+        present = regime == np.array([slot.regime for _, slot in own], dtype=int)
+        m = jnp.where(present, unit, 0.5)
+        dtype = self.scale.dtype
+        wide = log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
+        constant = wide - jnp.log(h) - log_unit_mass(m, h)
+        return constant - 0.5 * jnp.square(m - 0.5) / jnp.square(h)
+
+    def _continuous(self, at: Points, constant: Array) -> tuple[list[Array], list[Array], Any]:
         """The same of all continuous slots at once."""
         g, n_points, dtype = len(self.scale), len(at.unit), self.scale.dtype
         own = [(s, slot) for s, slot in enumerate(slots(self.space)) if slot.axis.kind == "continuous"]
@@ -167,9 +189,6 @@ class CommonScale(eqx.Module):
         precision = 1 / jnp.square(h)
         square = jnp.where(inside, jnp.square(c) * (0.5 - 0.5 * precision)[:, None], 0)
         linear = jnp.where(inside, c * precision[:, None], 0)
-        wide = log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
-        constant = wide - jnp.log(h)[:, None] - log_unit_mass(m + 0.5, h[:, None])
-        constant = constant - 0.5 * jnp.square(m) * precision[:, None]
         # Parameters that are always active have one column of squares together, and nothing to look at.
         columns = [linear, square[..., always].sum(axis=-1, keepdims=True), square[..., ~always]]
         coefficients = [m, jnp.ones_like(m[:, :1]), present[:, ~always].astype(dtype)]

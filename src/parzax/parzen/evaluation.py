@@ -1,6 +1,7 @@
 """Evaluation of a mixture at many points: three forms of the same sum, in blocks of points."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
@@ -31,7 +32,7 @@ Form = Literal["product", "max", "difference"]
 FORMS = ("product", "max", "difference")
 
 # Pairs of point and kernel in one block: 2 MiB in float32, what a core keeps close.
-_BLOCK = 1 << 19
+BLOCK = 1 << 19
 # The same of the difference form, whose intermediates are many.
 _DIFFERENCE_BLOCK = 1 << 17
 # Up to this many pairs the difference form is used in float32, where the product loses digits on kernels.
@@ -158,19 +159,11 @@ class Mixture(eqx.Module):
     def log_prob(self, points: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         n_points, n_kernels = len(points.unit), max(len(self.scale), 1)
-        pairs = _DIFFERENCE_BLOCK if self.form == "difference" else _BLOCK
+        pairs = _DIFFERENCE_BLOCK if self.form == "difference" else BLOCK
         if any(is_discrete(slot) and not has_table(slot, n_points, n_kernels) for slot in self.slots):
             pairs = min(pairs, _DIFFERENCE_BLOCK)
         block = max(1, min(n_points, pairs // max(n_kernels, self.coefficients.shape[1])))
-        if n_points <= block:
-            return self._block(points)
-        n_blocks = -(-n_points // block)
-        block = -(-n_points // n_blocks)
-        padding = n_blocks * block - n_points
-        blocks = jax.tree.map(
-            lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
-        )
-        return jax.lax.map(jax.checkpoint(lambda part: self._block(part)), blocks).reshape(-1)[:n_points]
+        return in_blocks(self._block, points, block)
 
     def _block(self, points: Points) -> Float[Array, " j"]:
         if self.form == "difference":
@@ -196,6 +189,24 @@ class Mixture(eqx.Module):
 
     def _weights(self) -> Float[Array, " n+1"]:
         return jnp.append(self.weight, self.prior_weight)
+
+
+def in_blocks(function: Callable[[Points], Array], points: Points, block: int) -> Float[Array, "... j"]:
+    """function(points), its last axis as long as there are points, at most ``block`` of them at once.
+
+    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards.
+    """
+    n_points = len(points.unit)
+    if n_points <= block:
+        return function(points)
+    n_blocks = -(-n_points // block)
+    block = -(-n_points // n_blocks)
+    padding = n_blocks * block - n_points
+    blocks = jax.tree.map(
+        lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
+    )
+    found = jnp.moveaxis(jax.lax.map(jax.checkpoint(lambda part: function(part)), blocks), 0, -2)
+    return found.reshape(*found.shape[:-2], n_blocks * block)[..., :n_points]
 
 
 def _unit(form: Form) -> float:

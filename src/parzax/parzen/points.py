@@ -118,6 +118,37 @@ def points(space: Space, x: Any) -> Points:
     return Points(*stacked)
 
 
+def inside(space: Space, x: np.ndarray) -> np.ndarray:
+    """(...,) which rows are configurations of the space: all of `points(space, x).valid`, and no more."""
+    regime = [np.full(x.shape[:-1], INACTIVE, dtype=np.int32)] * len(space)
+    index, columns = list(regime), [x[..., j] for j in range(len(space))]
+    own, valid = slots(space), np.ones(x.shape[:-1], dtype=bool)
+    parents = _parents(space)
+    for name in space.order:
+        j = space.index(name)
+        here = np.isnan(columns[j])
+        for slot in reversed([slot for slot in own if slot.parameter == j]):
+            holds = slot.axis.holds(columns[j], np)
+            if slot.always:
+                applied, here = True, holds
+            else:
+                applied = applies(space, space.domains[j][slot.regime], regime, index, columns, np)
+                here = np.where(applied, holds, here)
+            if j in parents:
+                value = _safe(columns[j], slot.axis, np)
+                regime[j] = np.where(applied, slot.regime, regime[j])
+                index[j] = np.where(applied, slot.axis.index(value, np), index[j])
+        valid &= here
+    return valid
+
+
+@lru_cache(maxsize=256)
+def _parents(space: Space) -> frozenset[int]:
+    """Columns on which a condition of the space depends."""
+    conditions = (c for domains in space.domains for domain in domains for c in domain.conditions)
+    return frozenset(space.index(c.parent) for c in conditions if not isinstance(c, Recorded))
+
+
 def applies(space: Space, domain: Domain, regime: list, index: list, value: list, xp: ModuleType) -> Any:
     """Where all conditions of ``domain`` hold, from the parents' regimes, numbers and native values.
 

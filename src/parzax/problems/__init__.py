@@ -1,3 +1,5 @@
+"""Problems to optimise: your own function, the papers' toys, benchmark tables, and synthetic search logs."""
+
 from parzax.problems.problem import AbstractProblem as AbstractProblem
 from parzax.problems.problem import Problem as Problem
 from parzax.problems.synthetic import SyntheticProblem as SyntheticProblem

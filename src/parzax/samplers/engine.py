@@ -14,9 +14,10 @@ from parzax import _checks
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
-from parzax.parzen.points import Points, points
+from parzax.parzen.points import Points, inside, points
 from parzax.samplers.candidates import distinct, uniform
 from parzax.samplers.densities import Densities, densities
+from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, groups
 from parzax.samplers.meta import TaskMixtures, with_sources
 from parzax.samplers.refine import uphill
@@ -51,6 +52,7 @@ class Sampler(eqx.Module):
         every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
             the first of them; static.
         gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
+        ties: which rows of a front are good where not all are: "crowding" or "hypervolume"; static.
         sources: densities of other tasks (`parzax.meta_learn_tpe`), None without.
     """
 
@@ -69,6 +71,7 @@ class Sampler(eqx.Module):
     forget: bool = eqx.field(static=True, default=False)
     every_minimum: bool = eqx.field(static=True, default=False)
     gradient_steps: int = eqx.field(static=True, default=0)
+    ties: Ties = eqx.field(static=True, default="crowding")
     sources: Sources | None = None
 
     def init(self, capacity: int) -> State:
@@ -88,12 +91,18 @@ class Sampler(eqx.Module):
 
         Returns:
             The new state. Rows beyond the capacity are dropped, with ``overflow``.
+
+        Raises:
+            TypeError, ValueError: for arrays of another shape, and (on the host) for rows outside the space
+                and constraints that are NaN although the objectives are known; in compiled code such rows
+                are in no group or not feasible, and `status` says so.
         """
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         n = len(x)
         objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
         constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
         _check_width(x, self.space)
+        _refuse_outside("x", x, self.space)
         _refuse_unmeasured(objectives, constraints)
         return state.add(self.space, x, objectives, constraints)
 
@@ -107,10 +116,14 @@ class Sampler(eqx.Module):
             state: from `init` or `tell`.
             x: (n, d) native values.
             constraints: (n, c), NaN where not known.
+
+        Raises:
+            TypeError, ValueError: as of `tell`.
         """
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         _check_width(x, self.space)
         constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
+        _refuse_outside("x", x, self.space)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
         return state.add(self.space, x, nothing, constraints, extra=True)
 
@@ -245,7 +258,7 @@ def _refuse_outside(name: str, x: Array, space: Space) -> None:
     """On the host: rows outside the space are a mistake."""
     if isinstance(x, Tracer):
         return
-    bad = np.flatnonzero(~points(space, np.asarray(x)).valid.all(axis=-1))
+    bad = np.flatnonzero(~inside(space, np.asarray(x)))
     if len(bad):
         raise ValueError(
             f"{name}: row {bad[0]} is not a configuration of the space: {np.asarray(x)[bad[0]].tolist()}; "

@@ -1,5 +1,6 @@
 """Who is good: the groups of the objective and of every constraint, and their shares."""
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -16,7 +17,8 @@ from parzax.observations.splits import (
     split_by_order,
     sqrt_count,
 )
-from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
+from parzax.pareto import non_domination_rank
+from parzax.samplers.fronts import by_crowding, by_hypervolume
 
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler
@@ -48,6 +50,14 @@ class CountRule(eqx.Module):
         if self.rule == "sqrt":
             return sqrt_count(n)
         return optuna_count(n) if self.rule == "optuna" else linear_count(n, self.quantile)
+
+    def most(self, n: int) -> int:
+        """At least the number of good rows among up to n; n itself where the quantile is traced."""
+        if self.rule == "sqrt":
+            return math.ceil(math.sqrt(n) / 4)
+        if self.rule == "optuna":
+            return min(n, 25)
+        return math.ceil(self.quantile * n) if isinstance(self.quantile, (int, float)) else n
 
 
 class Groups(NamedTuple):
@@ -82,9 +92,12 @@ def groups(sampler: "Sampler", state: "State") -> Groups:
         rank = non_domination_rank(state.objectives, told)
         if sampler.count_rule.whole_front:
             count = jnp.maximum(count, (told & (rank == 0)).sum())
-        distance = crowding_distance(state.objectives, rank, told)
-        order = order_by_rank_and_crowding(rank, distance)
         counted = state.feasible if up_to_feasible else told
+        if sampler.ties == "hypervolume":
+            most = state.capacity if up_to_feasible else sampler.count_rule.most(state.capacity)
+            order = by_hypervolume(state.objectives, rank, counted, count, most)
+        else:
+            order = by_crowding(state.objectives, rank, told)
         objective = split_by_order(order, told, counted, count)
     known = told[:, None] | (state.extra[:, None] & usable[:, None] & ~jnp.isnan(state.constraints))
     rule = partial(constraint_split, every_minimum=sampler.every_minimum)

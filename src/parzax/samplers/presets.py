@@ -1,7 +1,7 @@
 """Presets of the engine, as published."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import jax
 
@@ -10,6 +10,7 @@ from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth, neighbours, scott
 from parzax.parzen.fitting import check_settings
 from parzax.samplers.engine import Sampler, Score, check_key
+from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule
 from parzax.samplers.source_rows import named_sources, source_rows
 from parzax.samplers.sources import Estimate, fit_sources
@@ -50,8 +51,9 @@ def c_tpe(space: Space, n_constraints: int = 1, *, naive: bool = False, **option
 def mo_tpe(space: Space, n_objectives: int = 2, n_constraints: int = 0, **options: Any) -> Sampler:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
-    Rows are ordered by non-domination rank, then crowding distance; the first front or ceil(0.1 N) rows, if
-    that is more, are good. Lower clip 0.1, top 0.9, 100 candidates.
+    Rows are ordered by non-domination rank, then crowding distance or (``ties="hypervolume"``, as Ozaki et
+    al. and Optuna) greedy hypervolume subset selection; the first front or ceil(0.1 N) rows, if that is
+    more, are good. Lower clip 0.1, top 0.9, 100 candidates.
 
     Args:
         space: the search space.
@@ -163,6 +165,7 @@ def options_of(
     forget: bool = False,
     every_minimum: bool = False,
     gradient_steps: int = 0,
+    ties: Ties = "crowding",
 ) -> dict[str, Any]:
     """Settings that every preset takes.
 
@@ -181,6 +184,9 @@ def options_of(
             (c-TPE's main text) instead of the first of them (the authors' code). In discrete spaces the
             repeats of one configuration can then hold a run for ever.
         gradient_steps: this many steps uphill in the continuous coordinates of the suggestions.
+        ties: which rows of a front are good where not all are, with several objectives: those of largest
+            crowding distance, or "hypervolume": those that greedy hypervolume subset selection takes, as in
+            the original MO-TPE (`parzax.samplers.fronts.by_hypervolume`); for two or three objectives.
     """
     return locals()
 
@@ -208,6 +214,10 @@ def _build(
         given = FixedTop(given)
     check_settings(space, kernels, given, own["prior_weight"])
     _check_options(rule, own)
+    if own["ties"] == "hypervolume" and n_objectives > 3:
+        raise ValueError(
+            f'ties="hypervolume" takes at most 3 objectives, got {n_objectives}; use "crowding".'
+        )
     return Sampler(
         space=space,
         n_objectives=n_objectives,
@@ -226,6 +236,7 @@ def _check_options(count_rule: Any, own: dict[str, Any]) -> None:
         raise TypeError(f"count_rule must be a parzax.samplers.groups.CountRule, got {count_rule!r}.")
     for name, least in (("n_startup", 0), ("n_candidates", 1), ("gradient_steps", 0)):
         _checks.whole_number(name, own[name], least)
+    _checks.one_of("ties", own["ties"], get_args(Ties))
     epsilon = own["epsilon"]
     if isinstance(epsilon, (int, float)) and not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")

@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int

@@ -1,0 +1,87 @@
+"""Greedy choice by hypervolume for any number of objectives, on the host."""
+
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax.pareto.hypervolume import check_shapes, check_weight, union_host
+from parzax.pareto.ranks import ABSENT
+
+# Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
+_ROUNDING = 1e-12
+
+
+def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: Any = None) -> np.ndarray:
+    """`greedy_hypervolume_order` for any number of objectives, in float64, by moocore (``parzax[pareto]``).
+
+    What a row adds is its own box less the union of the chosen boxes within it:
+
+        gain(p) = volume(box_p) - volume(union over chosen q of box_p and box_q)
+
+    It never grows, so only rows are looked at whose last known gain may be the largest (lazy greedy,
+    Minoux 1978). The rules for ties, NaN, infinite boxes and rows beyond the reference are the same; gains
+    that differ by 1e-12 of a row's box are equal. Exponential in the number of objectives.
+
+    Args:
+        losses: (n, m), all minimised.
+        reference: (m,) the worst corner.
+        size: how many rows to choose at most.
+        mask: (n,) rows that are there, or their weights (present where positive); all by default.
+
+    Returns:
+        (n,) int32: 0 for the first choice, and so on; `ABSENT` for rows not chosen.
+
+    Raises:
+        ValueError, TypeError: arguments of other shapes or kinds.
+        ImportError: without moocore.
+
+    >>> losses = [[0.0, 0.0, 0.0, 4.0], [2.0, 2.0, 2.0, 2.0], [4.0, 4.0, 4.0, 0.0]]
+    >>> greedy_hypervolume_order_host(losses, [5.0, 5.0, 5.0, 5.0], size=2).tolist()
+    [0, 1, 1073741824]
+    """
+    points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
+    check_shapes(points.shape, corner.shape)
+    present = check_weight(mask, len(points)) > 0
+    size = min(_checks.whole_number("size", size, 0), int(present.sum()))
+    # Rows in the order that breaks ties, those with a NaN behind.
+    nan = np.asarray(np.isnan(points).any(axis=1))
+    columns = np.where(nan[:, None], 0, points).T
+    row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
+    width, endless = _widths(points[row], corner)
+    own = np.array([union_host(w[None]) for w in width])
+    gain = np.where(endless, np.inf, own)
+    order, chosen = np.full(len(points), ABSENT, np.int32), []
+    for k in range(size):
+        best = _next(width, own, gain, chosen)
+        chosen.append(best)
+        order[row[best]] = k
+    return order
+
+
+def _widths(points: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n, m) widths of boxes in powers of two per objective, 0 without a box; (n,) which are infinite.
+
+    An infinite width covers whatever the others have in that objective.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        inside = np.asarray((points < corner).all(axis=1))
+        width = np.where(inside[:, None], corner - points, 0)
+    endless: np.ndarray = np.isinf(width)
+    exponent = np.frexp(np.where(endless, 0, width).max(axis=0, initial=0))[1]
+    return np.where(endless, 1, np.ldexp(width, -exponent)), np.asarray(endless.any(axis=1))
+
+
+def _next(width: np.ndarray, own: np.ndarray, gain: np.ndarray, chosen: list[int]) -> int:
+    """The first row of those that add most; ``gain`` has what rows added when last looked at."""
+    free = np.ones(len(width), bool)
+    free[chosen] = False
+    slack, top = _ROUNDING * own, -1.0
+    for i in np.argsort(np.where(free, -gain, np.inf), kind="stable")[: free.sum()]:
+        if 0 < gain[i] < np.inf and gain[i] + slack[i] >= top:
+            within = np.minimum(width[chosen], width[i])
+            covered = (within == width[i]).all(axis=1).any()
+            gain[i] = 0 if covered else min(gain[i], own[i] - union_host(within))
+            gain[i] = gain[i] if gain[i] > slack[i] else 0
+        top = max(top, gain[i])
+    return int(np.argmax(free & (gain + slack >= top) & ((gain > 0) | (top == 0))))

@@ -1,0 +1,170 @@
+"""Runs as programs: how often they are compiled, what may be batched, and what is shown meanwhile."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import compilations
+from jax.tree_util import Partial
+
+import parzax as px
+from parzax.samplers.progress import progress_bar
+
+# One discrete parameter: the smallest program, and a trace that no rounding changes.
+SPACE = px.Space({"k": px.Categorical(["a", "b", "c", "d"])})
+N = 12
+
+
+def _distance(target, key, x):
+    return jnp.abs(x[0] - target)
+
+
+def problem(target=2.0):
+    return px.Problem(Partial(_distance, jnp.asarray(target)), SPACE)
+
+
+def plain(key, x):
+    """No `px.Problem`: a function alone."""
+    return jnp.abs(x - 2.0), jnp.zeros(0)
+
+
+def sampler(top=0.8):
+    return px.tpe(SPACE, n_startup=4, top=jnp.asarray(top))
+
+
+KEYS = jax.random.split(jax.random.key(0), 6)
+
+
+def test_another_key_compiles_nothing():
+    """Nor do other numbers in the problem and the sampler; catches a body of the scan that is made anew."""
+    px.optimize(sampler(), problem(), KEYS[0], N)
+    key, other, setting = KEYS[1], problem(1.0), sampler(0.7)
+    with compilations() as seen:
+        trace = px.optimize(setting, other, key, N)
+    assert not seen
+    assert trace.x.shape == (N, 1)
+    np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - 1))
+
+
+def test_functions_are_known_by_identity():
+    """A bare function is found again; another one of the same name is another problem."""
+    first = px.optimize(sampler(), plain, KEYS[0], N)
+    with compilations() as seen:
+        px.optimize(sampler(), plain, KEYS[1], N)
+    assert not seen
+    other = px.optimize(sampler(), lambda key, x: (jnp.abs(x - 1.0), jnp.zeros(0)), KEYS[0], N)
+    np.testing.assert_array_equal(first.objectives, np.abs(np.asarray(first.x) - 2))
+    np.testing.assert_array_equal(other.objectives, np.abs(np.asarray(other.x) - 1))
+
+
+@dataclass
+class _Changing:
+    """Compared by value, so Python gives it no hash."""
+
+    target: float
+
+    def __call__(self, key, x):
+        return jnp.abs(x - self.target), jnp.zeros(0)
+
+
+@pytest.mark.slow
+def test_a_problem_without_a_hash():
+    """It may change between calls, and then counts as it is."""
+    own = _Changing(2.0)
+    for own.target in (2.0, 1.0):
+        trace = px.optimize(sampler(), own, KEYS[0], N)
+        np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - own.target))
+
+
+def test_a_batch_over_keys_problems_and_settings():
+    """As one by one; eagerly too, where the second batch compiles nothing."""
+    targets, tops = jnp.array([0.0, 1.0, 3.0]), jnp.array([0.6, 0.8, 0.9])
+
+    def run(key, target, top):
+        return px.optimize(sampler(top), problem(target), key, N).x
+
+    together = jax.vmap(run)(KEYS[:3], targets, tops)
+    inputs = jax.device_put((KEYS[3:], targets, tops))
+    with compilations() as seen:
+        jax.vmap(run)(*inputs)
+    assert not seen
+    for i in range(3):
+        np.testing.assert_array_equal(together[i], run(KEYS[i], targets[i], tops[i]))
+
+
+@pytest.mark.slow
+def test_a_batch_over_what_a_function_refers_to():
+    """What is traced outside may be in a closure, not only among the leaves."""
+
+    def run(key, target):
+        own = px.Problem(lambda key, x: jnp.abs(x[0] - target), SPACE)
+        return px.optimize(sampler(), own, key, N)
+
+    targets = jnp.array([0.0, 1.0, 3.0])
+    for transformed in (jax.vmap(run), jax.jit(jax.vmap(run))):
+        trace = transformed(KEYS[:3], targets)
+        np.testing.assert_array_equal(trace.objectives[..., 0], np.abs(trace.x[..., 0] - targets[:, None]))
+
+
+def test_lanes_round_but_do_not_choose():
+    """Chunks of another size are another program: close, and the same choices of a discrete space."""
+    both = [px.optimize_many(sampler(), problem(), KEYS, N, lanes=n, progress=False) for n in (1, 4)]
+    for one, other in zip(*map(jax.tree.leaves, both), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    np.testing.assert_array_equal(both[0].x[0], px.optimize(sampler(), problem(), KEYS[0], N).x)
+
+
+def test_best_is_of_an_objective_that_there_is():
+    trace = px.samplers.Trace(
+        jnp.zeros((3, 1)), jnp.array([[2.0, 5.0], [3.0, 4.0], [1.0, 6.0]]), jnp.zeros((3, 0))
+    )
+    assert trace.best(1).tolist() == [5.0, 4.0, 4.0]
+    for objective in (2, -1, 0.5):
+        with pytest.raises(ValueError, match=r"objective must be a whole number from 0 to 1"):
+            trace.best(objective)
+
+
+# --- the bar -----------------------------------------------------------------------------------
+
+
+def test_the_bar_of_many_runs(capsys):
+    """Only when asked for, as this is no terminal; the last line is whole, and alone."""
+    px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
+    assert capsys.readouterr() == ("", "")
+    px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    _, *lines = err[:-1].split("\r")
+    starts = [f"[{'#' * n}{'-' * (24 - n)}] {k} of 6 runs, 0:" for k, n in ((0, 0), (4, 16), (6, 24))]
+    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * 3
+    assert [" left" in line for line in lines] == [False, True, False]
+    assert lines[-1].rstrip().endswith("elapsed")
+    px.optimize_many(sampler(), problem(), KEYS[:0], N, progress=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_times_of_the_bar(capsys, monkeypatch):
+    """What is left goes by the work since the first one, which was compiled; no longer line shows through."""
+    clock = iter([0.0, 0.0, 100.0, 110.0, 7300.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+
+    def work():
+        with progress_bar(40, "runs") as update:
+            for done in (10, 20, 40):
+                update(done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    lines = capsys.readouterr().err.split("\r")
+    assert [line.split("] ")[-1] for line in lines] == [
+        "",
+        "0 of 40 runs, 0:00 elapsed",
+        "10 of 40 runs, 1:40 elapsed, 5:00 left",
+        "20 of 40 runs, 1:50 elapsed, 0:20 left",
+        "40 of 40 runs, 2:01:40 elapsed        \n",
+    ]
