@@ -21,7 +21,7 @@ SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0
 
 
 def observations(space: px.Space, data) -> px.Observations:
-    """A table as a log: rows that speak of constraints alone have NaN objectives, pending ones are left out."""
+    """A table as a log: extra rows have NaN objectives, pending ones are left out."""
     pending = np.isnan(data.objectives).any(axis=-1) & ~data.extra
     known = np.where(np.isnan(data.constraints), 1.0, data.constraints)
     return px.Observations.from_arrays(
@@ -140,7 +140,7 @@ def test_the_target_wins_with_its_rows():
         x, y = log(n, 0.3)
         own = tuple(s.tell(s.init(2048), jnp.asarray(x), jnp.asarray(y)) for s in (sampler, plain))
         gaps.append(np.abs(score_of(sampler, own[0], at) - score_of(plain, own[1], at)).max())
-    assert gaps[0] > 10 * gaps[1] and gaps[1] < 0.05, gaps
+    assert gaps[1] < min(0.1 * gaps[0], 0.05), gaps
 
 
 def test_identical_tasks_weigh_the_same():

@@ -90,7 +90,10 @@ def mixed(wanted: str) -> tuple[px.ParzenEstimator, px.ParzenEstimator, float]:
 
 
 CASES = {
-    **{f"D = {d}, s = {s}": functools.partial(continuous, d, s) for d in (1, 2, 5, 20) for s in (1, 0.5, 0.045)},
+    **{
+        f"D = {d}, s = {s}": functools.partial(continuous, d, s)
+        for d in (1, 2, 5, 20) for s in (1, 0.5, 0.045)
+    },
     **{f"D = {d}, disjoint": functools.partial(continuous, d, 1e-9) for d in (1, 20)},
     **{f"D = {d}, narrow in wide": functools.partial(narrow_in_wide, d) for d in (1, 5)},
     **{f"mixed, {kind}": functools.partial(mixed, kind) for kind in ("same", "half", "disjoint")},
@@ -117,12 +120,12 @@ def test_right_within_three_standard_errors(case, record_property):
 
 
 def test_symmetric_and_bounded():
-    p, q, _ = continuous(2, 0.5)
+    p, _, _ = continuous(2, 0.5)
     a = np.random.default_rng(0).normal(size=(2, 3, 50))
     one, other = balanced_variation(*jnp.asarray(a)), balanced_variation(*-jnp.asarray(a)[::-1])
     np.testing.assert_allclose(one.value, other.value, rtol=1e-6)
     found = total_variation(jax.random.key(0), p, p)
-    assert float(found.value) == 0 and float(similarity(found.value)) == 1
+    assert (float(found.value), float(similarity(found.value))) == (0, 1)
 
 
 @pytest.mark.parametrize("low", [-800.0, -1e4])
@@ -132,7 +135,8 @@ def test_logs_of_vanishing_densities(low):
     found = balanced_variation(logs - (low - np.log(3)), logs - (low + np.log(3)))
     assert float(found.value) == pytest.approx(0.5, abs=1e-3)  # the logs are rounded to 1e-3
     gone = balanced_variation(jnp.array([jnp.inf, 0.0]), jnp.array([-jnp.inf, jnp.nan]))
-    assert float(gone.value) == 0.5 and np.isfinite(gone.error)
+    assert float(gone.value) == 0.5
+    assert np.isfinite(gone.error)
 
 
 def test_uniform_points_miss_what_balanced_points_find(record_property):
@@ -144,7 +148,8 @@ def test_uniform_points_miss_what_balanced_points_find(record_property):
     record_property(
         "tried", f"true {d:.3f}; uniform {float(uniform.value):.3f}, balanced {float(balanced.value):.3f}"
     )
-    assert float(uniform.value) < 0.1 * d and abs(float(balanced.value) - d) < 0.05
+    assert float(uniform.value) < 0.1 * d
+    assert abs(float(balanced.value) - d) < 0.05
 
 
 def test_uniform_points_of_a_wide_pair():

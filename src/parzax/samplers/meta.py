@@ -133,7 +133,7 @@ def sample_tasks(
     return jax.vmap(draw)(components, levels, task)
 
 
-def stratified(key: jax.Array, weight: Float[Array, " t"], n: int) -> Int[Array, "{n}"]:
+def stratified(key: jax.Array, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
     """n task numbers in proportion to the weights, each as often as its share says, but for one."""
     level = (jnp.arange(n) + jax.random.uniform(key, dtype=weight.dtype)) / n
     return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)

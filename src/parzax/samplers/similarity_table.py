@@ -68,14 +68,14 @@ def task_similarity(
 ) -> TaskSimilarity:
     """How similar tasks are, all pairs in one compiled call (arXiv 2212.06751).
 
-    s = (1 - d) / (1 + d), d the total variation between the densities of the good rows of two tasks: the first
-    front or a tenth of the rows, smoothed as `meta_learn_tpe` does it, without a prior.
+    s = (1 - d) / (1 + d), d the total variation between the densities of the good rows of two tasks: the
+    first front or a tenth of the rows, smoothed as `meta_learn_tpe` does it, without a prior.
 
     Args:
         tasks: `parzax.Observations`, as a list or a dict by name; at least one.
         space: the parameters to compare by; those of the first task when None.
-        eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over tasks, n
-            the smallest number of good rows of a task; None for all.
+        eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over
+            tasks, n the smallest number of good rows of a task; None for all.
         key: for the points of the estimate; `jax.random.key(0)` when None.
         **options: ``estimate``, ``n_samples`` and other options of `parzax.meta_learn_tpe`.
 

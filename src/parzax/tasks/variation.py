@@ -69,7 +69,7 @@ def uniform_variation(
     """d = 1/2 E_u |p - q| / u from points of a uniform density u, as in arXiv 2212.06751.
 
     Its standard error grows with the peaks of p and q: in many dimensions, or with narrow densities, most
-    points miss them, and the answer is near 0 but for rare large ones. `balanced_variation` has no such limit.
+    points miss them, and the answer is near 0 but for rare large ones. `balanced_variation` does not.
 
     Args:
         log_p, log_q: logs of the densities at n points drawn from u.
