@@ -137,14 +137,14 @@ def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.n
         # Without its parent there is no saying which domain a value belongs to.
         for parent in parents(space, name):
             absent[:, space.index(name)] |= absent[:, space.index(parent)]
-    at = Points(
+    fields: list[Any] = [
         np.where(absent, INACTIVE, at.regime),
         np.where(absent, 0.5, at.unit),
         np.where(absent, 0, at.index),
         np.where(absent, 0.0, at.log_jacobian),
         np.ones_like(absent),
-    )
-    return np.where(absent, np.nan, x), at, absent, outside
+    ]
+    return np.where(absent, np.nan, x), Points(*fields), absent, outside
 
 
 def _translated(obs: Observations, name: str, space: Space) -> np.ndarray:

@@ -33,19 +33,19 @@ def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
 
     # Absent rows are in no regime and not valid.
     fills = dict(zip(POINT_FIELDS, (-1, 0.5, 0, 0.0, False), strict=True))
-    at = Points(
-        **{name: stacked([getattr(one.at, name) for one in rows], fill) for name, fill in fills.items()}
-    )
+    fields: dict[str, Any] = {
+        name: stacked([getattr(one.at, name) for one in rows], fill) for name, fill in fills.items()
+    }
     lacking = lacks_constraints(rows)
     constraints = stacked([one.constraints for one in rows], np.nan)
     constraints[lacking] = -1.0
     return _filled(
         empty,
         jnp.asarray(stacked([one.x for one in rows], np.nan), dtype),
-        on_device(at, dtype),
+        on_device(Points(**fields), dtype),
         jnp.asarray(stacked([one.objectives for one in rows], np.nan), dtype),
         jnp.asarray(constraints, dtype),
-        jnp.asarray(stacked([np.isnan(one.objectives).any(axis=-1) for one in rows], False)),
+        jnp.asarray(stacked([np.asarray(np.isnan(one.objectives).any(axis=-1)) for one in rows], False)),
         jnp.asarray([len(one.x) for one in rows], jnp.int32),
     )
 
