@@ -17,7 +17,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.parzen.points import points
-from parzax.samplers.groups import CountRule
+from parzax.samplers.groups import CountRule, groups
 
 from .tables import CAPACITY, DATA, FAMILY, SPACE_OF, add, candidates, empty, rows, score_of, table, told
 
@@ -172,6 +172,49 @@ def _try(way: Callable, cases: list, tolerance: float) -> None:
 def test_table(way):
     """Every table; one test, because they share what is compiled. float32: see test_scores."""
     _try(way, TABLES, 1e-3)
+
+
+# Two objectives and one constraint: losses, constraints, what the status says, and how many rows are good.
+_FRONT = np.stack([np.arange(N), N - np.arange(N)], axis=1).astype(float)
+_BEHIND = _FRONT + np.where(np.arange(N) < 6, 0, 30)[:, None]
+_EVEN = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None]
+TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
+    "a front of 6, half of it feasible": (_BEHIND, _EVEN, S.OK, None),
+    "a front of 6, one feasible": (
+        _BEHIND,
+        np.where(np.arange(N)[:, None] == 2, -1.0, 1.0),
+        S.FEW_FEASIBLE,
+        N,
+    ),
+    "a front of 6, none of it feasible": (_BEHIND, np.where(np.arange(N) < 6, 1.0, -1.0)[:, None], S.OK, 8),
+    "a front of 6, all feasible": (_BEHIND, np.full((N, 1), -1.0), S.OK, 6),
+    "one front, half feasible": (_FRONT, _EVEN, S.OK, None),
+    "one front, nothing feasible": (_FRONT, np.abs(_EVEN), S.NONE_FEASIBLE, N),
+    "one front, constraints infinite": (_FRONT, np.where(_EVEN > 0, INF, -INF), S.OK, None),
+    "all losses equal, half feasible": (_FRONT * 0, _EVEN, S.OK, None),
+    "a loss infinite": (np.where(np.arange(N)[:, None] == 3, INF, _BEHIND), _EVEN, S.OK, None),
+    "a constraint NaN": (_BEHIND, np.where(np.arange(N)[:, None] == 3, NAN, _EVEN), S.UNMEASURED, None),
+    "some pending": (np.where(np.arange(N)[:, None] % 3, _BEHIND, NAN), _EVEN, S.OK, None),
+    "all pending": (_FRONT * NAN, _EVEN, S.NO_DATA, 0),
+}
+
+
+@pytest.mark.parametrize("ties", ["crowding", pytest.param("hypervolume", marks=pytest.mark.slow)])
+def test_two_objectives_and_a_constraint(ties):
+    """Good is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
+    sampler = px.mo_tpe(SPACE, 2, 1, ties=ties)
+    settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
+    split = jax.jit(lambda state: (groups(sampler, state), sampler.status(state)))
+    for name, (losses, excess, status, n_good) in TWO_OBJECTIVES.items():
+        parts = (jnp.asarray(part, jnp.float32) for part in (CLEAN[0], losses, excess))
+        found, bits = split(add(empty(sampler, CAPACITY), SPACE, *parts, False))
+        assert int(bits) == status, (name, S(int(bits)))
+        wanted = oracle.groups(settings, losses, excess, np.zeros(N, bool))
+        for k, group in enumerate(wanted):
+            assert np.flatnonzero(found.below[k]).tolist() == group.below, (name, k)
+            assert float(found.gamma[k]) == pytest.approx(group.gamma, abs=1e-6), (name, k)
+        assert n_good in (None, len(wanted[0].below)), name
+        _tried.append(f"{name}, {ties}")
 
 
 @pytest.mark.slow
@@ -405,6 +448,6 @@ def test_all_cases_have_names():
 
 def test_count_of_tries(record_property):
     """Prints how many cases were tried; comes last."""
-    cases = len(TABLES) + len(REFUSED) + len(SETTINGS)
+    cases = len(TABLES) + len(TWO_OBJECTIVES) + len(REFUSED) + len(SETTINGS)
     record_property("tried", f"bad inputs to samplers: {len(_tried)} tries, {cases} cases in tables")
     assert _tried

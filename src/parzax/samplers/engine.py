@@ -18,8 +18,8 @@ from parzax.parzen.points import Points, inside, points
 from parzax.samplers.candidates import distinct, uniform
 from parzax.samplers.densities import Densities, densities
 from parzax.samplers.fronts import Ties
-from parzax.samplers.groups import CountRule, groups
-from parzax.samplers.refine import uphill
+from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
+from parzax.samplers.refine import native, uphill
 from parzax.samplers.state import State
 from parzax.space import Space
 from parzax.status import Status
@@ -126,16 +126,17 @@ class Sampler(eqx.Module):
         """What is unusual about a state: bits of `parzax.Status`.
 
         NO_DATA before the first told row, NONE_FEASIBLE and FEW_FEASIBLE where every row is good because too
-        few are feasible, UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
+        few are feasible (not with the naive score, whose good rows are counted whatever their constraints),
+        UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
         INVALID_ROWS for rows outside the space.
         """
         told, feasible = state.told, state.feasible
-        n_feasible, count = feasible.sum(), self.count_rule(told.sum())
-        constrained = self.n_constraints > 0
+        n_feasible, (count, _) = feasible.sum(), good_count(self, state)
+        by_feasible = up_to_feasible(self)
         bits = {
             Status.NO_DATA: ~told.any(),
-            Status.NONE_FEASIBLE: constrained & told.any() & (n_feasible == 0),
-            Status.FEW_FEASIBLE: constrained & (n_feasible > 0) & (n_feasible < count),
+            Status.NONE_FEASIBLE: by_feasible & told.any() & (n_feasible == 0),
+            Status.FEW_FEASIBLE: by_feasible & (n_feasible > 0) & (n_feasible < count),
             Status.UNMEASURED: (told & jnp.isnan(state.constraints).any(axis=-1)).any(),
             Status.CAPACITY_EXCEEDED: state.overflow,
             Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),

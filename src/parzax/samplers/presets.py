@@ -50,7 +50,8 @@ def mo_tpe(space: Space, n_objectives: int = 2, n_constraints: int = 0, **option
 
     Rows are ordered by non-domination rank, then crowding distance or (``ties="hypervolume"``, as Ozaki et
     al. and Optuna) greedy hypervolume subset selection; the first front or ceil(0.1 N) rows, if that is
-    more, are good. Lower clip 0.1, top 0.9, 100 candidates.
+    more, are good: with constraints, all rows up to that many feasible ones, those of the first front or
+    ceil(0.1 N). Lower clip 0.1, top 0.9, 100 candidates.
 
     Args:
         space: the search space.
