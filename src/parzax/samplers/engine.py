@@ -15,7 +15,7 @@ from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.points import Points, inside, points
-from parzax.samplers.candidates import distinct, uniform
+from parzax.samplers.candidates import apart, different, fillers, may_repeat, rank_of, uniform
 from parzax.samplers.densities import Densities, densities
 from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
@@ -25,6 +25,8 @@ from parzax.space import Space
 from parzax.status import Status
 
 Score = Literal["ratio", "relative", "naive"]
+# At least so many candidates go uphill; two that end this close on every axis are the same suggestion.
+_LEAST_CLIMBING, _APART = 8, 1e-3
 
 
 class Sampler(eqx.Module):
@@ -41,14 +43,14 @@ class Sampler(eqx.Module):
         top: rule of the categorical kernels.
         prior_weight: weight of the prior kernel.
         score: "ratio" (TPE), "relative" (c-TPE) or "naive" (product of ratios); static.
-        n_startup: rows before which suggestions are drawn at random; static.
+        n_startup: rows before which suggestions are drawn at random, those of `augment` not counted; static.
         n_candidates: candidates per density; static.
         joint: whether a candidate's parameters come from one component, or each from its own; static.
         epsilon: probability of a random suggestion.
         forget: whether older rows weigh less (`parzax.observations.ages.ramp_weights`); static.
         every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
             the first of them; static.
-        gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
+        gradient_steps: steps uphill from the 8 (or n) best candidates, in continuous coordinates; static.
         ties: which rows of a front are good where not all are: "crowding" or "hypervolume"; static.
     """
 
@@ -150,7 +152,8 @@ class Sampler(eqx.Module):
         Args:
             key: consumed.
             state: what is known.
-            n: how many, static. Suggestions of one call differ from each other wherever the candidates do.
+            n: how many, static. Suggestions of one call differ from each other wherever the space, or the
+                pool, has so many configurations; with fewer all of them appear.
             candidates: (j, d) pool to choose from instead of sampled candidates.
 
         Returns:
@@ -163,7 +166,8 @@ class Sampler(eqx.Module):
         """
         check_key(key)
         n = _checks.whole_number("n", n, 1)
-        start, draw, choose, pick = jax.random.split(key, 4)
+        # A batch has a key more; the others are those of a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
         pool = None if candidates is None else _array("candidates", candidates, state.x.dtype)
         if pool is not None:
             if pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n:
@@ -172,14 +176,19 @@ class Sampler(eqx.Module):
                 )
             _refuse_outside("candidates", pool, self.space)
         suggested = jax.lax.cond(
-            state.count < self.n_startup,
+            self._starting(state),
             lambda: self._random(start, n, pool, state.x.dtype),
-            lambda: self._suggest(draw, state, n, pool),
+            lambda: self._suggest(draw, state, n, pool, *more),
         )
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
             return suggested
         by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
-        return jnp.where(by_chance, self._random(pick, n, pool, state.x.dtype), suggested)
+        at_random = self._random(pick, n, pool, state.x.dtype)
+        mixed = jnp.where(by_chance, at_random, suggested)
+        if n == 1 or not (pool is not None or may_repeat(self.space)):
+            return mixed
+        # One may be drawn and suggested: then another suggestion takes its place.
+        return self._different(jnp.concatenate([mixed, suggested, at_random]), n)
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
@@ -191,21 +200,48 @@ class Sampler(eqx.Module):
 
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
-            return pool[jax.random.choice(key, len(pool), (n,), replace=False)]
-        return uniform(key, self.space, n, dtype)
+            n_drawn = n if n == 1 else len(pool)
+            drawn = pool[jax.random.choice(key, len(pool), (n_drawn,), replace=False)]
+        elif n > 1 and may_repeat(self.space):
+            first, rest = jax.random.split(key)
+            parts = uniform(first, self.space, n, dtype), fillers(rest, self.space, n, dtype)
+            drawn = jnp.concatenate(parts)
+        else:
+            return uniform(key, self.space, n, dtype)
+        return drawn if n == 1 else self._different(drawn, n)
 
-    def _suggest(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
+    def _different(self, rows: Array, n: int) -> Array:
+        """The first n rows that differ."""
+        return rows[different(self.space, points(self.space, rows), jnp.arange(len(rows)), n)]
+
+    def _suggest(
+        self, key: jax.Array, state: State, n: int, pool: Array | None, more: jax.Array | None = None
+    ) -> Array:
         fitted, score = self._scorer(state)
-        sampled = pool is None
+        sampled, n_drawn = pool is None, 0
         if pool is None:
             drawn = fitted.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
         at = points(self.space, pool)
         scores = jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
-        best = distinct(pool, scores, n)
-        if not (sampled and self.gradient_steps):
-            return pool[best]
-        return uphill(self.space, score, at[best], self.gradient_steps)
+        climbing = sampled and self.gradient_steps > 0
+        if n == 1 and not climbing:
+            return pool[jnp.argmax(scores)[None]]
+        # What was drawn from the good groups comes before what fills the batch.
+        filling = jnp.arange(len(pool)) >= n_drawn if sampled else jnp.zeros(len(pool), bool)
+        place = rank_of(jnp.lexsort((-scores, filling)))
+        if not climbing:
+            return pool[different(self.space, at, place, n)]
+        n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
+        low = at[different(self.space, at, place, n_climbing)]
+        high, value = uphill(self.space, score, low, self.gradient_steps)
+        if n == 1:
+            return native(self.space, high[jnp.argmax(value)[None]])
+        return native(self.space, apart(self.space, low, high, value, n, _APART))
+    def _starting(self, state: State) -> Array:
+        """Whether suggestions are still drawn at random: pending and failed rows count, extra ones do not."""
+        return state.count - (state.extra & state.present).sum() < self.n_startup
+
 
     def _scorer(self, state: State) -> tuple[Densities, Callable[[Points], Array]]:
         """Densities of all groups, and the acquisition function of encoded candidates."""
@@ -217,6 +253,9 @@ class Sampler(eqx.Module):
             if self.score == "relative":
                 return constrained_score(below, above, own.gamma)
             if self.score == "naive":
+            n_drawn = len(pool)
+            if more is not None and may_repeat(self.space):
+                pool = jnp.concatenate([pool, fillers(more, self.space, n, state.x.dtype)])
                 return naive_product(below, above)
             return log_ratio(below[0], above[0])
 

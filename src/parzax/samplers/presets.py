@@ -102,7 +102,8 @@ def options_of(
         bandwidth: rule of `parzax.bandwidth`.
         top: own category's probability of an Aitchison-Aitken kernel, or `parzax.bandwidth.optuna_top()`.
         prior_weight: weight of the prior kernel, in rows.
-        n_startup: random suggestions at the beginning.
+        n_startup: rows before which suggestions are random; pending and failed rows count, those of
+            `Sampler.augment` do not.
         n_candidates: candidates per good group.
         joint: candidates from one component, as in Optuna, instead of one per parameter.
         epsilon: probability of a random suggestion.
@@ -111,7 +112,9 @@ def options_of(
         every_minimum: while no row satisfies a constraint, its good group is all rows at the smallest value
             (c-TPE's main text) instead of the first of them (the authors' code). In discrete spaces the
             repeats of one configuration can then hold a run for ever.
-        gradient_steps: this many steps uphill in the continuous coordinates of the suggestions.
+        gradient_steps: this many steps uphill, in continuous coordinates, from the 8 best candidates (n for
+            a larger batch). Of a batch, ends within 1e-3 of each other on every axis count once, and where
+            candidates started takes the place of the others.
         ties: which rows of a front are good where not all are, with several objectives: those of largest
             crowding distance, or "hypervolume": those that greedy hypervolume subset selection takes, as in
             the original MO-TPE (`parzax.samplers.fronts.by_hypervolume`); for two or three objectives.
