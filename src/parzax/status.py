@@ -81,7 +81,8 @@ _ADVICE = {
     "as good and the objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
     "violating it; give +inf for that, or augment the state with rows of which only some are known.",
-    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; call init with a larger one.",
+    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
+    "one before they are told.",
 }
 
 

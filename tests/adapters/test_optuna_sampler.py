@@ -5,6 +5,7 @@ numeric parameter, one of three choices, the conditional space of `mixed`, and t
 constraint of one parameter.
 """
 
+import inspect
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -462,6 +463,17 @@ def test_constraints_that_are_none():
     study = new_study(constraints_func=lambda trial: (math.nan,))
     with pytest.raises(ValueError, match="constraints_func returned NaN for trial 0"):
         study.optimize(square, n_trials=1)
+    for returned, shown in (
+        (0.5, "0.5"),
+        (None, "None"),
+        (["a"], r"\['a'\]"),
+        ("12", "'12'"),
+        ([None], "None"),
+    ):
+        study = new_study(constraints_func=lambda trial, returned=returned: returned)
+        message = rf"^constraints_func must return a sequence of numbers, got .*{shown}.* for trial 0"
+        with pytest.raises(TypeError, match=message):
+            study.optimize(square, n_trials=1)
     study = new_study(constraints_func=lambda trial: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         study.optimize(square, n_trials=1)
@@ -513,12 +525,28 @@ def test_the_preset_of_a_study():
         ({"preset": "gp"}, ValueError, "preset must be"),
         ({"space": {"x": (0, 1)}}, TypeError, "space must be"),
         ({"constraints_func": 3}, TypeError, "constraints_func must be"),
-        ({"multivariate": True}, TypeError, "multivariate"),
+        ({"multivariate": True}, TypeError, "^multivariate is no argument.*always so"),
+        ({"group": True}, TypeError, "^group is no argument.*always so"),
+        ({"constant_liar": True}, TypeError, "^constant_liar is no argument.*always so"),
+        ({"gamma": len}, TypeError, "^gamma is no argument.*count_rule"),
+        ({"weights": len}, TypeError, "^weights is no argument.*forget"),
+        ({"consider_prior": False}, TypeError, "^consider_prior is no argument.*prior_weight"),
+        ({"consider_magic_clip": True}, TypeError, "^consider_magic_clip is no argument.*bandwidth"),
+        ({"consider_endpoints": True}, TypeError, "^consider_endpoints is no argument.*bandwidth"),
+        ({"n_startup": 3}, TypeError, "^n_startup is no argument.*n_startup_trials"),
+        ({"warmup": 3}, TypeError, "^unknown option 'warmup'; the options are"),
+        ({"prior_weight": "1"}, TypeError, "^prior_weight must be a number"),
     ],
 )
 def test_refusals(options, error, message):
     with pytest.raises(error, match=message):
         TPESampler(**options)
+
+
+def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
+    theirs = set(inspect.signature(optuna.samplers.TPESampler.__init__).parameters) - {"self"}
+    ours = set(inspect.signature(TPESampler.__init__).parameters)
+    assert theirs - ours <= optuna_sampler._OPTUNAS.keys()
 
 
 def test_keys_are_optunas():

@@ -73,9 +73,16 @@ class Sampler(eqx.Module):
 
     def init(self, capacity: int) -> State:
         """An empty state for up to ``capacity`` rows."""
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-            raise ValueError(f"capacity must be a whole number of at least 1, got {capacity!r}.")
+        capacity = _checks.whole_number("capacity", capacity, 1)
         return State.empty(self.space, self.n_objectives, self.n_constraints, capacity)
+
+    def grow(self, state: State, capacity: int) -> State:
+        """The same rows with room for up to ``capacity``.
+
+        Raises:
+            ValueError: a capacity below the state's.
+        """
+        return state.grown(self.space, _checks.whole_number("capacity", capacity, 1))
 
     def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -84,7 +91,10 @@ class Sampler(eqx.Module):
             state: from `init` or `tell`.
             x: (n, d) native values, NaN where inactive.
             objectives: (n, m), or (n,) for one; minimised. NaN marks a pending or failed row: it is bad.
-            constraints: (n, c), or (n,) for one; satisfied where <= 0.
+                They are rounded to the state's dtype: losses that float32 cannot tell apart become ties,
+                and earlier rows win. Give ranks instead, or make the state inside `jax.enable_x64`.
+            constraints: (n, c), or (n,) for one; satisfied where <= 0. On the host a violation too small
+                for the dtype stays one; `jax.jit` rounds its arguments before they are seen.
 
         Returns:
             The new state. Rows beyond the capacity are dropped, with ``overflow``.
@@ -97,6 +107,7 @@ class Sampler(eqx.Module):
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         n = len(x)
         objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
+        constraints = _violations(constraints, state.x.dtype)
         constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
         _check_width(x, self.space)
         _refuse_outside("x", x, self.space)
@@ -115,10 +126,16 @@ class Sampler(eqx.Module):
             constraints: (n, c), NaN where not known.
 
         Raises:
-            TypeError, ValueError: as of `tell`.
+            TypeError, ValueError: as of `tell`; a sampler without constraints.
         """
+        if not self.n_constraints:
+            raise ValueError(
+                "augment adds rows of which only constraints are known, but this sampler has none "
+                "(n_constraints=0); use tell."
+            )
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         _check_width(x, self.space)
+        constraints = _violations(constraints, state.x.dtype)
         constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
         _refuse_outside("x", x, self.space)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
@@ -198,6 +215,10 @@ class Sampler(eqx.Module):
         at = points(self.space, candidates)
         return jnp.where(at.valid.all(axis=-1), self._scorer(state)[1](at), -jnp.inf)
 
+    def _starting(self, state: State) -> Array:
+        """Whether suggestions are still drawn at random: pending and failed rows count, extra ones do not."""
+        return state.count - (state.extra & state.present).sum() < self.n_startup
+
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
             n_drawn = n if n == 1 else len(pool)
@@ -222,6 +243,9 @@ class Sampler(eqx.Module):
         if pool is None:
             drawn = fitted.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
+            n_drawn = len(pool)
+            if more is not None and may_repeat(self.space):
+                pool = jnp.concatenate([pool, fillers(more, self.space, n, state.x.dtype)])
         at = points(self.space, pool)
         scores = jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
         climbing = sampled and self.gradient_steps > 0
@@ -238,10 +262,6 @@ class Sampler(eqx.Module):
         if n == 1:
             return native(self.space, high[jnp.argmax(value)[None]])
         return native(self.space, apart(self.space, low, high, value, n, _APART))
-    def _starting(self, state: State) -> Array:
-        """Whether suggestions are still drawn at random: pending and failed rows count, extra ones do not."""
-        return state.count - (state.extra & state.present).sum() < self.n_startup
-
 
     def _scorer(self, state: State) -> tuple[Densities, Callable[[Points], Array]]:
         """Densities of all groups, and the acquisition function of encoded candidates."""
@@ -253,9 +273,6 @@ class Sampler(eqx.Module):
             if self.score == "relative":
                 return constrained_score(below, above, own.gamma)
             if self.score == "naive":
-            n_drawn = len(pool)
-            if more is not None and may_repeat(self.space):
-                pool = jnp.concatenate([pool, fillers(more, self.space, n, state.x.dtype)])
                 return naive_product(below, above)
             return log_ratio(below[0], above[0])
 
@@ -308,6 +325,16 @@ def _refuse_unmeasured(objectives: Array, constraints: Array) -> None:
             "constraint counts as violated, NaN objectives where the row has failed, or use augment for rows "
             "of which only some constraints are known."
         )
+
+
+def _violations(values: Any, dtype: Any) -> Any:
+    """On the host: a violation that ``dtype`` would round to 0 stays one."""
+    if values is None or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
+        return values
+    if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):
+        values = np.asarray(values, np.float64)  # bfloat16 too
+    values = _checks.float_array("constraints", values)
+    return np.where(values > 0, np.maximum(values, float(jnp.finfo(dtype).tiny)), values)
 
 
 def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:

@@ -37,13 +37,15 @@ class CountRule(eqx.Module):
     """
 
     rule: Literal["sqrt", "linear", "optuna"] = eqx.field(static=True)
-    quantile: float | Float[Array, ""] = 0.1
+    quantile: float | Float[Array, ""] = eqx.field(default=0.1, converter=_checks.plain)
     whole_front: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         """Raise for settings whose values are known and wrong."""
         _checks.one_of("rule", self.rule, ("sqrt", "linear", "optuna"))
-        if isinstance(self.quantile, (int, float)) and not 0 < self.quantile <= 1:
+        _checks.flag("whole_front", self.whole_front)
+        value = _checks.scalar("quantile", self.quantile)
+        if value is not None and not 0 < value <= 1:
             raise ValueError(f"quantile must lie in (0, 1], got {self.quantile!r}.")
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
@@ -79,8 +81,6 @@ class Groups(NamedTuple):
         return jnp.concatenate([self.below, self.above])
 
 
-def groups(sampler: "Sampler", state: "State") -> Groups:
-    """Split the usable rows; pending ones are bad. Extra rows take part where their constraint is known."""
 def up_to_feasible(sampler: "Sampler") -> bool:
     """Whether the objective's good group is counted in feasible rows, as in c-TPE."""
     return bool(sampler.n_constraints) and sampler.score != "naive"
@@ -101,6 +101,8 @@ def good_count(sampler: "Sampler", state: "State") -> tuple[Int[Array, ""], Int[
     return count, rank
 
 
+def groups(sampler: "Sampler", state: "State") -> Groups:
+    """Split the usable rows; pending ones are bad. Extra rows take part where their constraint is known."""
     usable, told = state.usable, state.told
     by_feasible = up_to_feasible(sampler)
     count, rank = good_count(sampler, state)

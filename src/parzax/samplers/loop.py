@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from parzax import _checks
 from parzax.observations import capacity
 from parzax.samplers.engine import Sampler, State, check_key
 
@@ -53,7 +54,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
         key: consumed.
         n_evaluations: static.
     """
-    check(sampler, problem, n_evaluations)
+    n_evaluations = check(sampler, problem, n_evaluations)
     check_key(key)
 
     def step(state: State, own: jax.Array) -> tuple[State, Trace]:
@@ -97,12 +98,12 @@ def optimize_many(
         A `Trace` with a leading axis of s runs, on the host. A run is the same to the last bit whatever other
         runs there are, for the same ``lanes``: every chunk is filled up to that many.
     """
-    check(sampler, problem, n_evaluations)
+    n_evaluations = check(sampler, problem, n_evaluations)
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
         raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
-    lanes = max(1, lanes)
+    lanes = _checks.whole_number("lanes", lanes, 1)
     show = sys.stderr.isatty() if progress is None else progress
     parts = []
     for start in range(0, len(keys), lanes):
@@ -130,12 +131,11 @@ def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) 
     return jax.vmap(lambda key: optimize(sampler, problem, key, n_evaluations))(keys)
 
 
-def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
-    """The sampler and the problem must speak of the same things."""
+def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
+    """The number of evaluations; the sampler and the problem must speak of the same things."""
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
-    if isinstance(n_evaluations, bool) or not isinstance(n_evaluations, int) or n_evaluations < 1:
-        raise ValueError(f"n_evaluations must be a whole number of at least 1, got {n_evaluations!r}.")
+    n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
         theirs = getattr(problem, name, None)
         unseen = name == "n_constraints" and sampler.n_constraints == 0
@@ -143,3 +143,4 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
             raise ValueError(
                 f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
             )
+    return n_evaluations

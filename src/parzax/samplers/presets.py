@@ -1,5 +1,6 @@
 """Presets of the engine, as published."""
 
+from inspect import signature
 from typing import Any, get_args
 
 import jax
@@ -41,7 +42,7 @@ def c_tpe(space: Space, n_constraints: int = 1, *, naive: bool = False, **option
         naive: the paper's ablation: a product of plain ratios with the plain split.
         **options: any of `options_of`.
     """
-    score: Score = "naive" if naive else "relative"
+    score: Score = "naive" if _checks.flag("naive", naive) else "relative"
     return _build(space, 1, n_constraints, score, CountRule("sqrt"), scott(), FixedTop(0.8), options)
 
 
@@ -134,16 +135,18 @@ def _build(
 ) -> Sampler:
     if not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-    for name, value, least in (("n_objectives", n_objectives, 1), ("n_constraints", n_constraints, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    own = options_of(**options)
+    n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
+    n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
+    known = list(signature(options_of).parameters)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}.")
+    own = {name: _checks.plain(value) for name, value in options_of(**options).items()}
     rule, kernels, given = (own.pop(name) for name in ("count_rule", "bandwidth", "top"))
     rule, kernels = (count_rule if rule is None else rule), (bandwidth if kernels is None else kernels)
-    given = top if given is None else given
-    if isinstance(given, (int, float, jax.Array)):
-        given = FixedTop(given)
-    check_settings(space, kernels, given, own["prior_weight"])
+    own_top = top if given is None else _as_top(given)
+    _checks.real_number("prior_weight", own["prior_weight"])
+    check_settings(space, kernels, own_top, own["prior_weight"])
     _check_options(rule, own)
     if own["ties"] == "hypervolume" and n_objectives > 3:
         raise ValueError(
@@ -156,9 +159,17 @@ def _build(
         score=score,
         count_rule=rule,
         bandwidth=kernels,
-        top=given,
+        top=own_top,
         **own,
     )
+
+
+def _as_top(given: Any) -> Any:
+    """A rule for a number; what is neither is left for `check_settings` to refuse."""
+    if isinstance(given, FixedTop):
+        return FixedTop(_checks.plain(given.top))
+    is_number = isinstance(given, (int, float, jax.Array)) and not isinstance(given, bool)
+    return FixedTop(given) if is_number else given
 
 
 def _check_options(count_rule: Any, own: dict[str, Any]) -> None:
@@ -167,7 +178,9 @@ def _check_options(count_rule: Any, own: dict[str, Any]) -> None:
         raise TypeError(f"count_rule must be a parzax.samplers.groups.CountRule, got {count_rule!r}.")
     for name, least in (("n_startup", 0), ("n_candidates", 1), ("gradient_steps", 0)):
         _checks.whole_number(name, own[name], least)
+    for name in ("joint", "forget", "every_minimum"):
+        _checks.flag(name, own[name])
     _checks.one_of("ties", own["ties"], get_args(Ties))
-    epsilon = own["epsilon"]
-    if isinstance(epsilon, (int, float)) and not 0 <= epsilon <= 1:
+    epsilon = _checks.scalar("epsilon", own["epsilon"])
+    if epsilon is not None and not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")
