@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import numpy as np
 
 # What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
@@ -26,9 +27,31 @@ def real_number(name: str, value: Any) -> float:
     return number
 
 
+def plain(value: Any) -> Any:
+    """A NumPy scalar or 0-d array as the plain number that it prints as; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.floating):
+        return float(str(value))  # 0.1 for np.float32(0.1), not 0.10000000149
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def scalar(name: str, value: Any) -> float | None:
+    """Return a number as a finite float, None for a JAX array, which may be traced; or raise."""
+    return None if isinstance(value, jax.Array) else real_number(name, value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return ``value`` as a bool, or raise."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    value = plain(value)
+    whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {limits}, got {value!r}.")

@@ -44,7 +44,8 @@ class Status(enum.IntFlag):
 
 
 _ADVICE = {
-    Status.NO_DATA: "There are fewer than two usable rows, so importance is undefined.",
+    Status.NO_DATA: "There are too few usable rows, fewer than two for an importance, or none that a sampler "
+    "could learn from: add rows whose objectives are known.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
     Status.SAME_SETS: "The target and the region hold the same rows, so no local importance is "
     "defined; lower target_quantile.",
@@ -63,8 +64,8 @@ _ADVICE = {
     Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
-    Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; check "
-    "them on the host with Observations.from_arrays.",
+    Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; on "
+    "the host Observations.from_arrays, or a sampler's tell without jax.jit, names the first of them.",
     Status.NAN_LOSSES: "Rows with a NaN among their losses were ranked after all fronts and add nothing to a "
     "hypervolume; drop them, or give them the worst loss.",
     Status.NAN_REFERENCE: "The reference point has a NaN, so no hypervolume is defined; give a finite one.",
@@ -80,7 +81,8 @@ _ADVICE = {
     "as good and the objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
     "violating it; give +inf for that, or augment the state with rows of which only some are known.",
-    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; call init with a larger one.",
+    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
+    "one before they are told.",
 }
 
 

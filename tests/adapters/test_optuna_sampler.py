@@ -464,6 +464,17 @@ def test_constraints_that_are_none():
     study = new_study(constraints_func=lambda trial: (math.nan,))
     with pytest.raises(ValueError, match="constraints_func returned NaN for trial 0"):
         study.optimize(square, n_trials=1)
+    for returned, shown in (
+        (0.5, "0.5"),
+        (None, "None"),
+        (["a"], r"\['a'\]"),
+        ("12", "'12'"),
+        ([None], "None"),
+    ):
+        study = new_study(constraints_func=lambda trial, returned=returned: returned)
+        message = rf"^constraints_func must return a sequence of numbers, got .*{shown}.* for trial 0"
+        with pytest.raises(TypeError, match=message):
+            study.optimize(square, n_trials=1)
     study = new_study(constraints_func=lambda trial: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         study.optimize(square, n_trials=1)
@@ -515,9 +526,18 @@ def test_the_preset_of_a_study():
         ({"preset": "gp"}, ValueError, "preset must be"),
         ({"space": {"x": (0, 1)}}, TypeError, "space must be"),
         ({"constraints_func": 3}, TypeError, "constraints_func must be"),
-        ({"multivariate": True}, TypeError, "multivariate"),
-        ({"n_startup": 5}, TypeError, "n_startup is called n_startup_trials here"),
-        ({"n_candidates": 5}, TypeError, "n_candidates is called n_ei_candidates here"),
+        ({"multivariate": True}, TypeError, "^multivariate is no argument.*always so"),
+        ({"group": True}, TypeError, "^group is no argument.*always so"),
+        ({"constant_liar": True}, TypeError, "^constant_liar is no argument.*always so"),
+        ({"gamma": len}, TypeError, "^gamma is no argument.*count_rule"),
+        ({"weights": len}, TypeError, "^weights is no argument.*forget"),
+        ({"consider_prior": False}, TypeError, "^consider_prior is no argument.*prior_weight"),
+        ({"consider_magic_clip": True}, TypeError, "^consider_magic_clip is no argument.*bandwidth"),
+        ({"consider_endpoints": True}, TypeError, "^consider_endpoints is no argument.*bandwidth"),
+        ({"n_startup": 3}, TypeError, "^n_startup is no argument.*n_startup_trials"),
+        ({"n_candidates": 5}, TypeError, "^n_candidates is no argument.*n_ei_candidates"),
+        ({"warmup": 3}, TypeError, "^unknown option 'warmup'; the options are"),
+        ({"prior_weight": "1"}, TypeError, "^prior_weight must be a number"),
     ],
 )
 def test_refusals(options, error, message):
@@ -530,6 +550,12 @@ def test_every_option_of_the_presets_is_named():
     options = inspect.signature(options_of).parameters.keys() - {"n_startup", "n_candidates"}
     text = inspect.getdoc(TPESampler)
     assert [name for name in options if name not in text] == []
+
+
+def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
+    theirs = set(inspect.signature(optuna.samplers.TPESampler.__init__).parameters) - {"self"}
+    ours = set(inspect.signature(TPESampler.__init__).parameters)
+    assert theirs - ours <= optuna_sampler._OPTUNAS.keys()
 
 
 def test_keys_are_optunas():

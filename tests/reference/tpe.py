@@ -80,7 +80,8 @@ def _objective(settings: Settings, objectives: Any, constraints: Any, told: list
         mask = np.array([i in told for i in range(len(objectives))])
         rank = pareto.ranks(objectives, mask)
         if settings.whole_front:
-            wanted = max(wanted, sum(bool(rank[i] == 0) for i in told))
+            # Rows of the first front that do not count as good ones do not make it larger.
+            wanted = max(wanted, len([i for i in told if rank[i] == 0 and counts[i]]))
         if settings.ties == "hypervolume":
             order = by_hypervolume(objectives, rank, told, counts, wanted)
         else:

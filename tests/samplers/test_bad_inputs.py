@@ -17,7 +17,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.parzen.points import points
-from parzax.samplers.groups import CountRule
+from parzax.samplers.groups import CountRule, groups
 
 from .tables import CAPACITY, DATA, FAMILY, SPACE_OF, add, candidates, empty, rows, score_of, table, told
 
@@ -172,6 +172,49 @@ def _try(way: Callable, cases: list, tolerance: float) -> None:
 def test_table(way):
     """Every table; one test, because they share what is compiled. float32: see test_scores."""
     _try(way, TABLES, 1e-3)
+
+
+# Two objectives and one constraint: losses, constraints, what the status says, and how many rows are good.
+_FRONT = np.stack([np.arange(N), N - np.arange(N)], axis=1).astype(float)
+_BEHIND = _FRONT + np.where(np.arange(N) < 6, 0, 30)[:, None]
+_EVEN = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None]
+TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
+    "a front of 6, half of it feasible": (_BEHIND, _EVEN, S.OK, None),
+    "a front of 6, one feasible": (
+        _BEHIND,
+        np.where(np.arange(N)[:, None] == 2, -1.0, 1.0),
+        S.FEW_FEASIBLE,
+        N,
+    ),
+    "a front of 6, none of it feasible": (_BEHIND, np.where(np.arange(N) < 6, 1.0, -1.0)[:, None], S.OK, 8),
+    "a front of 6, all feasible": (_BEHIND, np.full((N, 1), -1.0), S.OK, 6),
+    "one front, half feasible": (_FRONT, _EVEN, S.OK, None),
+    "one front, nothing feasible": (_FRONT, np.abs(_EVEN), S.NONE_FEASIBLE, N),
+    "one front, constraints infinite": (_FRONT, np.where(_EVEN > 0, INF, -INF), S.OK, None),
+    "all losses equal, half feasible": (_FRONT * 0, _EVEN, S.OK, None),
+    "a loss infinite": (np.where(np.arange(N)[:, None] == 3, INF, _BEHIND), _EVEN, S.OK, None),
+    "a constraint NaN": (_BEHIND, np.where(np.arange(N)[:, None] == 3, NAN, _EVEN), S.UNMEASURED, None),
+    "some pending": (np.where(np.arange(N)[:, None] % 3, _BEHIND, NAN), _EVEN, S.OK, None),
+    "all pending": (_FRONT * NAN, _EVEN, S.NO_DATA, 0),
+}
+
+
+@pytest.mark.parametrize("ties", ["crowding", pytest.param("hypervolume", marks=pytest.mark.slow)])
+def test_two_objectives_and_a_constraint(ties):
+    """Good is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
+    sampler = px.mo_tpe(SPACE, 2, 1, ties=ties)
+    settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
+    split = jax.jit(lambda state: (groups(sampler, state), sampler.status(state)))
+    for name, (losses, excess, status, n_good) in TWO_OBJECTIVES.items():
+        parts = (jnp.asarray(part, jnp.float32) for part in (CLEAN[0], losses, excess))
+        found, bits = split(add(empty(sampler, CAPACITY), SPACE, *parts, False))
+        assert int(bits) == status, (name, S(int(bits)))
+        wanted = oracle.groups(settings, losses, excess, np.zeros(N, bool))
+        for k, group in enumerate(wanted):
+            assert np.flatnonzero(found.below[k]).tolist() == group.below, (name, k)
+            assert float(found.gamma[k]) == pytest.approx(group.gamma, abs=1e-6), (name, k)
+        assert n_good in (None, len(wanted[0].below)), name
+        _tried.append(f"{name}, {ties}")
 
 
 @pytest.mark.slow
@@ -359,6 +402,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "quantile 0": (lambda: CountRule("linear", 0.0), ValueError, "^quantile must.*0.0"),
     "quantile 1.5": (lambda: CountRule("linear", 1.5), ValueError, "^quantile must.*1.5"),
     "an unknown rule": (lambda: CountRule("cubic"), ValueError, "^rule must be one of"),
+    "extra rows without any constraint": (lambda: VANILLA.augment(PLAIN, X1, None), ValueError,
+     "^augment adds.*n_constraints=0"),
+    "less room than there is": (lambda: SAMPLER.grow(STATE, 2), ValueError, "^capacity must be at least 4"),
+    "room for 8.5": (lambda: SAMPLER.grow(STATE, 8.5), ValueError, "^capacity must be a whole"),  # pyright: ignore
+    "lanes 0": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY[None], 5, lanes=0), ValueError,
+     "^lanes must.*0"),
+    "lanes 1.5": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY[None], 5, lanes=1.5), ValueError,
+     "^lanes must"),  # pyright: ignore
+    "quantile True": (lambda: CountRule("linear", True), TypeError, "^quantile must be a number"),
+    "quantile as text": (lambda: CountRule("linear", "0.1"), TypeError, "^quantile must"),  # pyright: ignore
+    "a whole front of 1": (lambda: CountRule("linear", 0.1, 1), TypeError, "^whole_front must"),  # pyright: ignore
+    "naive as text": (lambda: px.c_tpe(SPACE, 1, naive="no"), TypeError, "^naive must.*'no'"),
     "no sampler": (lambda: px.optimize("tpe", PROBLEM, KEY, 5), TypeError, "^sampler must be"),
 }  # fmt: skip
 
@@ -385,7 +440,18 @@ SETTINGS = {
     "top as text": ({"top": "0.8"}, "top"),
     "a bandwidth as a number": ({"bandwidth": 0.1}, "bandwidth"),
     "a count rule as text": ({"count_rule": "sqrt"}, "count_rule"),
-    "an unknown option": ({"n_ei_candidates": 24}, "n_ei_candidates"),
+    "an unknown option": (
+        {"n_ei_candidates": 24},
+        "'n_ei_candidates'; the options are count_rule, bandwidth",
+    ),
+    "epsilon True": ({"epsilon": True}, "epsilon must be a number"),
+    "epsilon as text": ({"epsilon": "0.1"}, "epsilon must be a number"),
+    "epsilon None": ({"epsilon": None}, "epsilon must be a number"),
+    "top True": ({"top": True}, "top must be a number"),
+    "prior_weight True": ({"prior_weight": True}, "prior_weight must be a number"),
+    "forget 1": ({"forget": 1}, "forget must be True or False"),
+    "joint as text": ({"joint": "yes"}, "joint must be True or False"),
+    "every_minimum None": ({"every_minimum": None}, "every_minimum must be True or False"),
 }
 
 
@@ -398,6 +464,66 @@ def test_settings_refused(name):
     _tried.append(name)
 
 
+def test_numpy_scalars_are_numbers():
+    """Settings are the plain numbers that they print as, so that they stay hashable and compile once."""
+    numpy_s = {
+        "epsilon": np.float32(0.1), "top": np.array(0.8), "prior_weight": np.float64(2),
+        "n_startup": np.int64(4), "n_candidates": np.int32(8), "gradient_steps": np.uint8(1),
+        "joint": np.True_,
+    }  # fmt: skip
+    plain = {
+        "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
+        "gradient_steps": 1, "joint": True,
+    }  # fmt: skip
+    rules = (CountRule("linear", np.float32(0.1)), CountRule("linear", 0.1))
+    found, wanted = (
+        px.c_tpe(SPACE, n, count_rule=rule, **options)
+        for n, rule, options in ((np.int64(2), rules[0], numpy_s), (2, rules[1], plain))
+    )
+    assert eqx.tree_equal(found, wanted)
+    assert jax.tree.leaves(found) == jax.tree.leaves(wanted)
+    assert px.mo_tpe(SPACE, np.int64(2)).n_objectives == 2
+    assert px.tpe(SPACE, top=px.bandwidth.fixed_top(np.float32(0.8))).top.top == 0.8
+    assert SAMPLER.init(np.int64(4)).capacity == 4
+    assert SAMPLER.grow(STATE, np.int64(8)).capacity == 8
+    assert px.tpe(SPACE, epsilon=jnp.asarray(0.5)).epsilon == 0.5
+
+
+def test_a_tiny_violation_stays_one():
+    """1e-50 is 0 in float32, and 1e-40 counts as 0 on most devices."""
+    sampler = px.c_tpe(px.Space({"x": px.Float(0, 1)}))
+    tiny = [1e-50, np.float64(1e-40), 5e-324, 1.0, 0.0, -1e-50, -1.0]
+    x, losses = [[0.5]] * len(tiny), [0.0] * len(tiny)
+    # float32 has subnormal numbers on the host.
+    on_device = jnp.asarray(np.float32([1e-40, 1e-44, 2e-38, 1, 0, -1e-40, -1]))
+    for values in (tiny, np.array(tiny)[:, None], on_device):
+        state = sampler.tell(sampler.init(8), x, losses, values)
+        assert state.feasible.tolist() == [False] * 4 + [True] * 3 + [False], values
+    state = sampler.augment(sampler.init(8), x, tiny)
+    assert (np.asarray(state.constraints)[:7, 0] > 0).tolist() == [True] * 4 + [False] * 3
+
+
+def test_the_naive_score_has_no_status_of_feasibility():
+    """Its good rows are counted whatever their constraints, so the objective does have a say."""
+    for naive in (True, False):
+        sampler = px.c_tpe(SPACE_OF["categories"], 1, naive=naive)
+        status, state = jax.jit(sampler.status), empty(sampler, 32)
+        for n_feasible, wanted in ((0, S.NONE_FEASIBLE), (1, S.FEW_FEASIBLE)):
+            excess = np.where(np.arange(20) < n_feasible, -1.0, 1.0)[:, None]
+            own = np.zeros((20, 2)), np.arange(20.0)[:, None], excess
+            full = add(state, sampler.space, *(jnp.asarray(part, jnp.float32) for part in own), False)
+            assert int(status(full)) == (S.OK if naive else wanted)
+
+
+def test_advice_fits_samplers_and_importances():
+    for bit, words in (
+        (S.NO_DATA, ("importance", "sampler")),
+        (S.INVALID_ROWS, ("Observations.from_arrays", "tell")),
+        (S.CAPACITY_EXCEEDED, ("init", "grow")),
+    ):
+        assert all(word in bit.advice for word in words)
+
+
 def test_all_cases_have_names():
     assert len({name for name, *_ in TABLES}) == len(TABLES)
     assert set(DATA) >= {"ties", "none"}
@@ -405,6 +531,6 @@ def test_all_cases_have_names():
 
 def test_count_of_tries(record_property):
     """Prints how many cases were tried; comes last."""
-    cases = len(TABLES) + len(REFUSED) + len(SETTINGS)
+    cases = len(TABLES) + len(TWO_OBJECTIVES) + len(REFUSED) + len(SETTINGS)
     record_property("tried", f"bad inputs to samplers: {len(_tried)} tries, {cases} cases in tables")
     assert _tried

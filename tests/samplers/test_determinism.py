@@ -130,37 +130,21 @@ STEPPED = px.Space({"x": px.Float(0.0, 1.0), "n": px.Int(0, 3)})
 @pytest.mark.slow
 @pytest.mark.parametrize("space", [STEPPED, MIXED], ids=["flat", "tree"])
 def test_gradient_steps_never_lower_the_score(space, state):
-    """They move continuous coordinates alone, within the space; conditions stay as they were."""
+    """The best of several climbs is at least the best candidate; a batch differs and is of the space."""
     sampler = px.tpe(space)
     x, n = np.asarray(state.x), int(state.count)
     told = jax.jit(sampler.tell)(empty(sampler, 32), x[:n, : len(space)], state.objectives[:n])
     score, moved = jax.jit(sampler.score_of), 0
     for key in jax.random.split(jax.random.key(2), 5):
         plain = np.asarray(_ask(sampler, key, told, 4))
-        climbed = np.asarray(_ask(replace(sampler, gradient_steps=5), key, told, 4))
-        np.testing.assert_array_equal(climbed[:, 1], plain[:, 1])
-        np.testing.assert_array_equal(np.isnan(climbed), np.isnan(plain))
-        assert points(space, climbed.astype(np.float32)).valid.all()
+        climbed = [np.asarray(_ask(replace(sampler, gradient_steps=5), key, told, k)) for k in (1, 4)]
+        np.testing.assert_allclose(climbed[1][:1], climbed[0], rtol=1e-5)
+        assert points(space, climbed[1].astype(np.float32)).valid.all()
         # Going to native units and back rounds a coordinate: 1e-7, times slopes up to 1 / 0.01.
-        gain = np.asarray(score(told, climbed)) - np.asarray(score(told, plain))
-        assert (gain >= -1e-4).all()
-        moved += (np.abs(climbed - plain) > 1e-6)[:, 0].sum()
+        assert score(told, climbed[0])[0] >= score(told, plain).max() - 1e-4
+        assert len(np.unique(climbed[1][:, 0])) == 4
+        moved += (~np.isin(climbed[1][:, 0], plain[:, 0])).sum()
     assert moved > 5
-
-
-@pytest.mark.slow
-def test_batches_have_no_duplicates(state):
-    """In a discrete space with more configurations than are asked; the small space is used up first.
-
-    `test_bad_inputs` has a fast one.
-    """
-    space = px.Space({"a": px.Int(0, 4), "b": px.Categorical(["a", "b"])})
-    sampler = px.tpe(space, n_candidates=100)
-    x = np.array([[2, 0]] * 8 + [[0, 1], [4, 1], [1, 1], [3, 1]])
-    full = jax.jit(sampler.tell)(empty(sampler, 32), x, (x[:, 0] - 2.0) ** 2 + x[:, 1])
-    for key in jax.random.split(jax.random.key(3), 10):
-        found = np.asarray(_ask(sampler, key, full, 5))
-        assert len(np.unique(found, axis=0)) == 5
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ import pytest
 
 import parzax as px
 from parzax import samplers
-from parzax.samplers.candidates import distinct, uniform
+from parzax.parzen.points import points
+from parzax.samplers.candidates import different, uniform
 from parzax.samplers.groups import groups
 
 SPACE = px.Space(
@@ -95,11 +96,13 @@ def test_a_pool_is_scored_instead_of_candidates(trace):
 
 
 def test_a_batch_has_no_duplicates_while_there_are_others():
+    space = px.Space({"k": px.Int(1, 3), "x": px.Float(0, 1, when=px.In("k", [2, 3]))})
     pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
-    score = jnp.array([5.0, 5.0, 1.0, 2.0])
-    assert distinct(pool, score, 3).tolist() == [0, 3, 2]
-    assert distinct(pool, score, 4).tolist() == [0, 3, 2, 1]
-    assert distinct(pool, score, 1).tolist() == [0]
+    place = jnp.array([0, 1, 3, 2])
+    choose = jax.jit(lambda n: different(space, points(space, pool), place, n), static_argnums=0)
+    assert choose(3).tolist() == [0, 3, 2]
+    assert choose(4).tolist() == [0, 3, 2, 1]
+    assert choose(1).tolist() == [0]
 
 
 @pytest.mark.slow

@@ -24,8 +24,21 @@ Preset = Literal["optuna_tpe", "tpe"]
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
-# Options of the presets that have a name of Optuna's here.
-_OWN_NAMES = {"n_startup": "n_startup_trials", "n_candidates": "n_ei_candidates"}
+# What became of arguments of Optuna's own sampler.
+_OPTUNAS = {
+    "gamma": "use count_rule=parzax.samplers.CountRule(...)",
+    "weights": "forget=True gives older trials less weight, as Optuna's default does",
+    "multivariate": "it is always so: parameters are sampled jointly",
+    "group": "it is always so: conditional parameters are sampled jointly",
+    "constant_liar": "it is always so: running trials count as bad",
+    "consider_prior": "there is always a prior; its weight is prior_weight",
+    "consider_magic_clip": "use bandwidth=parzax.bandwidth.neighbours(consider_magic_clip=...)",
+    "consider_endpoints": "use bandwidth=parzax.bandwidth.neighbours(consider_endpoints=...)",
+    "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
+    "warn_independent_sampling": "there is no such warning",
+    "n_startup": "use n_startup_trials",
+    "n_candidates": "use n_ei_candidates",
+}
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
@@ -111,9 +124,9 @@ class TPESampler(BaseSampler):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         if constraints_func is not None and not callable(constraints_func):
             raise TypeError(f"constraints_func must be callable, got {constraints_func!r}.")
-        for name, own in _OWN_NAMES.items():
-            if name in options:
-                raise TypeError(f"{name} is called {own} here, as in Optuna's sampler.")
+        for name in options:
+            if name in _OPTUNAS:
+                raise TypeError(f"{name} is no argument of this sampler; {_OPTUNAS[name]}.")
         self._constraints_func, self._preset, self._space = constraints_func, preset, space
         self._options = {"prior_weight": prior_weight, **options}
         if n_ei_candidates is not None:
@@ -209,12 +222,21 @@ class TPESampler(BaseSampler):
         """Store the trial's constraint values.
 
         Raises:
-            ValueError: a constraint value that is NaN.
+            TypeError, ValueError: constraint values that are no sequence of numbers, or NaN.
         """
         self._local.snapshot = None
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
-        constraints = tuple(float(value) for value in self._constraints_func(trial))
+        returned = self._constraints_func(trial)
+        try:
+            if isinstance(returned, str):
+                raise TypeError
+            constraints = tuple(float(value) for value in returned)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"constraints_func must return a sequence of numbers, got {returned!r} for trial "
+                f"{trial.number}."
+            ) from error
         if any(map(np.isnan, constraints)):
             raise ValueError(f"constraints_func returned NaN for trial {trial.number}: {constraints!r}.")
         study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS_KEY, constraints)

@@ -15,12 +15,12 @@ from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
 from parzax.parzen.points import Points, inside, points
-from parzax.samplers.candidates import distinct, uniform
+from parzax.samplers.candidates import apart, different, fillers, may_repeat, rank_of, uniform
 from parzax.samplers.densities import Densities, densities
 from parzax.samplers.fronts import Ties
-from parzax.samplers.groups import CountRule, groups
+from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
 from parzax.samplers.meta import TaskMixtures, with_sources
-from parzax.samplers.refine import uphill
+from parzax.samplers.refine import native, uphill
 from parzax.samplers.sources import Sources
 from parzax.samplers.state import State
 from parzax.samplers.warm import from_pool
@@ -28,6 +28,8 @@ from parzax.space import Space
 from parzax.status import Status
 
 Score = Literal["ratio", "relative", "naive"]
+# At least so many candidates go uphill; two that end this close on every axis are the same suggestion.
+_LEAST_CLIMBING, _APART = 8, 1e-3
 
 
 class Sampler(eqx.Module):
@@ -44,14 +46,14 @@ class Sampler(eqx.Module):
         top: rule of the categorical kernels.
         prior_weight: weight of the prior kernel.
         score: "ratio" (TPE), "relative" (c-TPE) or "naive" (product of ratios); static.
-        n_startup: rows before which suggestions are drawn at random; static.
+        n_startup: rows before which suggestions are drawn at random, those of `augment` not counted; static.
         n_candidates: candidates per density; static.
         joint: whether a candidate's parameters come from one component, or each from its own; static.
         epsilon: probability of a random suggestion.
         forget: whether older rows weigh less (`parzax.observations.ages.ramp_weights`); static.
         every_minimum: what is good where no row satisfies a constraint: all rows at the smallest value, or
             the first of them; static.
-        gradient_steps: steps uphill from the best candidates, in continuous coordinates; static.
+        gradient_steps: steps uphill from the 8 (or n) best candidates, in continuous coordinates; static.
         ties: which rows of a front are good where not all are: "crowding" or "hypervolume"; static.
         sources: densities of other tasks (`parzax.meta_learn_tpe`), None without.
     """
@@ -76,9 +78,16 @@ class Sampler(eqx.Module):
 
     def init(self, capacity: int) -> State:
         """An empty state for up to ``capacity`` rows."""
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-            raise ValueError(f"capacity must be a whole number of at least 1, got {capacity!r}.")
+        capacity = _checks.whole_number("capacity", capacity, 1)
         return State.empty(self.space, self.n_objectives, self.n_constraints, capacity)
+
+    def grow(self, state: State, capacity: int) -> State:
+        """The same rows with room for up to ``capacity``.
+
+        Raises:
+            ValueError: a capacity below the state's.
+        """
+        return state.grown(self.space, _checks.whole_number("capacity", capacity, 1))
 
     def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -87,7 +96,10 @@ class Sampler(eqx.Module):
             state: from `init` or `tell`.
             x: (n, d) native values, NaN where inactive.
             objectives: (n, m), or (n,) for one; minimised. NaN marks a pending or failed row: it is bad.
-            constraints: (n, c), or (n,) for one; satisfied where <= 0.
+                They are rounded to the state's dtype: losses that float32 cannot tell apart become ties,
+                and earlier rows win. Give ranks instead, or make the state inside `jax.enable_x64`.
+            constraints: (n, c), or (n,) for one; satisfied where <= 0. On the host a violation too small
+                for the dtype stays one; `jax.jit` rounds its arguments before they are seen.
 
         Returns:
             The new state. Rows beyond the capacity are dropped, with ``overflow``.
@@ -100,6 +112,7 @@ class Sampler(eqx.Module):
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         n = len(x)
         objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
+        constraints = _violations(constraints, state.x.dtype)
         constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
         _check_width(x, self.space)
         _refuse_outside("x", x, self.space)
@@ -118,10 +131,16 @@ class Sampler(eqx.Module):
             constraints: (n, c), NaN where not known.
 
         Raises:
-            TypeError, ValueError: as of `tell`.
+            TypeError, ValueError: as of `tell`; a sampler without constraints.
         """
+        if not self.n_constraints:
+            raise ValueError(
+                "augment adds rows of which only constraints are known, but this sampler has none "
+                "(n_constraints=0); use tell."
+            )
         x = jnp.atleast_2d(_array("x", x, state.x.dtype))
         _check_width(x, self.space)
+        constraints = _violations(constraints, state.x.dtype)
         constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
         _refuse_outside("x", x, self.space)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
@@ -131,16 +150,17 @@ class Sampler(eqx.Module):
         """What is unusual about a state: bits of `parzax.Status`.
 
         NO_DATA before the first told row, NONE_FEASIBLE and FEW_FEASIBLE where every row is good because too
-        few are feasible, UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
+        few are feasible (not with the naive score, whose good rows are counted whatever their constraints),
+        UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
         INVALID_ROWS for rows outside the space.
         """
         told, feasible = state.told, state.feasible
-        n_feasible, count = feasible.sum(), self.count_rule(told.sum())
-        constrained = self.n_constraints > 0
+        n_feasible, (count, _) = feasible.sum(), good_count(self, state)
+        by_feasible = up_to_feasible(self)
         bits = {
             Status.NO_DATA: ~told.any(),
-            Status.NONE_FEASIBLE: constrained & told.any() & (n_feasible == 0),
-            Status.FEW_FEASIBLE: constrained & (n_feasible > 0) & (n_feasible < count),
+            Status.NONE_FEASIBLE: by_feasible & told.any() & (n_feasible == 0),
+            Status.FEW_FEASIBLE: by_feasible & (n_feasible > 0) & (n_feasible < count),
             Status.UNMEASURED: (told & jnp.isnan(state.constraints).any(axis=-1)).any(),
             Status.CAPACITY_EXCEEDED: state.overflow,
             Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
@@ -154,7 +174,8 @@ class Sampler(eqx.Module):
         Args:
             key: consumed.
             state: what is known.
-            n: how many, static. Suggestions of one call differ from each other wherever the candidates do.
+            n: how many, static. Suggestions of one call differ from each other wherever the space, or the
+                pool, has so many configurations; with fewer all of them appear.
             candidates: (j, d) pool to choose from instead of sampled candidates.
 
         Returns:
@@ -167,7 +188,8 @@ class Sampler(eqx.Module):
         """
         check_key(key)
         n = _checks.whole_number("n", n, 1)
-        start, draw, choose, pick = jax.random.split(key, 4)
+        # A batch has a key more; the others are those of a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
         pool = None if candidates is None else _array("candidates", candidates, state.x.dtype)
         if pool is not None:
             if pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n:
@@ -176,14 +198,19 @@ class Sampler(eqx.Module):
                 )
             _refuse_outside("candidates", pool, self.space)
         suggested = jax.lax.cond(
-            state.count < self.n_startup,
+            self._starting(state),
             lambda: self._first(start, state, n, pool),
-            lambda: self._suggest(draw, state, n, pool),
+            lambda: self._suggest(draw, state, n, pool, *more),
         )
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
             return suggested
         by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
-        return jnp.where(by_chance, self._random(pick, n, pool, state.x.dtype), suggested)
+        at_random = self._random(pick, n, pool, state.x.dtype)
+        mixed = jnp.where(by_chance, at_random, suggested)
+        if n == 1 or not (pool is not None or may_repeat(self.space)):
+            return mixed
+        # One may be drawn and suggested: then another suggestion takes its place.
+        return self._different(jnp.concatenate([mixed, suggested, at_random]), n)
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
@@ -201,23 +228,53 @@ class Sampler(eqx.Module):
         other = self._random(draw, n, None, state.x.dtype)
         return from_pool(choose, self.sources.warm, state.x, other)
 
+    def _starting(self, state: State) -> Array:
+        """Whether suggestions are still drawn at random: pending and failed rows count, extra ones do not."""
+        return state.count - (state.extra & state.present).sum() < self.n_startup
+
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
-            return pool[jax.random.choice(key, len(pool), (n,), replace=False)]
-        return uniform(key, self.space, n, dtype)
+            n_drawn = n if n == 1 else len(pool)
+            drawn = pool[jax.random.choice(key, len(pool), (n_drawn,), replace=False)]
+        elif n > 1 and may_repeat(self.space):
+            first, rest = jax.random.split(key)
+            parts = uniform(first, self.space, n, dtype), fillers(rest, self.space, n, dtype)
+            drawn = jnp.concatenate(parts)
+        else:
+            return uniform(key, self.space, n, dtype)
+        return drawn if n == 1 else self._different(drawn, n)
 
-    def _suggest(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
+    def _different(self, rows: Array, n: int) -> Array:
+        """The first n rows that differ."""
+        return rows[different(self.space, points(self.space, rows), jnp.arange(len(rows)), n)]
+
+    def _suggest(
+        self, key: jax.Array, state: State, n: int, pool: Array | None, more: jax.Array | None = None
+    ) -> Array:
         fitted, score = self._scorer(state)
-        sampled = pool is None
+        sampled, n_drawn = pool is None, 0
         if pool is None:
             drawn = fitted.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
+            n_drawn = len(pool)
+            if more is not None and may_repeat(self.space):
+                pool = jnp.concatenate([pool, fillers(more, self.space, n, state.x.dtype)])
         at = points(self.space, pool)
         scores = jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
-        best = distinct(pool, scores, n)
-        if not (sampled and self.gradient_steps):
-            return pool[best]
-        return uphill(self.space, score, at[best], self.gradient_steps)
+        climbing = sampled and self.gradient_steps > 0
+        if n == 1 and not climbing:
+            return pool[jnp.argmax(scores)[None]]
+        # What was drawn from the good groups comes before what fills the batch.
+        filling = jnp.arange(len(pool)) >= n_drawn if sampled else jnp.zeros(len(pool), bool)
+        place = rank_of(jnp.lexsort((-scores, filling)))
+        if not climbing:
+            return pool[different(self.space, at, place, n)]
+        n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
+        low = at[different(self.space, at, place, n_climbing)]
+        high, value = uphill(self.space, score, low, self.gradient_steps)
+        if n == 1:
+            return native(self.space, high[jnp.argmax(value)[None]])
+        return native(self.space, apart(self.space, low, high, value, n, _APART))
 
     def _scorer(self, state: State) -> tuple[Densities | TaskMixtures, Callable[[Points], Array]]:
         """Densities of all groups, and the acquisition function of encoded candidates."""
@@ -283,6 +340,16 @@ def _refuse_unmeasured(objectives: Array, constraints: Array) -> None:
             "constraint counts as violated, NaN objectives where the row has failed, or use augment for rows "
             "of which only some constraints are known."
         )
+
+
+def _violations(values: Any, dtype: Any) -> Any:
+    """On the host: a violation that ``dtype`` would round to 0 stays one."""
+    if values is None or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
+        return values
+    if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):
+        values = np.asarray(values, np.float64)  # bfloat16 too
+    values = _checks.float_array("constraints", values)
+    return np.where(values > 0, np.maximum(values, float(jnp.finfo(dtype).tiny)), values)
 
 
 def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:

@@ -32,17 +32,20 @@ class CountRule(eqx.Module):
         rule: "sqrt" for ceil(sqrt(N) / 4), "linear" for ceil(quantile N), "optuna" for
             min(ceil(N / 10), 25); static.
         quantile: of the linear rule.
-        whole_front: whether the first front is good as a whole, however large; static.
+        whole_front: whether the first front is good as a whole, however large, under constraints up to its
+            last feasible row; static.
     """
 
     rule: Literal["sqrt", "linear", "optuna"] = eqx.field(static=True)
-    quantile: float | Float[Array, ""] = 0.1
+    quantile: float | Float[Array, ""] = eqx.field(default=0.1, converter=_checks.plain)
     whole_front: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         """Raise for settings whose values are known and wrong."""
         _checks.one_of("rule", self.rule, ("sqrt", "linear", "optuna"))
-        if isinstance(self.quantile, (int, float)) and not 0 < self.quantile <= 1:
+        _checks.flag("whole_front", self.whole_front)
+        value = _checks.scalar("quantile", self.quantile)
+        if value is not None and not 0 < value <= 1:
             raise ValueError(f"quantile must lie in (0, 1], got {self.quantile!r}.")
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
@@ -80,21 +83,38 @@ class Groups(NamedTuple):
         return jnp.concatenate([self.below, self.above])
 
 
+def up_to_feasible(sampler: "Sampler") -> bool:
+    """Whether the objective's good group is counted in feasible rows, as in c-TPE."""
+    return bool(sampler.n_constraints) and sampler.score != "naive"
+
+
+def good_count(sampler: "Sampler", state: "State") -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
+    """How many of the rows that count are good, and the ranks of all, None for one objective.
+
+    Of a first front that is good as a whole, the rows that count do: with constraints the feasible ones.
+    """
+    count = sampler.count_rule(state.told.sum())
+    if sampler.n_objectives == 1:
+        return count, None
+    rank = non_domination_rank(state.objectives, state.told)
+    if sampler.count_rule.whole_front:
+        counted = state.feasible if up_to_feasible(sampler) else state.told
+        count = jnp.maximum(count, (counted & (rank == 0)).sum())
+    return count, rank
+
+
 def groups(sampler: "Sampler", state: "State") -> Groups:
     """Split the usable rows; pending ones are bad. Extra rows take part where their constraint is known."""
     usable, told = state.usable, state.told
-    up_to_feasible = bool(sampler.n_constraints) and sampler.score != "naive"
-    count = sampler.count_rule(told.sum())
-    if sampler.n_objectives == 1:
-        before = state.feasible_before if up_to_feasible else state.before
+    by_feasible = up_to_feasible(sampler)
+    count, rank = good_count(sampler, state)
+    if rank is None:
+        before = state.feasible_before if by_feasible else state.before
         objective = told & (before < count)
     else:
-        rank = non_domination_rank(state.objectives, told)
-        if sampler.count_rule.whole_front:
-            count = jnp.maximum(count, (told & (rank == 0)).sum())
-        counted = state.feasible if up_to_feasible else told
+        counted = state.feasible if by_feasible else told
         if sampler.ties == "hypervolume":
-            most = state.capacity if up_to_feasible else sampler.count_rule.most(state.capacity)
+            most = state.capacity if by_feasible else sampler.count_rule.most(state.capacity)
             order = by_hypervolume(state.objectives, rank, counted, count, most)
         else:
             order = by_crowding(state.objectives, rank, told)

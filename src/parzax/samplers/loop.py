@@ -78,7 +78,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     >>> trace.x.shape, float(trace.best()[-1])
     ((15, 1), 0.0)
     """
-    check(sampler, problem, n_evaluations)
+    n_evaluations = check(sampler, problem, n_evaluations)
     check_key(key)
     return _one(sampler, hashable(problem), key, n_evaluations)
 
@@ -116,12 +116,12 @@ def optimize_many(
     >>> px.optimize_many(px.tpe(space), problem, keys, n_evaluations=5, lanes=3).x.shape
     (3, 5, 1)
     """
-    check(sampler, problem, n_evaluations)
+    n_evaluations = check(sampler, problem, n_evaluations)
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
         raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
-    lanes, call = max(1, lanes), hashable(problem)
+    lanes, call = _checks.whole_number("lanes", lanes, 1), hashable(problem)
     show = sys.stderr.isatty() if progress is None else progress
     parts = []
     with progress_bar(len(keys), "runs", shown=show and len(keys) > 0) as update:
@@ -180,12 +180,11 @@ def hashable(problem: Any) -> Any:
     return problem
 
 
-def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
-    """The sampler and the problem must speak of the same things."""
+def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
+    """The number of evaluations; the sampler and the problem must speak of the same things."""
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
-    if isinstance(n_evaluations, bool) or not isinstance(n_evaluations, int) or n_evaluations < 1:
-        raise ValueError(f"n_evaluations must be a whole number of at least 1, got {n_evaluations!r}.")
+    n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
         theirs = getattr(problem, name, None)
         unseen = name == "n_constraints" and sampler.n_constraints == 0
@@ -193,3 +192,4 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> None:
             raise ValueError(
                 f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
             )
+    return n_evaluations

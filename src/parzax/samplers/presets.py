@@ -1,6 +1,7 @@
 """Presets of the engine, as published."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any, get_args
 
 import jax
@@ -44,7 +45,7 @@ def c_tpe(space: Space, n_constraints: int = 1, *, naive: bool = False, **option
         naive: the paper's ablation: a product of plain ratios with the plain split.
         **options: any of `options_of`.
     """
-    score: Score = "naive" if naive else "relative"
+    score: Score = "naive" if _checks.flag("naive", naive) else "relative"
     return _build(space, 1, n_constraints, score, CountRule("sqrt"), scott(), FixedTop(0.8), options)
 
 
@@ -53,7 +54,8 @@ def mo_tpe(space: Space, n_objectives: int = 2, n_constraints: int = 0, **option
 
     Rows are ordered by non-domination rank, then crowding distance or (``ties="hypervolume"``, as Ozaki et
     al. and Optuna) greedy hypervolume subset selection; the first front or ceil(0.1 N) rows, if that is
-    more, are good. Lower clip 0.1, top 0.9, 100 candidates.
+    more, are good: with constraints, all rows up to that many feasible ones, those of the first front or
+    ceil(0.1 N). Lower clip 0.1, top 0.9, 100 candidates.
 
     Args:
         space: the search space.
@@ -184,7 +186,8 @@ def options_of(
         bandwidth: rule of `parzax.bandwidth`.
         top: own category's probability of an Aitchison-Aitken kernel, or `parzax.bandwidth.optuna_top()`.
         prior_weight: weight of the prior kernel, in rows.
-        n_startup: random suggestions at the beginning.
+        n_startup: rows before which suggestions are random; pending and failed rows count, those of
+            `Sampler.augment` do not.
         n_candidates: candidates per good group.
         joint: candidates from one component, as in Optuna, instead of one per parameter.
         epsilon: probability of a random suggestion.
@@ -193,7 +196,9 @@ def options_of(
         every_minimum: while no row satisfies a constraint, its good group is all rows at the smallest value
             (c-TPE's main text) instead of the first of them (the authors' code). In discrete spaces the
             repeats of one configuration can then hold a run for ever.
-        gradient_steps: this many steps uphill in the continuous coordinates of the suggestions.
+        gradient_steps: this many steps uphill, in continuous coordinates, from the 8 best candidates (n for
+            a larger batch). Of a batch, ends within 1e-3 of each other on every axis count once, and where
+            candidates started takes the place of the others.
         ties: which rows of a front are good where not all are, with several objectives: those of largest
             crowding distance, or "hypervolume": those that greedy hypervolume subset selection takes, as in
             the original MO-TPE (`parzax.samplers.fronts.by_hypervolume`); for two or three objectives.
@@ -213,16 +218,18 @@ def _build(
 ) -> Sampler:
     if not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-    for name, value, least in (("n_objectives", n_objectives, 1), ("n_constraints", n_constraints, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    own = options_of(**options)
+    n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
+    n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
+    known = list(signature(options_of).parameters)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}.")
+    own = {name: _checks.plain(value) for name, value in options_of(**options).items()}
     rule, kernels, given = (own.pop(name) for name in ("count_rule", "bandwidth", "top"))
     rule, kernels = (count_rule if rule is None else rule), (bandwidth if kernels is None else kernels)
-    given = top if given is None else given
-    if isinstance(given, (int, float, jax.Array)):
-        given = FixedTop(given)
-    check_settings(space, kernels, given, own["prior_weight"])
+    own_top = top if given is None else _as_top(given)
+    _checks.real_number("prior_weight", own["prior_weight"])
+    check_settings(space, kernels, own_top, own["prior_weight"])
     _check_options(rule, own)
     if own["ties"] == "hypervolume" and n_objectives > 3:
         raise ValueError(
@@ -235,18 +242,28 @@ def _build(
         score=score,
         count_rule=rule,
         bandwidth=kernels,
-        top=given,
+        top=own_top,
         **own,
     )
+
+
+def _as_top(given: Any) -> Any:
+    """A rule for a number; what is neither is left for `check_settings` to refuse."""
+    if isinstance(given, FixedTop):
+        return FixedTop(_checks.plain(given.top))
+    is_number = isinstance(given, (int, float, jax.Array)) and not isinstance(given, bool)
+    return FixedTop(given) if is_number else given
 
 
 def _check_options(count_rule: Any, own: dict[str, Any]) -> None:
     """Raise for options whose values are known and wrong."""
     if not isinstance(count_rule, CountRule):
-        raise TypeError(f"count_rule must be a parzax.samplers.groups.CountRule, got {count_rule!r}.")
+        raise TypeError(f"count_rule must be a parzax.samplers.CountRule, got {count_rule!r}.")
     for name, least in (("n_startup", 0), ("n_candidates", 1), ("gradient_steps", 0)):
         _checks.whole_number(name, own[name], least)
+    for name in ("joint", "forget", "every_minimum"):
+        _checks.flag(name, own[name])
     _checks.one_of("ties", own["ties"], get_args(Ties))
-    epsilon = own["epsilon"]
-    if isinstance(epsilon, (int, float)) and not 0 <= epsilon <= 1:
+    epsilon = _checks.scalar("epsilon", own["epsilon"])
+    if epsilon is not None and not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")

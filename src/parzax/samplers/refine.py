@@ -14,8 +14,10 @@ from parzax.space import INACTIVE, Space
 _FIRST = 0.02
 
 
-def uphill(space: Space, score: Callable[[Points], Array], at: Points, n_steps: int) -> Float[Array, "j d"]:
-    """Configurations at least as good as ``at``, in native units.
+def uphill(
+    space: Space, score: Callable[[Points], Array], at: Points, n_steps: int
+) -> tuple[Points, Float[Array, " j"]]:
+    """Configurations at least as good as ``at``, and their scores.
 
     Each point goes along its own gradient, scaled to a length in the largest coordinate; a step that does not
     raise the score is taken back and the length halved. Discrete coordinates and regimes stay.
@@ -41,8 +43,8 @@ def uphill(space: Space, score: Callable[[Points], Array], at: Points, n_steps: 
         return (unit, jnp.where(better, new_value, value), jnp.where(better, length, length / 2)), None
 
     start = (at.unit, score(at), jnp.full(len(at.unit), _FIRST, at.unit.dtype))
-    (unit, _, _), _ = jax.lax.scan(step, start, length=n_steps)
-    return native(space, replace(at, unit=unit))
+    (unit, value, _), _ = jax.lax.scan(step, start, length=n_steps)
+    return replace(at, unit=unit), value
 
 
 def continuous(space: Space, at: Points) -> Array:

@@ -36,6 +36,7 @@ def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
     fields: dict[str, Any] = {
         name: stacked([getattr(one.at, name) for one in rows], fill) for name, fill in fills.items()
     }
+    extra: list[np.ndarray] = [np.asarray(np.isnan(one.objectives).any(axis=-1)) for one in rows]
     lacking = lacks_constraints(rows)
     constraints = stacked([one.constraints for one in rows], np.nan)
     constraints[lacking] = -1.0
@@ -45,7 +46,7 @@ def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
         on_device(Points(**fields), dtype),
         jnp.asarray(stacked([one.objectives for one in rows], np.nan), dtype),
         jnp.asarray(constraints, dtype),
-        jnp.asarray(stacked([np.asarray(np.isnan(one.objectives).any(axis=-1)) for one in rows], False)),
+        jnp.asarray(stacked(extra, False)),
         jnp.asarray([len(one.x) for one in rows], jnp.int32),
     )
 

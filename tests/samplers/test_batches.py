@@ -1,0 +1,144 @@
+"""Suggestions of one call differ from each other wherever the space has so many configurations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.parzen.points import points
+from parzax.samplers.candidates import apart, configurations, fillers
+
+from .tables import empty
+
+SPACE = px.Space({"a": px.Int(0, 2), "b": px.Categorical(["a", "b"])})
+TREE = px.Space(
+    {
+        "leaf": px.Ordinal([1, 4, 9], when=px.In("b", ["a"])),
+        "b": px.Categorical(["a", "b"]),
+        "x": (px.Int(0, 4, step=2, when=px.Between("leaf", low=4)), px.Int(7, 7, when=px.In("leaf", [1]))),
+        "one": px.Categorical(["only"]),
+    }
+)
+_ask = eqx.filter_jit(lambda sampler, key, state, n, pool=None: sampler.ask(key, state, n, pool))
+
+
+def _count(x) -> int:
+    """Number of different configurations."""
+    return len({tuple(-1 if np.isnan(v) else v for v in row) for row in np.asarray(x, float).tolist()})
+
+
+def _states(sampler, x) -> tuple:
+    """Before and after the start-up; nearly all rows are equal, so that candidates are too."""
+    start = empty(sampler, 32)
+    told = np.repeat(x[:1], 12, axis=0)
+    return start, jax.jit(sampler.tell)(start, told, np.arange(12.0))
+
+
+def test_all_configurations():
+    """Regimes by their parents; more than asked for are none."""
+    listed = configurations(TREE, 8)
+    assert listed is not None
+    assert len(listed) == _count(listed) == 1 + 1 + 2 * 3
+    assert points(TREE, listed).valid.all()
+    assert configurations(TREE, 7) is None
+    assert configurations(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1)}), 100) is None
+    # Nor where a parameter is continuous in some of them.
+    assert configurations(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1, when=px.In("k", [1]))}), 9) is None
+
+
+@pytest.mark.parametrize(
+    ("space", "epsilon", "more"),
+    [(SPACE, 0.5, 0), pytest.param(SPACE, 0.0, 0, marks=pytest.mark.slow),
+     pytest.param(SPACE, 0.5, 2, marks=pytest.mark.slow),
+     pytest.param(TREE, 0.5, 0, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_every_configuration_appears(space, epsilon, more):
+    """Asked for as many as there are, or more, in the start-up and after it."""
+    every = configurations(space, 100)
+    sampler = px.tpe(space, epsilon=epsilon, n_candidates=4)
+    states = _states(sampler, every)
+    keys = jax.random.split(jax.random.key(0), 5)
+    for state in states:
+        found = [np.asarray(_ask(sampler, key, state, len(every) + more)) for key in keys]
+        assert [_count(x) for x in found] == [len(every)] * 5
+        assert all(points(space, x).valid.all() for x in found)
+        assert len({x.tobytes() for x in found}) > 1
+
+
+def test_a_pool_with_equal_rows():
+    """In a space where draws never repeat, by chance, at random and by score."""
+    space = px.Space({"x": px.Float(0, 1)})
+    sampler = px.tpe(space, epsilon=0.5)
+    pool = jnp.array([0.1] * 8 + [0.2, 0.3, 0.3, 0.4])[:, None]
+    for state in _states(sampler, np.array([[0.15]])):
+        for key in jax.random.split(jax.random.key(1), 5):
+            assert np.unique(_ask(sampler, key, state, 4, pool)).tolist() == np.unique(pool).tolist()
+
+
+@pytest.mark.slow
+def test_a_larger_space():
+    """Too large to be listed: more configurations are drawn."""
+    space = px.Space({"n": px.Int(1, 1000)})
+    sampler = px.tpe(space)
+    for state in _states(sampler, np.array([[500.0]])):
+        assert _count(_ask(sampler, jax.random.key(2), state, 60)) == 60
+    assert fillers(jax.random.key(0), space, 60, jnp.float32).shape == (240, 1)
+
+
+@pytest.mark.slow
+def test_fillers_come_after_candidates():
+    """What the good groups suggest stays first; under vmap too."""
+    sampler = px.tpe(SPACE, n_candidates=4)
+    state = _states(sampler, np.array([[2.0, 1.0]]))[1]
+    keys = jax.random.split(jax.random.key(3), 6)
+    one = np.concatenate([_ask(sampler, key, state, 1) for key in keys])
+    many = np.asarray(jax.jit(jax.vmap(lambda key: sampler.ask(key, state, 6)))(keys))
+    np.testing.assert_array_equal(many[:, 0], one)
+    assert [_count(x) for x in many] == [6] * 6
+
+
+def test_ends_that_meet_give_way_to_their_starts():
+    """By distance on every axis, other categories apart; the best ends come first."""
+    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1), "k": px.Categorical(["a", "b"])})
+    start = jnp.array([[0.1, 0, 0], [0.2, 0, 0], [0.3, 0, 0], [0.4, 0, 0], [0.5, 0, 1]])
+    end = jnp.array([[0.7, 0.5, 0], [0.7005, 0.5, 0], [0.7, 0.502, 0], [0.7, 0.5, 0], [0.7, 0.5, 1]])
+    score = jnp.array([5.0, 4.0, 3.0, 6.0, 1.0])
+    choose = jax.jit(lambda n: apart(space, points(space, start), points(space, end), score, n, 1e-3).unit,
+                     static_argnums=0)  # fmt: skip
+    # The fourth end is best, the first and the second are as good as there; the start of the first is better.
+    np.testing.assert_allclose(choose(5)[:, 0], [0.7, 0.7, 0.7, 0.1, 0.2], atol=1e-6)
+    np.testing.assert_allclose(choose(3)[:, 1], [0.5, 0.502, 0.5], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_climbing_batches_differ():
+    """Candidates that climb to one optimum are no batch; the best of several climbs is as good as any."""
+    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+    plain, sampler = px.tpe(space), px.tpe(space, gradient_steps=50)
+    x = np.array([[0.5, 0.5], *np.random.default_rng(0).uniform(0, 1, (15, 2))])
+    state = jax.jit(sampler.tell)(empty(sampler, 32), x, np.abs(x - 0.5).sum(axis=1))
+    for key in jax.random.split(jax.random.key(4), 3):
+        found = np.asarray(_ask(sampler, key, state, 6))
+        gap = np.abs(found[:, None] - found).max(axis=-1)
+        assert (gap[~np.eye(6, dtype=bool)] > 1e-4).all()
+        best, rival = (sampler.score_of(state, _ask(s, key, state, 1))[0] for s in (sampler, plain))
+        assert best >= rival - 1e-4
+
+
+@pytest.mark.slow
+def test_startup_counts_no_augmented_rows():
+    """Pending and failed rows end it, so that a parallel start-up ends; cheap constraints do not."""
+    sampler = px.c_tpe(SPACE, n_startup=3)
+    random = px.c_tpe(SPACE, n_startup=99)
+    x = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
+    key, augment, tell = jax.random.key(0), jax.jit(sampler.augment), jax.jit(sampler.tell)
+    state = augment(empty(sampler, 16), x, [-1.0, 1.0, 1.0])
+    assert bool(sampler._starting(state))
+    np.testing.assert_array_equal(_ask(sampler, key, state, 1), _ask(random, key, state, 1))
+    state = tell(state, x[:2], [0.0, np.nan], [0.0, np.nan])
+    assert bool(sampler._starting(state))
+    state = tell(state, x[:1], [np.nan], [np.nan])
+    assert not bool(sampler._starting(state))
+    assert int(state.count) == 6
