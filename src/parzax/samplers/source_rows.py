@@ -114,7 +114,7 @@ def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constr
         name,
         x[keep],
         at[keep],
-        ~absent[keep].any(axis=-1),
+        np.asarray(~absent[keep].any(axis=-1)),
         objectives[keep],
         constraints[keep],
         missing,
