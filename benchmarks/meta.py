@@ -50,7 +50,9 @@ def task_kernel(*, repeats: int) -> list[Row]:
     sampler = px.meta_learn_tpe(
         SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)], n_samples=POINTS
     )
-    state = eqx.filter_jit(lambda s, x, y: s.tell(s.init(256), x, y))(sampler, *map(jnp.asarray, log(ROWS, 0)))
+    state = eqx.filter_jit(lambda s, x, y: s.tell(s.init(256), x, y))(
+        sampler, *map(jnp.asarray, log(ROWS, 0))
+    )
 
     @eqx.filter_jit
     def ours(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
@@ -65,7 +67,12 @@ def task_kernel(*, repeats: int) -> list[Row]:
     first = timing.once(calls["ours"])
     medians = timing.interleaved(calls, repeats, {"ours": 10})
     print(f"the paper states 1e-4 s for the task kernel; ours takes {medians['ours']:.1e} s")
-    print("task kernel:", np.round(np.asarray(ours(sampler, state)), 3).tolist(), "theirs:", np.round(theirs(), 3))
+    print(
+        "task kernel:",
+        np.round(np.asarray(ours(sampler, state)), 3).tolist(),
+        "theirs:",
+        np.round(theirs(), 3),
+    )
     work = f"task kernel, {SOURCES} tasks, S = {POINTS}"
     return [Row(work, 32, name, medians["ours"], medians["theirs"], first, 0.0, KERNEL)]
 

@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float
 from parzax.kernels import FixedTop
 from parzax.observations.ages import ramp_weights
 from parzax.parzen import ParzenEstimator
-from parzax.parzen.evaluation import Mixture
+from parzax.parzen.evaluation import Mixture, product_holds
+from parzax.parzen.fitting import peak_of
 from parzax.parzen.points import Points, points, slots
 from parzax.parzen.sampling import sample_one, uniforms
 from parzax.samplers.candidates import uniform
@@ -244,10 +245,21 @@ def comparable(sampler: "Sampler", rows: Points, present: Array) -> ParzenEstima
 
 
 def free(fitted: ParzenEstimator) -> Mixture:
-    """Prepared so that points may leave parameters out: those are inactive there, which integrates them."""
+    """Prepared so that points may leave parameters out: those are inactive there, which integrates them.
+
+    There is no prior to anchor sums at, so that far from all rows a density may come out as 0.
+    """
     own = tuple(slot._replace(always=False) for slot in slots(fitted.space))
+    holds = product_holds(
+        fitted.scale.dtype,
+        n_continuous=sum(slot.axis.kind == "continuous" for slot in own),
+        smallest=fitted.smallest,
+        peak=peak_of(fitted.space, fitted.smallest),
+        safe_prior=True,
+    )
+    form = "product" if holds else "max"
     return Mixture.prepare(
-        fitted.kernels, fitted.scale, fitted.weight, fitted.prior_weight, fitted.priors, own, "max", _POINTS
+        fitted.kernels, fitted.scale, fitted.weight, fitted.prior_weight, fitted.priors, own, form, _POINTS
     )
 
 
