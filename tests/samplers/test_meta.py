@@ -50,7 +50,8 @@ def alike(sampler, state):
 
 
 CASES = [
-    ("categories", 1, 0, False), ("mixed", 1, 0, True),
+    ("categories", 1, 0, False),
+    pytest.param("mixed", 1, 0, True, marks=pytest.mark.slow),
     pytest.param("conditional", 1, 0, True, marks=pytest.mark.slow),
     pytest.param("mixed", 2, 0, False, marks=pytest.mark.slow),
     pytest.param("mixed", 1, 2, True, marks=pytest.mark.slow),
@@ -123,6 +124,7 @@ def test_limits():
     np.testing.assert_allclose(score_of(disjoint, state, at), plain_score, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_the_target_wins_with_its_rows():
     """N_1 to infinity: the score approaches the target's own, as its share of all rows approaches 1."""
     space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"])})
@@ -202,6 +204,7 @@ def test_first_suggestions_are_the_sources_best():
     assert (seen[0] != seen[1]).any()
 
 
+@pytest.mark.slow
 def test_candidates_come_from_every_task():
     """100 per task as long as there is room, else by weight; all inside a conditional space."""
     for most, n in ((1024, 300), (60, 60)):

@@ -86,8 +86,7 @@ class Sources(eqx.Module):
             target's good rows; None for all; static.
         estimate: how tasks are compared; static.
         most: candidates of all groups and tasks together, at most; static.
-        names: of the tasks; static.
-        report: a line per task: what was used of it; static.
+        notes: names of the tasks, and a line for each: what was used of it; static.
     """
 
     below: tuple[Density, ...]
@@ -99,13 +98,35 @@ class Sources(eqx.Module):
     eta: float | None = eqx.field(static=True)
     estimate: Estimate = eqx.field(static=True)
     most: int = eqx.field(static=True)
-    names: tuple[str, ...] = eqx.field(static=True)
-    report: tuple[str, ...] = eqx.field(static=True)
+    notes: "Notes" = eqx.field(static=True)
 
     @property
     def n_tasks(self) -> int:
         """Number of source tasks, t."""
-        return len(self.names)
+        return self.below[0].n_rows.shape[-1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(t,) of the tasks."""
+        return self.notes.names
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """(t,) a line per task: what was used of it."""
+        return self.notes.report
+
+
+class Notes:
+    """Words about tasks. All are equal, so that no compiled program depends on them."""
+
+    def __init__(self, names: tuple[str, ...], report: tuple[str, ...]) -> None:
+        self.names, self.report = names, report
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Notes)
+
+    def __hash__(self) -> int:
+        return hash(Notes)
 
 
 def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -169,8 +190,7 @@ def fit_sources(
         eta,
         estimate,
         most,
-        tuple(one.name for one in rows),
-        tuple(one.summary for one in rows),
+        Notes(tuple(one.name for one in rows), tuple(one.summary for one in rows)),
     )
 
 
