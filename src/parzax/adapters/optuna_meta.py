@@ -1,6 +1,6 @@
 """Source tasks of a study that is under way: in its plan's space, fitted once per plan, and to begin with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +12,13 @@ from parzax.adapters._codec import Codec
 from parzax.adapters._rows import within_float32
 from parzax.adapters.optuna_parameters import Parameter
 from parzax.adapters.optuna_plan import Plan
+from parzax.adapters.optuna_regimes import choice_label
 from parzax.observations import Observations
 from parzax.samplers import Sampler
 from parzax.samplers.source_rows import SourceRows, in_space, source_rows
 from parzax.samplers.sources import Sources, fit_sources
 from parzax.samplers.warm import place
-from parzax.space import Categorical, Domain, Recorded, Space, choice_key
+from parzax.space import Categorical, Condition, Domain, In, Ordinal, Space, choice_key
 
 # Fits that are kept: a study of two branches may go back and forth between plans.
 _MOST_FITS = 4
@@ -100,7 +101,7 @@ class SourceTasks:
         m, c = sampler.n_objectives, sampler.n_constraints
         key = (codec.native, codes, m, c, jnp.result_type(float))
         if key not in self._fits:
-            rows = source_rows(codec.native, {n: _coded(o, plan) for n, o in self._logs.items()}, m, c)
+            rows = source_rows(_labelled(plan), self._logs, m, c)
             fit = fit_sources(
                 sampler, [_travelling(codec, one) for one in rows], key=jax.random.key(0), **self._comparison
             )
@@ -125,35 +126,45 @@ def _best(log: Observations, n: int) -> list[dict[str, Any]]:
 
 
 def _external(domain: Domain, value: float) -> Any:
-    return domain.choices[int(value)] if isinstance(domain, Categorical) else value
+    if isinstance(domain, Categorical):
+        return domain.choices[int(value)]
+    whole = domain.kind == "int" or (isinstance(domain, Ordinal) and isinstance(domain.values[0], int))
+    return round(value) if whole else value
 
 
 def _distinct(rows: Any) -> list[dict[str, Any]]:
     return list({tuple(sorted((name, repr(x)) for name, x in row.items())): row for row in rows}.values())
 
 
-def _coded(log: Observations, plan: Plan) -> Observations:
-    """A log whose choices are those of the plan's native space: an inferred one has numbers for choices."""
-    parameters = {p.name: p for p in plan.parameters}
+def _labelled(plan: Plan) -> Space:
+    """The plan's native space with the study's labels for choices: an inferred one has numbers instead."""
+    assert plan.codec is not None
+    native = plan.codec.native
+    labels = {p.name: _labels(p.choices) for p in plan.parameters if p.codes is not None}
+
+    def condition(own: Condition) -> Condition:
+        if not isinstance(own, In) or own.parent not in labels:
+            return own
+        parent = native[own.parent][0]
+        assert isinstance(parent, Categorical)
+        return replace(own, values=[labels[own.parent][parent.codes[choice_key(v)]] for v in own.values])
 
     def domain(name: str, own: Domain) -> Domain:
-        # The log says when a parameter was active, so that conditions on choices need no other names.
-        own = replace(own, when=Recorded())
-        parameter = parameters.get(name)
-        if parameter is None or parameter.codes is None or not isinstance(own, Categorical):
-            return own
-        ours = parameter.domains[0]
-        assert isinstance(ours, Categorical)
-        codes = [parameter.codes.get(choice_key(choice)) for choice in own.choices]
-        choices = [
-            f"unknown: {choice!r}" if code is None else ours.choices[code]
-            for code, choice in zip(codes, own.choices, strict=True)
-        ]
-        return replace(own, choices=choices)
+        own = replace(own, when=tuple(condition(c) for c in own.conditions))
+        return replace(own, choices=labels[name]) if isinstance(own, Categorical) else own
 
-    return replace(
-        log, space=Space({name: tuple(domain(name, d) for d in log.space[name]) for name in log.space.names})
-    )
+    return Space({name: tuple(domain(name, own) for own in native[name]) for name in native.names})
+
+
+def _labels(choices: Sequence[Any]) -> list[Any]:
+    """Labels that differ: of choices that Optuna takes twice, and of NaN, their number is part."""
+    out: dict[Any, Any] = {}
+    for number, choice in enumerate(choices):
+        label = choice_label(choice)
+        again = label != label or choice_key(label) in out
+        label = f"{label!r}, choice {number}" if again else label
+        out[choice_key(label)] = label
+    return list(out.values())
 
 
 def _travelling(codec: Codec, rows: SourceRows) -> SourceRows:
