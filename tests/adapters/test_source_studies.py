@@ -287,6 +287,7 @@ def test_first_trials_of_several_objectives_are_feasible():
 # --- whole runs --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run():
     """One parameter: inside its range, by seed, not of the sources' order, with a report."""
     studies = [study_of(f"s{i}", square, 30, seed=i) for i in range(2)]
