@@ -80,6 +80,16 @@ class Codec:
                 out[j] = _encoded(self._columns[j][regime], value)
         return out
 
+    def encode_rows(self, x: np.ndarray, regime: np.ndarray) -> np.ndarray:
+        """Values inside their domains, (n, d), of given regimes in the equivalent space; NaN where -1."""
+        out = np.full(x.shape, np.nan)
+        for j, own in enumerate(self._columns):
+            for i, column in enumerate(own):
+                here = regime[:, j] == i
+                if here.any():
+                    out[here, j] = _all_encoded(column, x[here, j])
+        return out
+
     def at_level(self, level: float) -> np.ndarray:
         """The row of the equivalent space that is everywhere at ``level`` in [0, 1) of its axis."""
         columns = [own[0] for own in self._columns]
@@ -136,12 +146,23 @@ def _encoded(column: _Column, value: float) -> float:
             return inside
         # As `Axis.unit`, of which a study of many trials would call NumPy for every single value.
         return min(max(((math.log(inside) if axis.log else inside) - axis.low) / axis.length, 0.0), 1.0)
-    number = axis.index(np.array([value]), np)
+    return _of_number(column, axis.index(np.array([value]), np)).item()
+
+
+def _all_encoded(column: _Column, values: np.ndarray) -> np.ndarray:
+    """`_encoded` of many values inside the domain."""
+    axis = column.axis
+    if axis.kind == "categorical" or (axis.kind == "continuous" and column.form == "native"):
+        return values
+    return axis.unit(values, np) if axis.kind == "continuous" else _of_number(column, axis.index(values, np))
+
+
+def _of_number(column: _Column, number: np.ndarray) -> np.ndarray:
+    """Stepped values, by their numbers, as they travel."""
     if column.form == "number":
-        return number.item()
-    if column.form == "cell":
-        return axis.centre(number, np.float64, np).item()
-    return axis.native(number, np.float64, np).item()
+        return number
+    form = column.axis.centre if column.form == "cell" else column.axis.native
+    return form(number, np.float64, np)
 
 
 def _decoded(column: _Column, value: float) -> float:

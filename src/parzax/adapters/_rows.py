@@ -110,6 +110,14 @@ class Rows:
         return np.clip(row.loss, -_LARGEST, _LARGEST)
 
 
+def within_float32(objectives: np.ndarray) -> np.ndarray:
+    """(n, m) objectives of a log that is complete: places for one, numbers that float32 holds for several."""
+    if objectives.shape[1] != 1:
+        return np.clip(objectives, -_LARGEST, _LARGEST)
+    places = np.unique(objectives, return_inverse=True)[1].reshape(objectives.shape)
+    return np.where(np.isnan(objectives), np.nan, places)
+
+
 class Settings:
     """A sampler as a static argument of `jax.jit`, hashed once (`equinox.filter_jit` does at every call).
 

@@ -8,13 +8,21 @@ from parzax.adapters.optuna_evaluator import (
     CondPedAnovaImportanceEvaluator as CondPedAnovaImportanceEvaluator,
 )
 from parzax.adapters.optuna_sampler import TPESampler as TPESampler
+from parzax.adapters.optuna_sources import sources as sources
 from parzax.adapters.optuna_storage import is_optuna_file as is_optuna_file
 from parzax.adapters.optuna_storage import read_study, recorded
 from parzax.adapters.optuna_storage import study_names as study_names
 from parzax.adapters.optuna_trials import Target, observations_from_trials
 from parzax.observations import Observations
 
-__all__ = ["CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "study_names"]
+__all__ = [
+    "CondPedAnovaImportanceEvaluator",
+    "TPESampler",
+    "is_optuna_file",
+    "observations",
+    "sources",
+    "study_names",
+]
 
 
 def observations(

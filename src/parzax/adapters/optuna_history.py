@@ -10,7 +10,6 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters._rows import Row, Rows
 from parzax.adapters.optuna_plan import Plan
 from parzax.samplers import Sampler
-from parzax.space import Space
 
 # What a trial was given jointly and may not have asked for yet: visible to other processes.
 GIVEN_KEY = "parzax:given"
@@ -28,13 +27,13 @@ class History:
     def __init__(
         self,
         plan_of: Callable[[Sequence[FrozenTrial]], Plan],
-        sampler_of: Callable[[Space, int, int], Sampler],
+        sampler_of: Callable[[Plan, int, int], Sampler],
     ) -> None:
         """Nothing so far.
 
         Args:
             plan_of: the plan for some finished trials.
-            sampler_of: the sampler of a space, m objectives and c constraints.
+            sampler_of: the sampler of a plan's codec, m objectives and c constraints.
         """
         self._plan_of, self._sampler_of = plan_of, sampler_of
         self._settled: list[FrozenTrial] = []
@@ -107,8 +106,7 @@ class History:
             in_order = [t.number for t in (*fresh, *changing) if t.number in own]
             self._constraints = tuple(dict.fromkeys(name for i in in_order for name in own[i]))
         if self._rows is None:
-            space = plan.codec.space
-            self._rows = Rows(self._sampler_of(space, len(directions), len(self._constraints)))
+            self._rows = Rows(self._sampler_of(plan, len(directions), len(self._constraints)))
         for trial in fresh:
             row = self._row(plan, trial, directions, own[trial.number])
             if row is not None:

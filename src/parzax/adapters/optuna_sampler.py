@@ -15,8 +15,11 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax.adapters import optuna_plan
 from parzax.adapters.optuna_history import GIVEN_KEY, History
+from parzax.adapters.optuna_meta import SourceTasks
 from parzax.adapters.optuna_plan import Plan
+from parzax.adapters.optuna_sources import sources
 from parzax.samplers import Sampler, c_tpe, mo_tpe, optuna_tpe, tpe
+from parzax.samplers.presets import comparison_of
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
@@ -39,6 +42,8 @@ _OPTUNAS = {
     "n_startup": "use n_startup_trials",
     "n_candidates": "use n_ei_candidates",
 }
+# Settings of the comparison with source studies.
+_COMPARISON = {"eta", "estimate", "n_samples", "max_candidates"}
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
@@ -70,8 +75,16 @@ class TPESampler(BaseSampler):
     a single objective as its order, so that float32 (JAX's default) loses no difference between losses;
     several objectives are rounded to float32.
 
+    With ``source_studies`` it is meta-learning TPE (`parzax.meta_learn_tpe`, arXiv 2212.06751): other studies
+    count as far as they are similar. The settings are those of `parzax.mo_tpe`, for one objective too, with
+    100 candidates per task and one random suggestion in 20. The first ``n_startup_trials`` trials take the
+    values of the sources' best trials, each of another one, as far as their distributions have them.
+    Parameters are matched by name, choices by label whatever their order, and what a source lacks is left
+    to the prior; constraints go by their order, and a source may lack all of them. What is sampled by itself
+    does not see the sources. Their densities are fitted once per space, also where the study's spaces change.
+
     Args:
-        n_startup_trials: finished trials before which parameters are random.
+        n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
         n_ei_candidates: candidates per good group; the preset's number by default (24, or 100 for several
             objectives).
         prior_weight: weight of the prior, in trials.
@@ -82,14 +95,18 @@ class TPESampler(BaseSampler):
             under constraints). Studies with several objectives are sampled by `parzax.mo_tpe` either way.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
+        source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
+            by name, also of `parzax.Observations`, or a storage. They are read here, once.
         **options: other settings that all presets take: count_rule, bandwidth, top, joint, epsilon, forget
             (True gives Optuna's weights, by which the oldest of many trials count less), every_minimum,
-            gradient_steps and ties (`parzax.samplers.presets.options_of`).
+            gradient_steps and ties (`parzax.samplers.presets.options_of`); with source studies also eta,
+            estimate, n_samples, max_candidates of `parzax.meta_learn_tpe`.
 
     Raises:
         TypeError, ValueError: arguments that are none (n_startup and n_candidates, which go by the names
             above, among them); and, when a trial asks, a ``space`` that contradicts the study's
-            distributions, naming the parameter.
+            distributions, naming the parameter, and source studies of another number of objectives or
+            constraints, or one of the study's own name.
 
     Differs from Optuna's sampler: conditional parameters are sampled jointly without ``group``, running
     trials always count, constraints multiply scores instead of ordering trials by violation, several
@@ -106,15 +123,18 @@ class TPESampler(BaseSampler):
     def __init__(
         self,
         *,
-        n_startup_trials: int = 10,
+        n_startup_trials: int | None = None,
         n_ei_candidates: int | None = None,
         prior_weight: float = 1.0,
         seed: int | None = None,
         constraints_func: ConstraintsFunc | None = None,
         preset: Preset = "optuna_tpe",
         space: Space | None = None,
+        source_studies: Any = None,
         **options: Any,
     ) -> None:
+        if n_startup_trials is None:
+            n_startup_trials = 10 if source_studies is None else 5
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
         self._seed = (
             secrets.randbits(32) if seed is None else _checks.whole_number("seed", seed, 0, 2**32 - 1)
@@ -128,6 +148,11 @@ class TPESampler(BaseSampler):
             if name in _OPTUNAS:
                 raise TypeError(f"{name} is no argument of this sampler; {_OPTUNAS[name]}.")
         self._constraints_func, self._preset, self._space = constraints_func, preset, space
+        self._sources: SourceTasks | None = None
+        if source_studies is not None:
+            own = {name: options.pop(name) for name in _COMPARISON & options.keys()}
+            self._sources = SourceTasks(sources(source_studies), self._n_startup, comparison_of(**own))
+            options = {"epsilon": 0.05, **options}
         self._options = {"prior_weight": prior_weight, **options}
         if n_ei_candidates is not None:
             self._options["n_candidates"] = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
@@ -151,12 +176,19 @@ class TPESampler(BaseSampler):
     def reseed_rng(self) -> None:
         """Does nothing: random keys go by trial number, so replicas never repeat each other in a study."""
 
+    @property
+    def source_report(self) -> tuple[str, ...]:
+        """What was used of each source study in the space sampled last; empty before the first fit."""
+        return () if self._sources is None else self._sources.report
+
     # --- joint ---------------------------------------------------------------------------------
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The parameters that are sampled jointly, conditional ones included; none during the start-up."""
+        if self._sources is not None:
+            self._sources.check(study.study_name, len(study.directions))
         trials = self._trials(study, trial, refresh=True)
         if self._starting(trials):
             return {}
@@ -195,11 +227,15 @@ class TPESampler(BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value of one parameter: at random in the start-up, else by its own density."""
+        """A value of one parameter: at random or of a source in the start-up, else by its own density."""
         plan = optuna_plan.single(param_name, param_distribution)
         stream = crc32(param_name.encode()) | 1  # not 0, the joint one
         trials = self._trials(study, trial)
         if self._starting(trials):
+            if self._sources is not None:
+                native = self._sources.first(self._seed, trial.number, plan.parameters[0])
+                if native == native:
+                    return plan.parameters[0].to_external(native)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
             assert plan.codec is not None
             return plan.params(plan.codec.at_level(level))[param_name]
@@ -267,13 +303,21 @@ class TPESampler(BaseSampler):
             if key == what and history.fits(trials):
                 self._histories.append(self._histories.pop(i))
                 return history
-        history = History(plan_of, self._sampler)
+        history = History(plan_of, self._alone if isinstance(what, _Single) else self._together)
         self._histories = [*self._histories[-_MOST_HISTORIES + 1 :], (what, history)]
         return history
 
+    def _alone(self, plan: Plan, n_objectives: int, n_constraints: int) -> Sampler:
+        assert plan.codec is not None
+        return self._sampler(plan.codec.space, n_objectives, n_constraints)
+
+    def _together(self, plan: Plan, n_objectives: int, n_constraints: int) -> Sampler:
+        sampler = self._alone(plan, n_objectives, n_constraints)
+        return sampler if self._sources is None else self._sources.fitted(sampler, plan)
+
     def _sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         options = {"n_startup": 0, **self._options}
-        if n_objectives > 1:
+        if n_objectives > 1 or self._sources is not None:
             return mo_tpe(space, n_objectives, n_constraints, **options)
         if self._preset == "optuna_tpe":
             return optuna_tpe(space, 1, n_constraints, **options)

@@ -4,7 +4,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +63,22 @@ def read_study(path: str | Path, study_name: str | None = None) -> Recorded:
             raise ValueError(f"{str(path)!r} holds no study named {study_name!r}; it has {listed}.")
         study = optuna.load_study(study_name=study_name or names[0], storage=storage)
         return recorded(study)
+
+
+def read_studies(path: str | Path, exclude: Collection[str] = ()) -> dict[str, Recorded]:
+    """All studies of a file by name, but for those to exclude.
+
+    Raises:
+        ValueError: as `study_names`.
+    """
+    with _opened(path) as storage:
+        return recorded_studies(storage, exclude)
+
+
+def recorded_studies(storage: BaseStorage, exclude: Collection[str] = ()) -> dict[str, Recorded]:
+    """All studies of a storage by name, but for those to exclude."""
+    names = [name for name in optuna.get_all_study_names(storage) if name not in exclude]
+    return {name: recorded(optuna.load_study(study_name=name, storage=storage)) for name in names}
 
 
 def recorded(study: optuna.Study) -> Recorded:

@@ -144,7 +144,7 @@ def read_dataframe(
         raise
     report = replace(obs.report, n_rows=len(table), dropped=dropped, inferred=tuple(inferred))
     if warn and inferred:
-        warnings.warn(_message(inferred), UserWarning, stacklevel=3)
+        warnings.warn(inference_message(inferred), UserWarning, stacklevel=3)
     return replace(obs, report=report)
 
 
@@ -210,7 +210,8 @@ def _recorded_regimes(table: Any, space: Space, keep: np.ndarray) -> dict[str, n
     return given
 
 
-def _message(inferred: Sequence[str]) -> str:
+def inference_message(inferred: Sequence[str]) -> str:
+    """What was inferred, as the text of a warning."""
     lines = list(inferred[:_SHOWN])
     if len(inferred) > _SHOWN:
         lines.append(f"... and {len(inferred) - _SHOWN} more in report.inferred")

@@ -153,6 +153,29 @@ class Observations:
             warn=warn,
         )
 
+    @classmethod
+    def by_task(
+        cls, df: Any, task: str = "task", target: str | Sequence[str] = "value", **options: Any
+    ) -> "dict[str, Observations]":
+        """Read a table of several tasks: one log per task, all of one space; see `from_dataframe`.
+
+        Args:
+            df: the table; the rows of a task stay in order.
+            task: the column with the names of the tasks, which is no parameter.
+            target: the objective column, or several.
+            **options: of `from_dataframe`; a space that is not given is inferred from all tasks together.
+
+        Returns:
+            Name of the task -> log, in order of appearance.
+
+        Raises:
+            ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
+                without a row to use.
+        """
+        from parzax.observations.tasks import read_tasks
+
+        return read_tasks(df, task, target, **options)
+
     # --- shapes --------------------------------------------------------------------------------
 
     @property

@@ -144,24 +144,30 @@ def meta_learn_tpe(
         n_objectives = named[0][1].n_objectives
     defaults = {"n_startup": 5, "epsilon": 0.05} | options
     sampler = mo_tpe(space, n_objectives, n_constraints, **defaults)
+    own = comparison_of(eta=eta, estimate=estimate, n_samples=n_samples, max_candidates=max_candidates)
+    if key is None:
+        key = jax.random.key(0)
+    check_key(key)
+    fitted = fit_sources(
+        sampler, source_rows(space, dict(named), n_objectives, n_constraints), key=key, **own
+    )
+    return replace(sampler, sources=fitted)
+
+
+def comparison_of(
+    *,
+    eta: float | None = 2.5,
+    estimate: Estimate = "balanced",
+    n_samples: int = 1000,
+    max_candidates: int = 1024,
+) -> dict[str, Any]:
+    """Settings of `meta_learn_tpe` beside those of every preset, checked, as `fit_sources` takes them."""
     _checks.one_of("estimate", estimate, ("balanced", "uniform", "overlap"))
     _checks.whole_number("n_samples", n_samples, 2)
     _checks.whole_number("max_candidates", max_candidates, 1)
     if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
         raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
-    if key is None:
-        key = jax.random.key(0)
-    check_key(key)
-    fitted = fit_sources(
-        sampler,
-        source_rows(space, dict(named), n_objectives, n_constraints),
-        eta=eta,
-        estimate=estimate,
-        n_samples=n_samples,
-        most=max_candidates,
-        key=key,
-    )
-    return replace(sampler, sources=fitted)
+    return {"eta": eta, "estimate": estimate, "n_samples": n_samples, "most": max_candidates}
 
 
 def options_of(

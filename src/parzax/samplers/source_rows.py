@@ -9,7 +9,7 @@ import numpy as np
 from parzax.observations import Observations
 from parzax.parzen.points import Points, points
 from parzax.parzen.restriction import parents
-from parzax.space import INACTIVE, Categorical, Space, choice_key
+from parzax.space import INACTIVE, Categorical, Domain, Space, choice_key
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constr
         constraints = obs.constraints
     objectives = np.where(np.isnan(obs.losses).any(axis=-1, keepdims=True), np.nan, obs.losses)
     says = ~np.isnan(objectives).all(axis=-1) | ~np.isnan(constraints).all(axis=-1)
-    x, at, absent, outside = _in_space(obs, space)
+    x, at, absent, outside = in_space(space, _matched(obs, space))
     keep = (weight > 0) & says & ~absent.all(axis=-1)
     missing = tuple(n for n in space.names if n not in obs.space)
     return SourceRows(
@@ -123,12 +123,13 @@ def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constr
     )
 
 
-def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.ndarray, dict[str, int]]:
-    """Native values, points, which values are missing, and how many lie outside their domain."""
-    x = np.full((obs.n, len(space)), np.nan)
-    for name in space.names:
-        if name in obs.space:
-            x[:, space.index(name)] = _translated(obs, name, space)
+def in_space(space: Space, x: np.ndarray) -> tuple[np.ndarray, Points, np.ndarray, dict[str, int]]:
+    """Native values, (n, d), NaN where inactive or missing, as the rows of a source.
+
+    Returns:
+        The values, NaN where they are outside their domain; the points; which values are missing; and how
+        many of each parameter lie outside its domain.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         at = points(space, x)
     absent = ~np.asarray(at.valid)
@@ -147,17 +148,40 @@ def _in_space(obs: Observations, space: Space) -> tuple[np.ndarray, Points, np.n
     return np.where(absent, np.nan, x), Points(*fields), absent, outside
 
 
+def _matched(obs: Observations, space: Space) -> np.ndarray:
+    """The values of a log in the columns of the target's space, NaN for parameters that it does not have."""
+    x = np.full((obs.n, len(space)), np.nan)
+    for name in space.names:
+        if name in obs.space:
+            x[:, space.index(name)] = _translated(obs, name, space)
+    return x
+
+
 def _translated(obs: Observations, name: str, space: Space) -> np.ndarray:
-    """A column of the log: codes of choices as those of the target's, other values as they are."""
+    """A column of the log: codes of choices as those of the target's, other values as they are.
+
+    Numbers that one calls choices and the other an `Ordinal`, say, are matched by value.
+    """
     own = obs.space.index(name)
     values, regime, ours = obs.values[:, own], obs.regime[:, own], space[name][0]
-    if not isinstance(ours, Categorical):
-        numeric = not isinstance(obs.space[name][0], Categorical)
-        return values if numeric else np.where(np.isnan(values), np.nan, np.inf)
-    out = np.where(np.isnan(values), np.nan, -1.0)
+    out = values.copy()
     for i, theirs in enumerate(obs.space[name]):
+        here = (regime == i) & ~np.isnan(values)
         if isinstance(theirs, Categorical):
-            codes = np.array([ours.codes.get(choice_key(c), -1) for c in theirs.choices], np.float64)
-            here = regime == i
-            out[here] = codes[values[here].astype(int)]
+            found = [_in_domain(choice, ours) for choice in theirs.choices]
+            out[here] = np.array(found, np.float64)[values[here].astype(int)]
+        elif isinstance(ours, Categorical):
+            numbers = {c: code for code, c in enumerate(ours.choices) if _is_number(c)}
+            out[here] = [numbers.get(value, -1.0) for value in values[here].tolist()]
     return out
+
+
+def _in_domain(choice: Any, ours: Domain) -> float:
+    """A choice as a native value of a domain; what it has not is outside."""
+    if isinstance(ours, Categorical):
+        return ours.codes.get(choice_key(choice), -1.0)
+    return float(choice) if _is_number(choice) else np.inf
+
+
+def _is_number(choice: Any) -> bool:
+    return isinstance(choice, (int, float)) and not isinstance(choice, bool) and choice == choice

@@ -28,13 +28,13 @@ def best_rows(sampler: "Sampler", state: State, rows: list[SourceRows]) -> np.nd
         told = np.flatnonzero(~np.isnan(one.objectives).any(axis=-1) & one.complete)
         if len(told) and n:
             feasible = all_feasible[t][told]
-            place = _place(one.objectives[told])
-            out.append(one.x[told[np.lexsort((place, ~feasible))[:n]]])
+            order = np.lexsort((place(one.objectives[told]), ~feasible))
+            out.append(one.x[told[order[:n]]])
     return np.concatenate(out)
 
 
-def _place(objectives: np.ndarray) -> np.ndarray:
-    """Place of each row in the order by loss, or by rank and crowding distance."""
+def place(objectives: np.ndarray) -> np.ndarray:
+    """Place of each row in the order by loss, or by rank and crowding distance; (n, m) without NaN."""
     if objectives.shape[1] == 1:
         order = np.argsort(objectives[:, 0], kind="stable")
     else:

@@ -1,0 +1,86 @@
+"""A table of several tasks as one log per task."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import parzax as px
+
+TABLE = {
+    "data": ["b", "a", "b", "a", "c"],
+    "x": [0.1, 0.2, 0.9, 0.4, 0.5],
+    "kind": ["u", "v", "v", None, "u"],
+    "value": [3.0, 1.0, 2.0, 4.0, 5.0],
+}
+
+
+def by_task(df, task="data", **options):
+    return px.Observations.by_task(df, task, **{"warn": False, "direction": "minimize", **options})
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_one_log_per_task_in_one_space(frame):
+    """Catches a space per task, rows out of order, and the task column as a parameter."""
+    with pytest.warns(UserWarning, match="inferred from the table") as caught:
+        logs = px.Observations.by_task(frame(TABLE), "data")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert list(logs) == ["b", "a", "c"]
+    (space,) = {log.space for log in logs.values()}
+    assert space == px.Space(
+        {"x": px.Float(0.1, 0.9), "kind": px.Categorical(["u", "v"], when=px.Recorded())}
+    )
+    np.testing.assert_array_equal(logs["b"].values, [[0.1, 0], [0.9, 1]])
+    np.testing.assert_array_equal(logs["a"].values, [[0.2, 1], [0.4, np.nan]])
+    assert [log.losses[:, 0].tolist() for log in logs.values()] == [[3, 2], [1, 4], [5]]
+    assert logs["c"].report.inferred == logs["a"].report.inferred != ()
+
+
+def test_options_are_those_of_a_table():
+    """A given space leaves nothing to warn of; direction, weight and constraints reach every task."""
+    df = pd.DataFrame(TABLE | {"w": [1, 0, 2, 3, 1], "c": [-1.0, 1.0, 2.0, 0.0, 0.5]})
+    space = px.Space({"x": px.Float(0, 1)})
+    logs = px.Observations.by_task(df, "data", space=space, direction="maximize", weight="w", constraints="c")
+    assert logs["a"].space is logs["b"].space is space
+    assert logs["a"].losses[:, 0].tolist() == [-1, -4]
+    assert logs["a"].weight.tolist() == [0, 3]
+    assert logs["b"].constraints[:, 0].tolist() == [-1, 2]
+    several = by_task(
+        df, target=["value", "x"], space=px.Space({"kind": px.Categorical(["u", "v"], when=px.Recorded())})
+    )
+    assert several["b"].losses.tolist() == [[3, 0.1], [2, 0.9]]
+
+
+def test_names():
+    """Numbers and the params_ prefix; the default name of the column."""
+    df = pd.DataFrame({"task": [7, 8, 7], "params_x": [0.0, 0.5, 1.0], "value": [1.0, 2.0, 3.0]})
+    logs = px.Observations.by_task(df, warn=False)
+    assert {name: log.n for name, log in logs.items()} == {"7": 2, "8": 1}
+    assert logs["7"].space.names == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("change", "task", "message"),
+    [
+        ({}, "dataset", "task: the table has no column 'dataset'"),
+        ({"data": ["b", None, "b", "a", "c"]}, "data", "column 'data', row 1 names no task"),
+        ({"x": [0.1, 0.2, "high", 0.4, 0.5]}, "data", "column 'x', row 2"),
+        ({"state": ["COMPLETE"] * 4 + ["FAIL"]}, "data", "task 'c': no row of the table is left"),
+        ({"data": pd.Series([1, "1", 1, 1, 1], dtype=object)}, "data", "differ in type alone"),
+    ],
+)
+def test_named_errors(change, task, message):
+    """Rows are numbered as in the whole table."""
+    df = pd.DataFrame(TABLE | change)
+    space = px.Space({"x": px.Float(0, 1)})
+    with pytest.raises(ValueError, match=message):
+        by_task(df, task, space=space)
+
+
+def test_what_is_no_column_name():
+    with pytest.raises(TypeError, match="task must be a column name"):
+        by_task(pd.DataFrame(TABLE), ["data"])
+    with pytest.raises(ValueError, match="value"):
+        by_task(pd.DataFrame(TABLE), "value")
