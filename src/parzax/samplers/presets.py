@@ -96,19 +96,19 @@ def meta_learn_tpe(
     """Meta-learning TPE (arXiv 2212.06751): other tasks' rows count as far as the tasks are similar.
 
     Every density is a mixture over T tasks, p(x) proportional to sum_m N_m k(1, m) p_m(x), with
-    k(1, m) = s_m / T of a source and what is left of the target; s_m = (1 - d) / (1 + d), d the total variation
-    between the good densities of the target and of task m, in the floor(log_eta |D_1^(l)|) most important
-    parameters. Rows are split as by `mo_tpe`. The first 5 suggestions are good rows of the sources, then 100
-    candidates come from every task; one suggestion in 20 is random.
+    k(1, m) = s_m / T of a source and what is left of the target; s_m = (1 - d) / (1 + d), d the total
+    variation between the good densities of the target and of task m, in the floor(log_eta |D_1^(l)|) most
+    important parameters. Rows are split as by `mo_tpe`. The first 5 suggestions are good rows of the
+    sources, then 100 candidates come from every task; one suggestion in 20 is random.
 
     The source densities are fitted here, once. They are leaves of the sampler.
 
     Args:
         space: the search space of the target.
-        sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go by
-            name: those that a task lacks, and values outside the target's domains, are left to the prior there;
-            ``sampler.sources.report`` says which. A task may lack the constraints; where its objectives are NaN
-            its rows speak of the constraints alone.
+        sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go
+            by name: those that a task lacks, and values outside the target's domains, are left to the prior
+            there; ``sampler.sources.report`` says which. A task may lack the constraints; where its
+            objectives are NaN its rows speak of the constraints alone.
         n_objectives: m, minimised; that of the sources when None.
         n_constraints: c; with some the score is c-TPE's.
         eta: above 1; None compares tasks by all parameters.
@@ -120,8 +120,8 @@ def meta_learn_tpe(
         **options: any of `options_of`.
 
     Raises:
-        TypeError, ValueError: for no source at all, logs of other numbers of objectives or constraints, several
-            seeds in one log, fractional weights.
+        TypeError, ValueError: for no source at all, logs of other numbers of objectives or constraints,
+            several seeds in one log, fractional weights.
     """
     named = named_sources(sources)
     if not named:

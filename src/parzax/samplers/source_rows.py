@@ -57,12 +57,12 @@ def source_rows(space: Space, sources: Any, n_objectives: int, n_constraints: in
     Args:
         space: the target's.
         sources: `Observations`, by name or in a row, one per task.
-        n_objectives, n_constraints: the target's. A source has as many objectives; it may have no constraints,
-            and rows without an objective (NaN) speak of the constraints alone.
+        n_objectives, n_constraints: the target's. A source has as many objectives; it may have no
+            constraints, and rows without an objective (NaN) speak of the constraints alone.
 
     Raises:
-        TypeError, ValueError: for what is no log, other numbers of objectives or constraints, seeds in one log,
-            and fractional weights.
+        TypeError, ValueError: for what is no log, other numbers of objectives or constraints, seeds in one
+            log, and fractional weights.
     """
     return [_one(name, source, space, n_objectives, n_constraints) for name, source in named_sources(sources)]
 
@@ -71,8 +71,8 @@ def named_sources(sources: Any) -> list[tuple[str, Observations]]:
     """(name, log) of every source."""
     if isinstance(sources, Observations) or not isinstance(sources, Iterable):
         raise TypeError(
-            f"sources must be a list of parzax.Observations or a dict of them by name, got {type(sources).__name__}; "
-            "one log per task."
+            "sources must be a list of parzax.Observations or a dict of them by name, "
+            f"got {type(sources).__name__}; one log per task."
         )
     pairs = sources.items() if isinstance(sources, Mapping) else enumerate(sources, 1)
     out = []
@@ -81,7 +81,7 @@ def named_sources(sources: Any) -> list[tuple[str, Observations]]:
         if not isinstance(source, Observations):
             raise TypeError(
                 f"sources: {name!r} is a {type(source).__name__}, not a parzax.Observations; "
-                "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of several tasks."
+                "parzax.adapters.optuna.sources reads studies, Observations.by_task a table of several tasks."
             )
         out.append((str(name), source))
     return out
@@ -114,7 +114,7 @@ def _one(name: str, obs: Observations, space: Space, n_objectives: int, n_constr
         name,
         x[keep],
         at[keep],
-        ~absent[keep].any(axis=-1),
+        np.logical_not(absent[keep].any(axis=-1)),
         objectives[keep],
         constraints[keep],
         missing,
@@ -138,14 +138,14 @@ def in_space(space: Space, x: np.ndarray) -> tuple[np.ndarray, Points, np.ndarra
         # Without its parent there is no saying which domain a value belongs to.
         for parent in parents(space, name):
             absent[:, space.index(name)] |= absent[:, space.index(parent)]
-    at = Points(
+    known: list[Any] = [
         np.where(absent, INACTIVE, at.regime),
         np.where(absent, 0.5, at.unit),
         np.where(absent, 0, at.index),
         np.where(absent, 0.0, at.log_jacobian),
         np.ones_like(absent),
-    )
-    return np.where(absent, np.nan, x), at, absent, outside
+    ]
+    return np.where(absent, np.nan, x), Points(*known), absent, outside
 
 
 def _matched(obs: Observations, space: Space) -> np.ndarray:
