@@ -25,7 +25,7 @@ def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
     dtype = jnp.result_type(float)
     empty = State.empty(sampler.space, sampler.n_objectives, sampler.n_constraints, size)
 
-    def stacked(arrays: list[np.ndarray], fill: Any) -> np.ndarray:
+    def stacked(arrays: list[Any], fill: Any) -> Any:
         out = np.full((len(arrays), size, *arrays[0].shape[1:]), fill, arrays[0].dtype)
         for row, values in zip(out, arrays, strict=True):
             row[: len(values)] = values
