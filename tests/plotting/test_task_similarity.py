@@ -83,7 +83,9 @@ def test_what_cannot_be_compared_is_said():
         for ax in (task_similarity(table(4)), task_similarity(table(4, lost=[1, 3])))
     ]
     assert words == ["", "no good rows, so 0 to all others: task 2, task 4"]
-    assert any("nothing to compare" in part.get_text() for part in task_similarity(table(1)).findobj(plt.Text))
+    assert any(
+        "nothing to compare" in part.get_text() for part in task_similarity(table(1)).findobj(plt.Text)
+    )
 
 
 def test_given_axes_are_drawn_on():

@@ -1,6 +1,6 @@
-"""Pictures of importances, densities, runs and tasks; every function draws on Axes and returns them, none shows or saves.
+"""Pictures of importances, densities, runs and tasks; every function draws on Axes and returns them.
 
-Needs the extra ``parzax[plot]``.
+None shows or saves. Needs the extra ``parzax[plot]``.
 """
 
 from parzax.plotting import _matplotlib as _matplotlib  # first: says what to install

@@ -42,11 +42,13 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
 
     Args:
         result: from `parzax.task_similarity`.
-        ax: where to draw (give its figure ``layout="constrained"``, so that names fit); a new figure by default.
+        ax: where to draw (give its figure ``layout="constrained"``, so that names fit); a new figure by
+            default.
 
     Returns:
-        The Axes. The title has the parameters that the tasks were compared by. Where there is no room for all
-        names (or there are more than 50), every second or third one is written, and so on. Tasks without good rows are named below.
+        The Axes. The title has the parameters that the tasks were compared by. Where there is no room for
+        all names (or there are more than 50), every second or third one is written, and so on. Tasks without
+        good rows are named below.
 
     Raises:
         TypeError: ``result`` or ``ax`` of the wrong type.
