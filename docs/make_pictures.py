@@ -1,7 +1,7 @@
-"""Draw the pictures of the README and of samplers.md, beside this file.
+"""Draw the pictures of the README, of samplers.md and of meta.md, beside this file.
 
-``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers)
-those of one kind.
+``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers,
+meta) those of one kind.
 """
 
 import dataclasses
@@ -79,9 +79,19 @@ def samplers() -> None:
     plt.savefig(HERE / "attainment.png", dpi=110)
 
 
+def meta() -> None:
+    """The picture of meta.md, of the logs in its code."""
+    page = (HERE / "meta.md").read_text(encoding="utf-8")
+    code = next(block for block in page.split("```python\n") if "sources = {" in block).split("```")[0]
+    names: dict = {}
+    exec(code.split("sampler = ")[0], names)
+    px.plotting.task_similarity(px.task_similarity(names["sources"], names["space"]))
+    plt.savefig(HERE / "task_similarity.png", dpi=110)
+
+
 def main() -> None:
     """Draw what the command line names."""
-    kinds = {"importance": importance, "samplers": samplers}
+    kinds = {"importance": importance, "samplers": samplers, "meta": meta}
     for name in sys.argv[1:] or kinds:
         kinds[name]()
 

@@ -1,6 +1,6 @@
-"""Pictures of importances and densities; every function draws on Axes and returns them, none shows or saves.
+"""Pictures of importances, densities, runs and tasks; every function draws on Axes and returns them.
 
-Needs the extra ``parzax[plot]``.
+None shows or saves. Needs the extra ``parzax[plot]``.
 """
 
 from parzax.plotting import _matplotlib as _matplotlib  # first: says what to install
@@ -14,3 +14,4 @@ from parzax.plotting.good_values import values as values
 from parzax.plotting.observations import observations as observations
 from parzax.plotting.regime_shares import regimes as regimes
 from parzax.plotting.sweep import importance_sweep as importance_sweep
+from parzax.plotting.task_similarity import task_similarity as task_similarity

@@ -1,0 +1,107 @@
+"""The map of task similarities: the values drawn, names, few and many tasks, what is refused."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from parzax.plotting import task_similarity
+from parzax.samplers import TaskSimilarity
+
+
+def table(t: int, names=None, parameters=("x", "y"), lost=()) -> TaskSimilarity:
+    """Distances of points on a line; the tasks of ``lost`` have no good rows."""
+    at = np.random.default_rng(t).uniform(0, 1, t)
+    d = np.abs(at[:, None] - at)
+    n_good = np.full(t, 10)
+    n_good[list(lost)] = 0
+    d[list(lost)] = d[:, list(lost)] = 1.0
+    np.fill_diagonal(d, 0.0)
+    names = tuple(names or (f"task {i + 1}" for i in range(t)))
+    return TaskSimilarity(names, (1 - d) / (1 + d), d, np.full((t, t), 0.01), n_good, parameters, ())
+
+
+def names_on(axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+@pytest.mark.parametrize("t", [1, 2, 5, 12, 40, 120])
+def test_cells_have_the_values_of_the_table(t):
+    # Catches a transposed or flipped map, colours stretched to the data, and a diagonal with a colour.
+    result = table(t)
+    ax = task_similarity(result)
+    (mesh,) = (own for own in ax.collections if own.get_array() is not None)
+    shown = mesh.get_array()
+    own = np.eye(t, dtype=bool)
+    np.testing.assert_array_equal(np.ma.getmaskarray(shown), own)
+    np.testing.assert_array_equal(shown.data[~own], result.similarity[~own])
+    assert mesh.get_clim() == (0, 1)
+    assert ax.yaxis_inverted()
+    ax.figure.canvas.draw()
+    bar = ax.figure.axes[1]
+    assert bar.get_ylabel() == "similarity s = (1 - d) / (1 + d)"
+    assert ax.get_title() == "compared by x, y"
+
+
+def test_numbers_stand_in_their_cells():
+    # Catches numbers of another pair, and numbers nobody can read.
+    result = table(12)
+    written = {text.get_position(): text.get_text() for text in task_similarity(result).texts}
+    assert len(written) == 144
+    for (j, i), text in written.items():
+        assert text == ("1" if i == j else f"{result.similarity[i, j]:.2f}")
+    assert not task_similarity(table(13)).texts
+
+
+@pytest.mark.parametrize("t", [2, 40, 300])
+def test_names_are_those_of_the_ticks_and_do_not_overlap(t):
+    # Catches names beside the wrong row once they are thinned out, and names drawn over each other.
+    ax = task_similarity(table(t))
+    ax.figure.canvas.draw()
+    for axis in (ax.xaxis, ax.yaxis):
+        assert names_on(axis) == [f"task {at + 1:.0f}" for at in axis.get_ticklocs()]
+        boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
+        which = "intervalx" if axis is ax.xaxis else "intervaly"
+        ends = np.sort([getattr(box, which) for box in boxes], axis=0)
+        assert (ends[1:, 0] >= ends[:-1, 1]).all()
+
+
+def test_long_names_stay_different():
+    # Catches shortening that makes two tasks one, and dollar signs read as a formula.
+    ax = task_similarity(table(3, [f"${'of a family ' * 6}{i}$" for i in range(3)], tuple("abcdefg")))
+    names = names_on(ax.yaxis)
+    assert len(set(names)) == 3
+    assert max(map(len, names)) <= 26
+    assert names == names_on(ax.xaxis)
+    assert ax.get_title() == "compared by 7 parameters"
+    ax.figure.canvas.draw()
+
+
+def test_what_cannot_be_compared_is_said():
+    # Catches a 0 by convention that looks like a measured one.
+    words = [
+        "".join(part.get_text() for part in ax.findobj(plt.Text) if "no good" in part.get_text())
+        for ax in (task_similarity(table(4)), task_similarity(table(4, lost=[1, 3])))
+    ]
+    assert words == ["", "no good rows, so 0 to all others: task 2, task 4"]
+    assert any(
+        "nothing to compare" in part.get_text() for part in task_similarity(table(1)).findobj(plt.Text)
+    )
+
+
+def test_given_axes_are_drawn_on():
+    _, panels = plt.subplots(1, 2, layout="constrained")
+    assert task_similarity(table(5), ax=panels[1]) is panels[1]
+    assert not panels[0].has_data()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"result": np.eye(3)}, "result must be a parzax.samplers.TaskSimilarity"),
+        ({"ax": plt.Figure()}, "ax must be"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        task_similarity(**{"result": table(2), **arguments})
+    assert not plt.get_fignums()
