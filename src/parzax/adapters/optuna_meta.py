@@ -52,7 +52,7 @@ class SourceTasks:
 
     def _forget(self) -> None:
         self.report: tuple[str, ...] = ()
-        self._fits: dict[Any, tuple[Sources, tuple[str, ...]]] = {}
+        self._fits: dict[Any, Sources] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("report", "_fits")}
@@ -105,12 +105,10 @@ class SourceTasks:
             fit = fit_sources(
                 sampler, [_travelling(codec, one) for one in rows], key=jax.random.key(0), **self._comparison
             )
-            # Without names, so that other tasks of as many rows are sampled by the same program.
-            anonymous = replace(fit, names=tuple(str(t) for t in range(len(rows))), report=())
             kept = list(self._fits.items())[-_MOST_FITS + 1 :]
-            self._fits = {**dict(kept), key: (anonymous, fit.report)}
-        fit, self.report = self._fits[key]
-        return replace(sampler, sources=fit)
+            self._fits = {**dict(kept), key: fit}
+        self.report = self._fits[key].report
+        return replace(sampler, sources=self._fits[key])
 
 
 def _best(log: Observations, n: int) -> list[dict[str, Any]]:
