@@ -24,8 +24,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import parzax as px
-from parzax.samplers.groups import groups
-from parzax.samplers.similar import similarities
 
 # %% [markdown]
 # ## The tasks
@@ -124,7 +122,7 @@ def similarity_so_far(sampler, x, losses):
 
     def step(state, rows):
         state = sampler.tell(state, *rows)
-        return state, similarities(sampler, sampler.sources, state, groups(sampler, state))[0]
+        return state, sampler.similarities(state)[0]
 
     def one(x, losses):
         return jax.lax.scan(step, sampler.init(64), (x.reshape(-1, 10, 4), losses.reshape(-1, 10, 1)))[1]

@@ -14,6 +14,7 @@ import parzax as px
 from parzax.adapters import optuna_meta
 from parzax.adapters.optuna_plan import from_log, from_space
 from parzax.samplers import Sampler
+from parzax.samplers.sources import Notes, Sources
 
 sources = px.adapters.optuna.sources
 TPESampler = px.adapters.optuna.TPESampler
@@ -142,7 +143,8 @@ def captured(monkeypatch):
 
     def fit(sampler, given, **settings):
         rows.extend(given)
-        return px.samplers.sources.Sources((), (), (), (), None, None, None, "balanced", 1, (), ("a line",))
+        notes = Notes((), ("a line",))
+        return Sources((), (), (), (), None, None, None, "balanced", 1, notes)
 
     monkeypatch.setattr(optuna_meta, "fit_sources", fit)
     return rows

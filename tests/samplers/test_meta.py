@@ -152,7 +152,10 @@ def test_identical_tasks_weigh_the_same():
     sampler = px.meta_learn_tpe(SPACE_OF["categories"], [log] * 3, n_samples=100, eta=None)
     s = alike(sampler, told(sampler, own))[0]
     np.testing.assert_allclose(s, 1, atol=1e-6)
-    np.testing.assert_allclose(px.tasks.task_kernel(s), 0.25, atol=1e-6)
+    found = eqx.filter_jit(lambda sampler, state: sampler.similarities(state))(sampler, told(sampler, own))
+    np.testing.assert_allclose(px.tasks.task_kernel(found), 0.25, atol=1e-6)
+    with pytest.raises(ValueError, match="^this sampler has no source tasks"):
+        px.mo_tpe(SPACE_OF["categories"]).similarities(told(sampler, own))
 
 
 def test_the_order_of_tasks_does_not_matter():

@@ -21,6 +21,7 @@ from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
 from parzax.samplers.meta import TaskMixtures, with_sources
 from parzax.samplers.refine import native, uphill
+from parzax.samplers.similar import similarities
 from parzax.samplers.sources import Sources
 from parzax.samplers.state import State
 from parzax.samplers.warm import from_pool
@@ -211,6 +212,18 @@ class Sampler(eqx.Module):
             return mixed
         # One may be drawn and suggested: then another suggestion takes its place.
         return self._different(jnp.concatenate([mixed, suggested, at_random]), n)
+
+    def similarities(self, state: State) -> Float[Array, " t"]:
+        """s_m: how similar the task of a state is to every source task, by their good rows.
+
+        `parzax.tasks.task_kernel` makes of it what the tasks' densities weigh.
+
+        Raises:
+            ValueError: a sampler without sources; `parzax.meta_learn_tpe` makes one that has some.
+        """
+        if self.sources is None:
+            raise ValueError("this sampler has no source tasks; parzax.meta_learn_tpe makes one that has.")
+        return similarities(self, self.sources, state, groups(self, state))
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
