@@ -154,7 +154,7 @@ def test_identical_tasks_weigh_the_same():
     np.testing.assert_allclose(s, 1, atol=1e-6)
     found = eqx.filter_jit(lambda sampler, state: sampler.similarities(state))(sampler, told(sampler, own))
     np.testing.assert_allclose(px.tasks.task_kernel(found), 0.25, atol=1e-6)
-    with pytest.raises(ValueError, match="^this sampler has no source tasks"):
+    with pytest.raises(ValueError, match=r"^this sampler has no source tasks"):
         px.mo_tpe(SPACE_OF["categories"]).similarities(told(sampler, own))
 
 
