@@ -53,7 +53,7 @@ def scores(
             ]
         # Pending rows are bad, but are not known.
         pending = [
-            sum(math.isnan(v) for row, e in zip(t.objectives, t.extra, strict=True) for v in row[:1] if not e)
+            sum(any(map(math.isnan, row)) for row, e in zip(t.objectives, t.extra, strict=True) if not e)
             for t in tables
         ]
         known = sum(
