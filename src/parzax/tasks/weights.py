@@ -29,8 +29,8 @@ def task_kernel(similarities: Float[Array, "*b t"]) -> Float[Array, "*b t+1"]:
         (..., T), the target first; sums to 1 (arXiv 2212.06751).
 
     >>> import jax.numpy as jnp
-    >>> task_kernel(jnp.array([1.0, 0.0])).tolist() == (jnp.array([2.0, 1.0, 0.0]) / 3).tolist()
-    True
+    >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
+    [0.625, 0.25, 0.125, 0.0]
     """
     shares = similarities / (similarities.shape[-1] + 1)
     return jnp.concatenate([1 - shares.sum(axis=-1, keepdims=True), shares], axis=-1)
