@@ -270,6 +270,26 @@ class ParzenEstimator(eqx.Module):
         # What only evaluation needs would make programs of its own.
         return _sample(replace(self, smallest=None, safe_prior=False), key, shape, joint)
 
+    def from_uniforms(
+        self, components: Float[Array, "n k"], levels: Float[Array, "n s"], keys: jax.Array | None = None
+    ) -> Float[Array, "n d"]:
+        """Configurations in native units from random numbers, see `parzax.parzen.sampling.uniforms`.
+
+        Args:
+            components, levels: of n draws.
+            keys: (n,) for priors of the user's; None without them.
+        """
+        draw = partial(
+            sample_one,
+            space=self.space,
+            kernels=self.kernels,
+            scale=self.scale,
+            running_weight=jnp.cumsum(self.weight),
+            prior_weight=self.prior_weight,
+            priors=self.priors,
+        )
+        return jax.vmap(draw)(components, levels, keys)
+
     def _check_single(self) -> None:
         if self.scale.ndim != 2:
             raise ValueError(
@@ -304,13 +324,4 @@ def _sample(
     components, levels = uniforms(own_key, n, pe.space, dtype, joint=joint)
     own_prior = any(isinstance(prior, NativePrior) for prior in pe.priors)
     keys = jax.random.split(prior_key, n) if own_prior else None
-    draw = partial(
-        sample_one,
-        space=pe.space,
-        kernels=pe.kernels,
-        scale=pe.scale,
-        running_weight=jnp.cumsum(pe.weight),
-        prior_weight=pe.prior_weight,
-        priors=pe.priors,
-    )
-    return jax.vmap(draw)(components, levels, keys).reshape(*shape, len(pe.space))
+    return pe.from_uniforms(components, levels, keys).reshape(*shape, len(pe.space))

@@ -13,7 +13,6 @@ from parzax.samplers.sources import (
     Comparison,
     Sources,
     comparable,
-    drawn,
     free,
     leave_out,
     log_uniform,
@@ -47,7 +46,7 @@ def similarities(
     fitted = comparable(sampler, state.points, below)
     target = free(fitted)
     if sources.estimate == "balanced":
-        at_target = leave_out(points(space, drawn(fitted, sources.draws)), kept)
+        at_target = leave_out(points(space, fitted.from_uniforms(*sources.draws)), kept)
         found = _balanced(target, at_target, comparison.mixture, leave_out(comparison.samples, kept))
         alike = similarity(found.value)
     else:

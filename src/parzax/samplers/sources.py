@@ -16,7 +16,7 @@ from parzax.parzen import ParzenEstimator
 from parzax.parzen.evaluation import Mixture, product_holds
 from parzax.parzen.fitting import peak_of
 from parzax.parzen.points import Points, points, slots
-from parzax.parzen.sampling import sample_one, uniforms
+from parzax.parzen.sampling import uniforms
 from parzax.samplers.candidates import uniform
 from parzax.samplers.groups import Groups, groups
 from parzax.samplers.source_rows import SourceRows
@@ -243,7 +243,7 @@ def _comparison(
 ) -> Comparison:
     def one(at: Points, index: Array, present: Array) -> tuple[Mixture, Points]:
         fitted = comparable(sampler, at[index], present)
-        return free(fitted), points(sampler.space, drawn(fitted, draws))
+        return free(fitted), points(sampler.space, fitted.from_uniforms(*draws))
 
     mixture, samples = over_tasks(one, state.points, index, present)
     importance = over_tasks(
@@ -281,25 +281,6 @@ def free(fitted: ParzenEstimator) -> Mixture:
     return Mixture.prepare(
         fitted.kernels, fitted.scale, fitted.weight, fitted.prior_weight, fitted.priors, own, form, _POINTS
     )
-
-
-def drawn(fitted: ParzenEstimator, draws: tuple[Array, Array]) -> Float[Array, "s d"]:
-    """Native values from given random numbers."""
-
-    def draw(component: Array, level: Array) -> Array:
-        return sample_one(
-            component,
-            level,
-            None,
-            space=fitted.space,
-            kernels=fitted.kernels,
-            scale=fitted.scale,
-            running_weight=jnp.cumsum(fitted.weight),
-            prior_weight=fitted.prior_weight,
-            priors=fitted.priors,
-        )
-
-    return jax.vmap(draw)(*draws)
 
 
 def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:
