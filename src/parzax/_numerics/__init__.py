@@ -3,6 +3,8 @@
 from parzax._numerics.exponential import exp2 as exp2
 from parzax._numerics.interval import log_normal_mass as log_normal_mass
 from parzax._numerics.interval import log_unit_mass as log_unit_mass
+from parzax._numerics.running import largest_before as largest_before
+from parzax._numerics.running import running_count as running_count
 from parzax._numerics.sampling import open_uniform as open_uniform
 from parzax._numerics.sampling import truncated_normal_quantile as truncated_normal_quantile
 from parzax._numerics.sampling import truncated_normal_sample as truncated_normal_sample

@@ -79,11 +79,16 @@ Prior = TruncatedNormal | DiscreteNormal | AitchisonAitken | NativePrior | None
 
 def wide_kernel(axis: Axis, dtype: Any) -> TruncatedNormal | DiscreteNormal | AitchisonAitken:
     """A normal in the middle of the axis and as wide as it; uniform over categories."""
-    half, one = jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype)
     if axis.kind == "categorical":
         n = axis.n_values
         return AitchisonAitken(jnp.zeros((), jnp.int32), jnp.asarray((n - 1) / n, dtype), n)
-    return DiscreteNormal(half, one, axis) if axis.kind == "stepped" else TruncatedNormal(half, one)
+    normal = wide_normal(dtype)
+    return DiscreteNormal(normal.loc, normal.scale, axis) if axis.kind == "stepped" else normal
+
+
+def wide_normal(dtype: Any) -> TruncatedNormal:
+    """`wide_kernel` of every continuous axis."""
+    return TruncatedNormal(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
 
 
 def priors(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> tuple[Prior, ...]:

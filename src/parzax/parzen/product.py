@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from parzax._numerics import log_normal_mass
 from parzax.kernels import AitchisonAitken, DiscreteNormal, TruncatedNormal
 from parzax.parzen.points import Points, Slot
-from parzax.parzen.prior import NativePrior, Prior, wide_kernel
+from parzax.parzen.prior import NativePrior, Prior, wide_kernel, wide_normal
 
 # Domains of up to this many values are columns of the product: beyond, rows of a table are faster to read.
 INDICATORS = 16
@@ -82,7 +82,7 @@ class Shared(NamedTuple):
 def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], n_points: int) -> Shared:
     """Normalisers and tables of all slots; the normal's masses in one expression, which compiles once."""
     n, dtype = len(scale), scale.dtype
-    continuous = [slot.parameter for slot in own if slot.axis.kind == "continuous"]
+    continuous = _continuous(own)[0]
     normals = TruncatedNormal(kernels.unit[:, continuous], scale[:, continuous])
     tabled = [slot for slot in own if has_table(slot, n_points, n)]
     steps = [slot for slot in tabled if slot.axis.kind == "stepped"]
@@ -106,7 +106,14 @@ def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], n
             tables.append(next(masses))
         else:
             tables.append(jax.vmap(lambda k: k.log_masses())(kernels_of(slot, kernels, scale)))
-    return Shared(normals.log_normaliser() if continuous else jnp.zeros((n, 0), dtype), tuple(tables))
+    return Shared(normals.log_normaliser(), tuple(tables))
+
+
+def _continuous(own: tuple[Slot, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the continuous slots: parameters, regimes, and which apply at every point."""
+    found = [slot for slot in own if slot.axis.kind == "continuous"]
+    parameter, regime = ([getattr(slot, name) for slot in found] for name in ("parameter", "regime"))
+    return np.array(parameter, int), np.array(regime, int), np.array([slot.always for slot in found], bool)
 
 
 def anchor_log_prob(own: tuple[Slot, ...], points: Points) -> Float[Array, " j"]:
@@ -131,17 +138,15 @@ def prior_ratio(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points
 def features(own: tuple[Slot, ...], priors: tuple[Prior, ...], points: Points) -> Float[Array, "j f"]:
     """Functions of the points, (j, f); the last column is 1."""
     dtype = points.unit.dtype
-    columns = []
+    j, regime, always = _continuous(own)
+    inside = points.regime[:, j] == regime
+    squares, centred = TruncatedNormal.features(points.unit[:, j])
+    columns = [jnp.where(inside, squares, 0), jnp.where(inside, centred, 0)]
+    columns.append(inside[:, ~always].astype(dtype))
     for slot, prior in zip(own, priors, strict=True):
-        inside = here(slot, points)[:, None]
-        if slot.axis.kind == "continuous":
-            parts = [*TruncatedNormal.features(position(slot, points))]
-            if not slot.always:
-                parts.append(jnp.ones_like(points.unit[:, 0]))
-            columns.append(jnp.where(inside, jnp.stack(parts, axis=-1), 0))
-        elif is_indicated(slot):
+        if is_indicated(slot):
             one_hot = position(slot, points)[:, None] == jnp.arange(slot.axis.n_values)
-            columns.append((one_hot & inside).astype(dtype))
+            columns.append((one_hot & here(slot, points)[:, None]).astype(dtype))
         if isinstance(prior, NativePrior):
             columns.append(_prior_ratio(slot, prior, points, len(own))[:, None])
     columns.append(jnp.ones((len(points.unit), 1), dtype))
@@ -158,23 +163,24 @@ def coefficients(
 ) -> Float[Array, "n f"]:
     """What multiplies the features, (n, f): log kernel - log anchor, plus a constant per kernel."""
     dtype = scale.dtype
-    columns, normaliser = [], iter(parts.log_normaliser.T)
+    j, regime, always = _continuous(own)
+    inside = kernels.regime[:, j] == regime
+    normals = TruncatedNormal(kernels.unit[:, j], scale[:, j])
+    square, linear, own_constant = (
+        jnp.where(inside, term - anchor, 0)
+        for term, anchor in zip(
+            normals.coefficients(parts.log_normaliser), wide_normal(dtype).coefficients(), strict=True
+        )
+    )
+    # The constants of parameters that are always active are one of the kernel's.
+    constant = constant + own_constant[:, always].sum(axis=-1)
+    columns = [square, linear, own_constant[:, ~always]]
     for slot, prior, table in zip(own, priors, parts.tables, strict=True):
-        inside = here(slot, kernels)[:, None]
-        if slot.axis.kind == "continuous":
-            anchor = wide_kernel(slot.axis, dtype)
-            assert isinstance(anchor, TruncatedNormal)
-            terms = jnp.stack(kernels_of(slot, kernels, scale).coefficients(next(normaliser)), axis=-1)
-            terms = jnp.where(inside, terms - jnp.stack(anchor.coefficients()), 0)
-            if slot.always:
-                # The constant of a parameter that is always active is one of the kernel's.
-                terms, constant = terms[:, :2], constant + terms[:, 2]
-            columns.append(terms)
-        elif is_indicated(slot):
+        if is_indicated(slot):
             columns.append(_differences(slot, kernels, table, len(own)))
         if isinstance(prior, NativePrior):
             # Kernels of other regimes stand for the prior.
-            columns.append((~inside).astype(dtype))
+            columns.append((~here(slot, kernels)[:, None]).astype(dtype))
     columns.append(constant[:, None])
     return jnp.concatenate(columns, axis=-1)
 

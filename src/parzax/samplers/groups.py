@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
+from parzax._numerics import running_count
 from parzax.observations.splits import (
     constraint_split,
     linear_count,
@@ -23,6 +24,9 @@ from parzax.samplers.fronts import by_crowding, by_hypervolume
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler
     from parzax.samplers.state import State
+
+# Arrays of good rows are no shorter, so that few programs serve all capacities.
+_LEAST_GOOD = 8
 
 
 class CountRule(eqx.Module):
@@ -86,6 +90,23 @@ class Groups(NamedTuple):
 def up_to_feasible(sampler: "Sampler") -> bool:
     """Whether the objective's good group is counted in feasible rows, as in c-TPE."""
     return bool(sampler.n_constraints) and sampler.score != "naive"
+
+
+def most_good(sampler: "Sampler", capacity: int) -> int:
+    """A bound on the objective's good rows: a power of two, or the capacity where none is known."""
+    whole_front = sampler.n_objectives > 1 and sampler.count_rule.whole_front
+    if whole_front or up_to_feasible(sampler):
+        return capacity
+    most = max(sampler.count_rule.most(capacity), _LEAST_GOOD)
+    return min(1 << (most - 1).bit_length(), capacity)
+
+
+def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"], Bool[Array, " {size}"]]:
+    """Indices of up to ``size`` rows under a mask, in their order, and which of them exist."""
+    n = len(mask)
+    place = jnp.where(mask, running_count(mask) - 1, n)
+    index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
+    return index, jnp.arange(size) < mask.sum()
 
 
 def good_count(sampler: "Sampler", state: "State") -> tuple[Int[Array, ""], Int[Array, " n"] | None]:

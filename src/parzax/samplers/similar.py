@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax.parzen.evaluation import Mixture
 from parzax.parzen.points import Points, points
-from parzax.samplers.groups import Groups
+from parzax.samplers.groups import Groups, first_rows, most_good
 from parzax.samplers.sources import (
     Comparison,
     Sources,
@@ -43,7 +43,8 @@ def similarities(
     space, comparison = sampler.space, sources.comparisons[group]
     below = own.below[group]
     kept, n_kept = _kept(sources, comparison, state.points, below, below | own.above[group], sampler)
-    fitted = comparable(sampler, state.points, below)
+    index, present = first_rows(below, most_good(sampler, state.capacity) if group == 0 else state.capacity)
+    fitted = comparable(sampler, state.points[index], present)
     target = free(fitted)
     if sources.estimate == "balanced":
         at_target = leave_out(points(space, fitted.from_uniforms(*sources.draws)), kept)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax._numerics import largest_before
 from parzax.kernels.bandwidth.rule import (
     Bandwidth,
     Setting,
@@ -16,6 +17,9 @@ from parzax.kernels.bandwidth.rule import (
     magic_clip,
     with_magic_clip,
 )
+
+# Up to this many rows, whose order is not known, all pairs are looked at.
+_FEW = 64
 
 
 @final
@@ -111,17 +115,26 @@ def neighbour_distance(
     Returns:
         (n,) distances; of no meaning, but finite, in absent rows. Equal rows keep their order.
     """
+    n = len(position)
+    if order is None and n <= _FEW:
+        # Pairs of all rows need no order.
+        index = jnp.arange(n)
+        behind = (position < position[:, None]) | ((position == position[:, None]) & (index < index[:, None]))
+        ahead = ~behind & (index != index[:, None])
+        before = jnp.max(jnp.where(behind & present, position, -jnp.inf), axis=-1)
+        after = jnp.min(jnp.where(ahead & present, position, jnp.inf), axis=-1)
+        return _farther(position, before, after, endpoints | (present.sum() <= 1))
     if order is None:
         order = jnp.argsort(jnp.where(present, position, jnp.inf))
-    key, here = position[order], present[order]
-    # The present row before and behind: the keys ascend, so the largest and smallest so far.
-    before = jax.lax.cummax(jnp.where(here, key, -jnp.inf))
-    behind = jax.lax.cummin(jnp.where(here, key, jnp.inf), reverse=True)
-    before = jnp.concatenate([jnp.full_like(key[:1], -jnp.inf), before[:-1]])
-    behind = jnp.concatenate([behind[1:], jnp.full_like(key[:1], jnp.inf)])
-    to_ends = endpoints | (present.sum() <= 1)
-    # Without ends an outermost row reaches to its only neighbour.
-    below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
-    above = jnp.where(jnp.isfinite(behind), behind - key, jnp.where(to_ends, 1 - key, 0))
-    distance = jnp.maximum(below, above)
-    return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True)
+    key, here = (x.at[order].get(mode="promise_in_bounds") for x in (position, present))
+    before = largest_before(jnp.where(here, key, -jnp.inf))
+    after = -largest_before(jnp.where(here, -key, -jnp.inf)[::-1])[::-1]
+    distance = _farther(key, before, after, endpoints | (present.sum() <= 1))
+    return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True, mode="promise_in_bounds")
+
+
+def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
+    """The larger distance. Without ends an outermost row, whose other neighbour is infinite, has one alone."""
+    below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
+    above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
+    return jnp.maximum(below, above)
