@@ -8,6 +8,7 @@ from parzax._numerics.running import running_count as running_count
 from parzax._numerics.sampling import open_uniform as open_uniform
 from parzax._numerics.sampling import truncated_normal_quantile as truncated_normal_quantile
 from parzax._numerics.sampling import truncated_normal_sample as truncated_normal_sample
+from parzax._numerics.sampling import unit_normal_quantile as unit_normal_quantile
 from parzax._numerics.sums import cell_sum as cell_sum
 from parzax._numerics.sums import divisor as divisor
 from parzax._numerics.sums import log_diff_exp as log_diff_exp

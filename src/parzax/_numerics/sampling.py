@@ -166,8 +166,44 @@ def _solve_narrow(
 
 @_quantile.defjvp
 def _quantile_jvp(primals, tangents):
-    u, loc, scale, low, high = primals
     x = _quantile(*primals)
+    return x, _implicit(x, primals, tangents)
+
+
+def unit_normal_quantile(
+    u: Float[Array, "..."], loc: Float[Array, "..."], scale: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """`truncated_normal_quantile` on [0, 1] of normals centred in it, for draws: ten times as fast.
+
+    x = loc + s erfinv(u erf((1 - loc) / s) - (1 - u) erf(loc / s)) with s = sqrt(2) scale. Nothing cancels
+    where the density is; far out the mass beyond x is good to an ulp of 1, which is the spacing of uniform
+    numbers. Derivatives are those of `truncated_normal_quantile`.
+
+    Args:
+        u: in (0, 1), as from `open_uniform`.
+        loc: centre, in [0, 1].
+        scale: standard deviation, positive.
+    """
+    return _unit_quantile(*as_floats(u, loc, scale))
+
+
+@jax.custom_jvp
+def _unit_quantile(u, loc, scale):
+    s = math.sqrt(2) * scale
+    share = u * jax.lax.erf((1 - loc) / s) - (1 - u) * jax.lax.erf(loc / s)
+    inside = 1 - float(jnp.finfo(u.dtype).epsneg)
+    return jnp.clip(loc + s * jax.lax.erf_inv(jnp.clip(share, -inside, inside)), 0, 1)
+
+
+@_unit_quantile.defjvp
+def _unit_quantile_jvp(primals, tangents):
+    x, zero = _unit_quantile(*primals), jnp.zeros_like(primals[0])
+    return x, _implicit(x, (*primals, zero, zero + 1), (*tangents, zero, zero))
+
+
+def _implicit(x, primals, tangents):
+    """Tangent of the quantile x from the implicit equation."""
+    u, loc, scale, low, high = primals
     regular = is_proper(loc, scale, low, high) & jnp.isfinite(x)
     x, loc = jnp.where(regular, x, 0), jnp.where(regular, loc, 0)
     scale = jnp.where(regular, scale, 1)
@@ -200,7 +236,7 @@ def _quantile_jvp(primals, tangents):
     tangent = jnp.zeros_like(x)
     for slope, direction in zip(slopes, tangents, strict=True):
         tangent = tangent + jnp.where(regular, slope, 0) * direction
-    return _quantile(*primals), tangent
+    return tangent
 
 
 # Outside of jit, a hundred operations would be dispatched one by one.

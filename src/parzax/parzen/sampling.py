@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import open_uniform, truncated_normal_quantile
+from parzax._numerics import open_uniform, unit_normal_quantile
 from parzax.kernels import AitchisonAitken
 from parzax.parzen.points import Points, Slot, applies, slots
 from parzax.parzen.prior import NativePrior, Prior
@@ -130,7 +130,7 @@ def _draws(
         wide = ~near[which] & jnp.array([not isinstance(priors[s], NativePrior) for s in normal])
         loc = jnp.where(wide, 0.5, own.unit[0, parameters])
         scale = jnp.where(wide, 1, own_scale[which])
-        unit = truncated_normal_quantile(levels[which], loc, scale, 0.0, 1.0)
+        unit = unit_normal_quantile(levels[which], loc, scale)
         for x, s in zip(unit, normal, strict=True):
             axis = own_slots[s].axis
             out[s] = x if axis.kind == "continuous" else axis.index_at(x, jnp)
