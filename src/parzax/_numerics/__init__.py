@@ -3,6 +3,7 @@
 from parzax._numerics.exponential import exp2 as exp2
 from parzax._numerics.interval import log_normal_mass as log_normal_mass
 from parzax._numerics.interval import log_unit_mass as log_unit_mass
+from parzax._numerics.rounds import in_two_rounds as in_two_rounds
 from parzax._numerics.running import largest_before as largest_before
 from parzax._numerics.running import running_count as running_count
 from parzax._numerics.sampling import open_uniform as open_uniform

@@ -120,7 +120,7 @@ class Mixture(eqx.Module):
     """
 
     coefficients: Float[Array, "n f"]
-    lookups: tuple[Float[Array, "c1 n"] | None, ...]
+    lookups: tuple[Float[Array, "c n"] | None, ...]
     kernels: Points
     scale: Float[Array, "n d"]
     parts: Shared

@@ -9,6 +9,7 @@ Longer lists are added to the product: rows of a table of all kernels, or, where
 the pairs of point and kernel, each pair for itself.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from parzax._numerics import log_normal_mass
+from parzax._numerics import in_two_rounds, log_normal_mass, log_unit_mass
 from parzax.kernels import AitchisonAitken, DiscreteNormal, TruncatedNormal
 from parzax.parzen.points import Points, Slot
 from parzax.parzen.prior import NativePrior, Prior, wide_kernel, wide_normal
@@ -89,15 +90,21 @@ def shared(own: tuple[Slot, ...], kernels: Points, scale: Float[Array, "n d"], n
     masses = iter(())
     if steps:
         sizes = [slot.axis.n_values for slot in steps]
-        column = np.repeat([slot.parameter for slot in steps], sizes)
         cells = [slot.axis.cell(np.arange(slot.axis.n_values), np.float64, np) for slot in steps]
-        lower, upper = (jnp.asarray(np.concatenate(ends), dtype) for ends in zip(*cells, strict=True))
-        loc, width = kernels.unit[:, column], scale[:, column]
-        inside = log_normal_mass((lower - loc) / width, (upper - loc) / width)
-        first = np.cumsum([0, *sizes[:-1]])
-        whole = log_normal_mass(-loc[:, first] / width[:, first], (1 - loc[:, first]) / width[:, first])
-        parts = jnp.split(inside, np.cumsum(sizes)[:-1], axis=-1)
-        masses = iter([part - whole[:, k : k + 1] for k, part in enumerate(parts)])
+        lower, upper = (
+            jnp.asarray(np.concatenate(ends), dtype)[:, None] for ends in zip(*cells, strict=True)
+        )
+        columns = np.array([slot.parameter for slot in steps])
+        repeated = jnp.asarray(np.repeat(np.eye(len(steps)), sizes, axis=1).T, dtype)
+
+        def of_kernels(centre_and_scale: tuple[Array, Array]) -> Array:
+            repeat = partial(jnp.matmul, repeated, precision="highest")
+            loc, width = map(repeat, centre_and_scale)
+            whole = repeat(log_unit_mass(*centre_and_scale))
+            return log_normal_mass((lower - loc) / width, (upper - loc) / width) - whole
+
+        inside = in_two_rounds(of_kernels, (kernels.unit[:, columns].T, scale[:, columns].T), -1).T
+        masses = iter(jnp.split(inside, np.cumsum(sizes)[:-1], axis=-1))
     tables: list[Array | None] = []
     for slot in own:
         if slot not in tabled:
@@ -197,21 +204,20 @@ def _differences(
 
 def lookups(
     own: tuple[Slot, ...], kernels: Points, parts: Shared, factor: float
-) -> tuple[Float[Array, "c1 n"] | None, ...]:
-    """Per slot whose table is not in the product: a row per value, times ``factor``, then one of zeros."""
+) -> tuple[Float[Array, "c n"] | None, ...]:
+    """Per slot whose table is not in the product: a row per value, times ``factor``."""
     rows = []
     for slot, table in zip(own, parts.tables, strict=True):
         if table is None or is_indicated(slot):
             rows.append(None)
         else:
-            differences = factor * _differences(slot, kernels, table, len(own)).T
-            rows.append(jnp.concatenate([differences, jnp.zeros_like(differences[:1])]))
+            rows.append(factor * _differences(slot, kernels, table, len(own)).T)
     return tuple(rows)
 
 
 def added(
     own: tuple[Slot, ...],
-    looked_up: tuple[Float[Array, "c1 n"] | None, ...],
+    looked_up: tuple[Float[Array, "c n"] | None, ...],
     kernels: Points,
     scale: Float[Array, "n d"],
     points: Points,
@@ -224,10 +230,11 @@ def added(
             continue
         number, inside = position(slot, points), here(slot, points)
         if rows is not None:
-            out = out + rows[jnp.where(inside, number, len(rows) - 1)]
+            out = out + jnp.where(inside[:, None], rows[number], 0)
             continue
         anchor = wide_kernel(slot.axis, scale.dtype).log_prob(number[:, None])
-        pairs = kernels_of(slot, kernels, scale).log_prob(number[:, None])
+        own_kernels = kernels_of(slot, kernels, scale)
+        pairs = in_two_rounds(lambda k, own=own_kernels: own.log_prob(k[:, None]), number, 0)
         both = inside[:, None] & here(slot, kernels)
         out = out + jnp.where(both, factor * _finite(pairs - anchor, len(own)), 0)
     return out

@@ -3,7 +3,6 @@
 from typing import ClassVar, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -134,7 +133,7 @@ def neighbour_distance(
 
 
 def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
-    """The larger distance. Without ends an outermost row, whose other neighbour is infinite, has one alone."""
+    """The larger distance. Without ends an outermost row, with an infinite neighbour, has one alone."""
     below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
     above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
     return jnp.maximum(below, above)
