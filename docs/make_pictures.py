@@ -90,7 +90,7 @@ def meta() -> None:
 
 
 def experiments() -> None:
-    """The picture of meta_experiments.md: the runs of ``python -m benchmarks.meta_experiments`` with D = 4."""
+    """The picture of meta_experiments.md, of the runs of its first table."""
     sys.path.insert(0, str(HERE.parent))
     from benchmarks import meta_claims, meta_runs
 
