@@ -1,7 +1,7 @@
-"""Draw the pictures of the README, of samplers.md and of meta.md, beside this file.
+"""Draw the pictures of the README, of samplers.md, meta.md and meta_experiments.md, beside this file.
 
 ``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers,
-meta) those of one kind.
+meta, experiments) those of one kind.
 """
 
 import dataclasses
@@ -89,9 +89,26 @@ def meta() -> None:
     plt.savefig(HERE / "task_similarity.png", dpi=110)
 
 
+def experiments() -> None:
+    """The picture of meta_experiments.md, of the runs of its first table."""
+    sys.path.insert(0, str(HERE.parent))
+    from benchmarks import meta_claims, meta_runs
+
+    results, dim = meta_claims.Results(), meta_claims.FEW
+    meta_runs.ellipsoids(results, dim, (1,), meta_runs.N_RUNS, print)
+    found = {f"source c* = {center}": best for (_, _, center), best in results.best.items()}
+    traces = {}
+    for name, best in (found | {"TPE": results.alone[dim]}).items():
+        x, nothing = (np.zeros((*best.shape, width)) for width in (dim, 0))
+        traces[name] = px.samplers.Trace(x, best[..., None], nothing)
+    _, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+    px.plotting.convergence(traces, log=True, ax=ax)
+    plt.savefig(HERE / "meta_experiments.png", dpi=110)
+
+
 def main() -> None:
     """Draw what the command line names."""
-    kinds = {"importance": importance, "samplers": samplers, "meta": meta}
+    kinds = {"importance": importance, "samplers": samplers, "meta": meta, "experiments": experiments}
     for name in sys.argv[1:] or kinds:
         kinds[name]()
 
