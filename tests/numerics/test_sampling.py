@@ -7,7 +7,12 @@ import pytest
 from reference import normal
 from scipy import stats
 
-from parzax._numerics import truncated_normal_quantile, truncated_normal_sample
+from parzax._numerics import (
+    open_uniform,
+    truncated_normal_quantile,
+    truncated_normal_sample,
+    unit_normal_quantile,
+)
 
 INF = np.inf
 INTERVALS = [
@@ -206,3 +211,34 @@ def test_draw_shapes_and_keys(x64):
     np.testing.assert_allclose(eager, x, rtol=8 * np.finfo(x.dtype).eps, atol=8 * np.finfo(x.dtype).eps)
     slope = jax.jit(jax.grad(lambda loc: SAMPLE(key, loc, 1.0, low, 1.0, shape=(4, 1, 5)).mean()))(0.5)
     assert 0 < float(slope) < 1
+
+
+def test_draws_on_the_unit_interval(both, record_property):
+    """Catches a fast quantile that leaves the exact one: in mass by an ulp of 1, near the density in place."""
+    dtype = jnp.float64 if both else jnp.float32
+    eps, n, worst = float(jnp.finfo(dtype).eps), 20000, 0.0
+    u, loc = open_uniform(jax.random.key(0), (2, n), dtype)
+    loc = loc.at[: n // 10].set(0).at[n // 10 : n // 5].set(1)
+    for scale in (1e-3, 0.01, 0.1, 0.5, 1.0, 10.0, 1e3):
+        exact = QUANTILE(u, loc, dtype(scale), dtype(0), dtype(1))
+        found = unit_normal_quantile(u, loc, jnp.asarray(scale, dtype))
+        assert found.dtype == dtype
+        assert 0 <= found.min() <= found.max() <= 1
+        z = np.asarray((exact - loc) / scale, np.float64)
+        # x moves by the error of the mass over the density; ulps of x come on top.
+        density = np.exp(-(z**2) / 2) / min(scale, 1)
+        error = np.abs(np.asarray(found - exact, np.float64)) / (eps * (1 + 1 / density))
+        worst = max(worst, error.max())
+    record_property("tried", f"{7 * n} draws on [0, 1]: worst error {worst:.2g} ulps of mass")
+    assert worst <= 8
+
+
+def test_slopes_of_draws_on_the_unit_interval(x64):
+    """Catches slopes of the formula instead of the distribution's: they agree with the exact quantile's."""
+    u = jnp.array([1e-9, 0.01, 0.3, 0.7, 1 - 1e-9])
+    for loc, scale in ((0.0, 0.01), (0.2, 0.1), (0.9, 1.0), (1.0, 0.3)):
+        fast = jax.jacfwd(unit_normal_quantile, (1, 2))(u, jnp.asarray(loc), jnp.asarray(scale))
+        exact = GRADIENT(u, loc, scale, 0.0, 1.0)[1:3]
+        for ours, theirs in zip(fast, exact, strict=True):
+            assert np.isfinite(ours).all()
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)

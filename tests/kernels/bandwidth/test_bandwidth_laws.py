@@ -258,3 +258,14 @@ def test_refused(make, message):
 def test_refused_types():
     with pytest.raises(TypeError, match="minimum must be a number"):
         bandwidth.scott("0.1")
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64, 65, 200])
+def test_neighbours_with_and_without_an_order(n):
+    """Catches pairs of rows that see another neighbour than the sorted ones, among equal and absent rows."""
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        x, present = jnp.asarray(rng.integers(0, 12, n) / 12), jnp.asarray(rng.random(n) < rng.random())
+        order = jnp.argsort(x, stable=True)
+        given = bandwidth.neighbours()(x, present, order=order)
+        assert np.array_equal(np.asarray(bandwidth.neighbours()(x, present))[present], given[present])

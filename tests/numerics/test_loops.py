@@ -1,0 +1,49 @@
+"""Running counts and maxima, and functions computed in two rounds."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from parzax._numerics import in_two_rounds, largest_before, running_count
+
+SIZES = [1, 2, 3, 31, 32, 33, 200]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_running(n, both):
+    """Catches a step too few or one too far."""
+    rng = np.random.default_rng(n)
+    mask, x = rng.random(n) < 0.3, rng.normal(size=n)
+    x[mask] = -np.inf
+    assert np.array_equal(running_count(jnp.asarray(mask)), np.cumsum(mask))
+    x = jnp.asarray(x)
+    expected = np.concatenate([[-np.inf], np.maximum.accumulate(np.asarray(x))[:-1]])
+    found = largest_before(x)
+    assert found.dtype == x.dtype
+    assert np.array_equal(found, expected)
+
+
+def test_slope_of_the_largest(x64):
+    """Catches a slope that reaches another entry, or is NaN beside what is absent."""
+    x = jnp.array([0.3, -jnp.inf, 0.1, 0.7, -jnp.inf, 0.2])
+    weight = jnp.arange(1.0, 7.0)
+    slope = jax.grad(lambda x: jnp.where(jnp.isfinite(out := largest_before(x)), out, 0) @ weight)(x)
+    # 0.3 is the largest before entries 1 to 3, 0.7 before 4 and 5.
+    assert np.array_equal(slope, [2 + 3 + 4, 0, 0, 5 + 6, 0, 0])
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("n", [0, *SIZES[:4]])
+def test_two_rounds(n, axis):
+    """Catches slices in the wrong order, and those of the padding."""
+    a, b = np.random.default_rng(n).normal(size=(2, 3, n)) if axis else np.ones((2, n, 3))
+    a, b = jnp.asarray(a) + jnp.arange(a.size).reshape(a.shape), jnp.asarray(b)
+
+    def function(pair):
+        first, second = pair
+        return first + jnp.square(second)
+
+    assert np.array_equal(in_two_rounds(function, (a, b), axis), function((a, b)))
+    batch = jax.vmap(lambda a: in_two_rounds(function, (a, b), axis))(jnp.stack([a, 2 * a]))
+    assert np.array_equal(batch[1], function((2 * a, b)))
