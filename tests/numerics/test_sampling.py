@@ -214,7 +214,7 @@ def test_draw_shapes_and_keys(x64):
 
 
 def test_draws_on_the_unit_interval(both, record_property):
-    """Catches a fast quantile that leaves the exact one: in mass by an ulp of 1, near the density in place."""
+    """Catches a fast quantile that leaves the exact one: by an ulp of 1 in mass, or of x."""
     dtype = jnp.float64 if both else jnp.float32
     eps, n, worst = float(jnp.finfo(dtype).eps), 20000, 0.0
     u, loc = open_uniform(jax.random.key(0), (2, n), dtype)
