@@ -144,7 +144,7 @@ def captured(monkeypatch):
     def fit(sampler, given, **settings):
         rows.extend(given)
         notes = Notes((), ("a line",))
-        return Sources((), (), (), (), None, None, None, "balanced", 1, notes)
+        return Sources((), (), (), (), None, None, None, None, "balanced", 1, notes)
 
     monkeypatch.setattr(optuna_meta, "fit_sources", fit)
     return rows
