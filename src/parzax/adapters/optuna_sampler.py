@@ -105,9 +105,9 @@ class TPESampler(BaseSampler):
 
     Raises:
         TypeError, ValueError: arguments that are none (n_startup and n_candidates, which go by the names
-            above, among them), or a preset beside source studies; and, when a trial asks, a ``space`` that contradicts the study's
-            distributions, naming the parameter, and source studies of another number of objectives or
-            constraints, or one of the study's own name.
+            above, among them), or a preset beside source studies; and, when a trial asks, a ``space`` that
+            contradicts the study's distributions, naming the parameter, and source studies of another number
+            of objectives or constraints, or one of the study's own name.
 
     Differs from Optuna's sampler: conditional parameters are sampled jointly without ``group``, running
     trials always count, constraints multiply scores instead of ordering trials by violation, several
@@ -144,8 +144,8 @@ class TPESampler(BaseSampler):
             _checks.one_of("preset", preset, ("optuna_tpe", "tpe"))
             if source_studies is not None:
                 raise ValueError(
-                    f"preset={preset!r} is for studies without sources; with source_studies the settings are those "
-                    "of parzax.meta_learn_tpe."
+                    f"preset={preset!r} is for studies without sources; with source_studies the settings are "
+                    "those of parzax.meta_learn_tpe."
                 )
         if space is not None and not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")

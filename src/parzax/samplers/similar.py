@@ -38,8 +38,8 @@ def similarities(
 ) -> Float[Array, " t"]:
     """s_m of the target and every source task, by their good rows of a group (arXiv 2212.06751).
 
-    1 for all while the target has too few good rows to keep a single parameter; 0 for a task without rows in
-    the group. A task is compared by those of the kept parameters that it has, and is 0 if it has none of them.
+    1 for all while the target has too few good rows to keep a single parameter. A task is compared by those
+    of the kept parameters that it has; 0 if it has none of them, or no row in the group.
     """
     space, comparison, there = sampler.space, sources.comparisons[group], sources.below[group].n_rows > 0
     below = own.below[group]

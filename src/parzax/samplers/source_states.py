@@ -40,7 +40,7 @@ def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
                 extra=~one.told,
             )
         )
-    return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *every)
+    return jax.tree.map(lambda *arrays: jax.device_put(np.stack(arrays)), *every)
 
 
 def filled(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def best_rows(sampler: "Sampler", rows: list[SourceRows]) -> np.ndarray:
-    """The best rows of the tasks, (w, d), see `best`; those that lack a parameter of the space are left out."""
+    """The best rows of the tasks, (w, d), see `best`, of those that lack no parameter of the space."""
     tasks = [(one.objectives, one.feasible, one.told & one.complete) for one in rows]
     chosen = [one.x[index] for one, index in zip(rows, best(tasks, sampler.n_startup), strict=True)]
     return np.concatenate([np.zeros((0, len(sampler.space))), *chosen])
