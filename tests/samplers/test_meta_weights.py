@@ -82,7 +82,7 @@ def test_a_parameter_that_a_task_lacks(estimate):
         state = sampler.tell(sampler.init(64), x, loss)
         found[eta] = np.asarray(alike(sampler, state))
     np.testing.assert_allclose(found[None][:2], 1, atol=1e-3)
-    assert found[None][2] < 0.5
+    assert found[None][2] < 0.9
     np.testing.assert_allclose(found[2.5], [1, 1, 0], atol=1e-3)
 
 
