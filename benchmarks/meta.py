@@ -24,6 +24,7 @@ import numpy as np
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
+from parzax.samplers import source_states
 from parzax.samplers.groups import groups
 from parzax.samplers.similar import similarities
 
@@ -129,7 +130,7 @@ def suggestions(*, repeats: int) -> list[Row]:
         return tell(own, *map(jnp.asarray, log(n, 0)))
 
     ask = eqx.filter_jit(lambda own, key, state: own.ask(key, state))
-    states = state(sampler, FEW, 256), filled(alone, n_kernels)
+    states = state(sampler, FEW, 256), filled(n_kernels)
     key = jax.random.key(0)
     calls: dict[str, Callable[[], object]] = {
         "ours": lambda: jax.block_until_ready(ask(sampler, key, states[0])),
@@ -142,31 +143,12 @@ def suggestions(*, repeats: int) -> list[Row]:
     return [Row(work, 32, "one task, as many kernels", medians["ours"], medians["theirs"], first, 0.0, SHARE)]
 
 
-def filled(sampler: px.samplers.Sampler, n: int) -> px.samplers.State:
-    """A state of n rows, whose orders are sorted on the host (rows told one by one would be many)."""
+def filled(n: int) -> px.samplers.State:
+    """A state of n rows, made on the host (rows told one by one would be many)."""
     x, y = log(n, 0)
-    state = sampler.init(1 << (n - 1).bit_length())
-    at = px.parzen.points.points(SPACE, jnp.asarray(x, jnp.float32))
-    size = state.capacity
-
-    def put(old: jax.Array, new: np.ndarray) -> jax.Array:
-        return old.at[: len(new)].set(jnp.asarray(new, old.dtype))
-
-    before = np.argsort(np.argsort(y, kind="stable"))
-    unit = np.concatenate([np.asarray(at.unit), np.full((size - n, DIM), np.inf)])
-    return eqx.tree_at(
-        lambda s: (s.x, s.points, s.objectives, s.before, s.feasible_before, s.order, s.count),
-        state,
-        (
-            put(state.x, x),
-            jax.tree.map(put, state.points, at),
-            put(state.objectives, y[:, None]),
-            put(state.before, before),
-            put(state.feasible_before, before),
-            jnp.asarray(np.argsort(unit, axis=0).T, jnp.int32),
-            jnp.asarray(n, jnp.int32),
-        ),
-    )
+    at, size = px.parzen.points.points(SPACE, x), 1 << (n - 1).bit_length()
+    state = source_states.filled(x, at, y[:, None], np.zeros((n, 0)), size, np.float32)
+    return jax.tree.map(jnp.asarray, state)
 
 
 def jobs(quick: bool) -> Iterator[list[Row]]:

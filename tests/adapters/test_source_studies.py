@@ -129,6 +129,8 @@ def test_refusals_of_the_sampler():
     ):
         with pytest.raises(ValueError, match=message):
             TPESampler(source_studies=[one], **options)
+    with pytest.raises(ValueError, match=r"preset='tpe' is for studies without sources"):
+        TPESampler(source_studies=[one], preset="tpe")
     with pytest.raises(TypeError, match="eta"):
         TPESampler(eta=2.5)  # without sources there is nothing to compare
 
@@ -144,7 +146,7 @@ def captured(monkeypatch):
     def fit(sampler, given, **settings):
         rows.extend(given)
         notes = Notes((), ("a line",))
-        return Sources((), (), (), (), None, None, None, "balanced", 1, notes)
+        return Sources((), (), (), (), None, None, None, None, "balanced", 1, notes)
 
     monkeypatch.setattr(optuna_meta, "fit_sources", fit)
     return rows
@@ -284,6 +286,13 @@ def test_first_trials_of_several_objectives_are_feasible():
     trials = [study.ask() for _ in range(2)]
     found = {(t.suggest_categorical("c", ["a", None]), t.suggest_float("x", 0, 1)) for t in trials}
     assert found == {(None, 0.2), (None, 0.3)}
+
+
+def test_first_trials_where_a_study_has_failed():
+    """Catches ceil(5 / 2) rows where one of two tasks has none."""
+    failed = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1]], [math.nan])
+    tasks = optuna_meta.SourceTasks({**sources([study_of("a", square)]), "failed": failed}, 5, {})
+    assert len(tasks._first) == 5
 
 
 # --- whole runs --------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ REFUSED = {
     "one sample": ([GOOD], {"n_samples": 1}, ValueError, "^n_samples must.*1"),
     "no candidates": ([GOOD], {"max_candidates": 0}, ValueError, "^max_candidates must.*0"),
     "a number as key": ([GOOD], {"key": 0}, TypeError, "^key must be a typed key"),
+    "equal names": ({1: GOOD, "1": GOOD}, {}, ValueError, "^sources: two are named '1'"),
     "an unknown option": ([GOOD], {"gamma": 0.1}, TypeError, "gamma"),
 }  # fmt: skip
 
@@ -91,6 +92,6 @@ def test_reports():
     assert by_name["no row"] == "no row: 0 rows"
     assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z (the prior")
     assert "u not used" in by_name["no shared parameter"]
-    assert by_name["other choices"].endswith(
-        "1 values of k outside its domain; 1 values of z outside its domain"
-    )
+    # What is outside is counted in the rows that are used.
+    left_out = "other choices: 1 rows; 1 rows without a value that can be used left out"
+    assert by_name["other choices"] == left_out

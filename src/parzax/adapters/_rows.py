@@ -12,11 +12,12 @@ import numpy as np
 from parzax.adapters._order import Order
 from parzax.observations import capacity
 from parzax.samplers import Sampler, State
+from parzax.samplers.rounding import violations
 
 # Below this many rows a state of another size would be one more compilation for little.
 _LEAST_CAPACITY = 256
 # What float32 holds, and the differences of.
-_LARGEST, _TINY = 1e38, float(np.finfo(np.float32).tiny)
+_LARGEST = 1e38
 
 
 class Row(NamedTuple):
@@ -81,8 +82,7 @@ class Rows:
             for i, row in enumerate(added):
                 losses[i] = self._objectives(row)
             given = np.array([row.constraints for row in added], np.float64).reshape(n, -1)
-            # A violation stays one in float32, however small.
-            constraints[:n] = np.where(given > 0, np.maximum(given, _TINY), given)
+            constraints[:n] = violations(given, np.float32)
         self._state, suggestion = advance(
             self._settings,
             self._settings.arrays,
@@ -108,14 +108,6 @@ class Rows:
         if self.sampler.n_objectives == 1:
             return self._order.label(row.loss)
         return np.clip(row.loss, -_LARGEST, _LARGEST)
-
-
-def within_float32(objectives: np.ndarray) -> np.ndarray:
-    """(n, m) objectives of a log that is complete: places for one, numbers that float32 holds for several."""
-    if objectives.shape[1] != 1:
-        return np.clip(objectives, -_LARGEST, _LARGEST)
-    places = np.unique(objectives, return_inverse=True)[1].reshape(objectives.shape)
-    return np.where(np.isnan(objectives), np.nan, places)
 
 
 class Settings:

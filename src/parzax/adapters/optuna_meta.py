@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax.adapters._codec import Codec
-from parzax.adapters._rows import within_float32
 from parzax.adapters.optuna_parameters import Parameter
 from parzax.adapters.optuna_plan import Plan
 from parzax.adapters.optuna_regimes import choice_label
@@ -17,7 +16,7 @@ from parzax.observations import Observations
 from parzax.samplers import Sampler
 from parzax.samplers.source_rows import SourceRows, in_space, source_rows
 from parzax.samplers.sources import Sources, fit_sources
-from parzax.samplers.warm import place
+from parzax.samplers.warm import best
 from parzax.space import Categorical, Condition, Domain, In, Ordinal, Space, choice_key
 
 # Fits that are kept: a study of two branches may go back and forth between plans.
@@ -46,8 +45,7 @@ class SourceTasks:
         self.n_objectives = next(iter(self._logs.values())).n_objectives
         for name in self._logs:
             self._check(name, self.n_objectives)
-        each = -(-n_first // len(self._logs))
-        self._first = _distinct(row for log in self._logs.values() for row in _best(log, each))
+        self._first = _distinct(_best(list(self._logs.values()), n_first))
         self._forget()
 
     def _forget(self) -> None:
@@ -111,15 +109,17 @@ class SourceTasks:
         return replace(sampler, sources=self._fits[key])
 
 
-def _best(log: Observations, n: int) -> list[dict[str, Any]]:
-    """The n best rows as name -> value, feasible ones first."""
-    told = np.flatnonzero(~np.isnan(log.losses).any(axis=-1))
-    violated = np.zeros((log.n, 1)) if log.constraints is None else np.maximum(log.constraints, 0)
-    order = np.lexsort((place(log.losses[told]), violated[told].any(axis=-1)))[:n]
+def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:
+    """The best rows of all logs as name -> value."""
+    tasks = []
+    for log in logs:
+        feasible = np.ones(log.n, bool) if log.constraints is None else (log.constraints <= 0).all(axis=-1)
+        tasks.append((log.losses, feasible, ~np.isnan(log.losses).any(axis=-1)))
     out = []
-    for i in told[order]:
-        row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
-        out.append({name: _external(log.space[name][r], x) for name, x, r in row if r >= 0})
+    for log, index in zip(logs, best(tasks, n), strict=True):
+        for i in index:
+            row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
+            out.append({name: _external(log.space[name][r], x) for name, x, r in row if r >= 0})
     return out
 
 
@@ -166,6 +166,6 @@ def _labels(choices: Sequence[Any]) -> list[Any]:
 
 
 def _travelling(codec: Codec, rows: SourceRows) -> SourceRows:
-    """Rows of the native space in the codec's; objectives as float32 tells them apart."""
-    x, at, _, _ = in_space(codec.space, codec.encode_rows(rows.x, np.asarray(rows.at.regime)))
-    return replace(rows, x=x, at=at, objectives=within_float32(rows.objectives))
+    """Rows of the native space in the codec's."""
+    placed = in_space(codec.space, codec.encode_rows(rows.x, np.asarray(rows.at.regime)))
+    return replace(rows, x=placed.x, at=placed.at)

@@ -91,8 +91,9 @@ class TPESampler(BaseSampler):
         seed: a whole number in [0, 2^32); random by default.
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
             where <= 0. They are stored as Optuna's samplers store them.
-        preset: "optuna_tpe" for Optuna's kernels and groups, "tpe" for the TPE authors' (and `parzax.c_tpe`
-            under constraints). Studies with several objectives are sampled by `parzax.mo_tpe` either way.
+        preset: "optuna_tpe" (the default) for Optuna's kernels and groups, "tpe" for the TPE authors' (and
+            `parzax.c_tpe` under constraints). Studies with several objectives are sampled by `parzax.mo_tpe`
+            either way; with source studies there is none to choose.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
@@ -104,9 +105,9 @@ class TPESampler(BaseSampler):
 
     Raises:
         TypeError, ValueError: arguments that are none (n_startup and n_candidates, which go by the names
-            above, among them); and, when a trial asks, a ``space`` that contradicts the study's
-            distributions, naming the parameter, and source studies of another number of objectives or
-            constraints, or one of the study's own name.
+            above, among them), or a preset beside source studies; and, when a trial asks, a ``space`` that
+            contradicts the study's distributions, naming the parameter, and source studies of another number
+            of objectives or constraints, or one of the study's own name.
 
     Differs from Optuna's sampler: conditional parameters are sampled jointly without ``group``, running
     trials always count, constraints multiply scores instead of ordering trials by violation, several
@@ -128,7 +129,7 @@ class TPESampler(BaseSampler):
         prior_weight: float = 1.0,
         seed: int | None = None,
         constraints_func: ConstraintsFunc | None = None,
-        preset: Preset = "optuna_tpe",
+        preset: Preset | None = None,
         space: Space | None = None,
         source_studies: Any = None,
         **options: Any,
@@ -139,7 +140,13 @@ class TPESampler(BaseSampler):
         self._seed = (
             secrets.randbits(32) if seed is None else _checks.whole_number("seed", seed, 0, 2**32 - 1)
         )
-        _checks.one_of("preset", preset, ("optuna_tpe", "tpe"))
+        if preset is not None:
+            _checks.one_of("preset", preset, ("optuna_tpe", "tpe"))
+            if source_studies is not None:
+                raise ValueError(
+                    f"preset={preset!r} is for studies without sources; with source_studies the settings are "
+                    "those of parzax.meta_learn_tpe."
+                )
         if space is not None and not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         if constraints_func is not None and not callable(constraints_func):
@@ -147,7 +154,8 @@ class TPESampler(BaseSampler):
         for name in options:
             if name in _OPTUNAS:
                 raise TypeError(f"{name} is no argument of this sampler; {_OPTUNAS[name]}.")
-        self._constraints_func, self._preset, self._space = constraints_func, preset, space
+        self._constraints_func, self._space = constraints_func, space
+        self._preset: Preset = "optuna_tpe" if preset is None else preset
         self._sources: SourceTasks | None = None
         if source_studies is not None:
             own = {name: options.pop(name) for name in _COMPARISON & options.keys()}

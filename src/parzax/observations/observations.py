@@ -31,7 +31,7 @@ class Observations:
         regime: (..., n, d) int16, index of the domain that applied, -1 = inactive.
         losses: (..., n, m) objectives, negated where maximised, so that lower is better. NaN marks a
             failed row.
-        constraints: (..., n, c) or None; feasible where <= 0.
+        constraints: (..., n, c) or None; feasible where <= 0. NaN where not known, in failed rows alone.
         weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
         report: how the log was read.
     """
@@ -66,7 +66,8 @@ class Observations:
                 best; NaN and +inf are failed rows.
             direction: "minimize" or "maximize", or one of them per objective.
             regime: (..., n, d) int, -1 = inactive; only where the conditions cannot tell.
-            constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN is not.
+            constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN is only in
+                rows without any objective.
             weight: (..., n) frequency weights, at least 0.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
@@ -100,7 +101,7 @@ class Observations:
         failing = ~(losses < np.inf)
         losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
         if constraints is not None:
-            constraints = _constraints(constraints, values)
+            constraints = _constraints(constraints, values, losses)
         if weight is not None:
             weight = _weight(weight, values)
         # Rows of weight 0 are checked too: `with_weight` may bring them back.
@@ -244,12 +245,12 @@ def _directions(direction: str | Sequence[str], n_objectives: int) -> tuple[str,
     return tuple(_checks.one_of("direction", d, DIRECTIONS) for d in directions)
 
 
-def _constraints(constraints: Any, values: np.ndarray) -> np.ndarray:
+def _constraints(constraints: Any, values: np.ndarray, losses: np.ndarray) -> np.ndarray:
     constraints = _checks.float_array("constraints", constraints)
     if constraints.ndim == values.ndim - 1:
         constraints = constraints[..., None]
     _check_rows("constraints", constraints.shape[:-1], values)
-    bad = np.argwhere(np.isnan(constraints))
+    bad = np.argwhere(np.isnan(constraints) & ~np.isnan(losses).all(axis=-1, keepdims=True))
     if len(bad):
         *row, column = bad[0]
         raise ValueError(

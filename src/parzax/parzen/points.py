@@ -69,18 +69,20 @@ def slots(space: Space) -> tuple[Slot, ...]:
     )
 
 
-def check_dtype(space: Space, dtype: Any, *, native: bool) -> None:
+def check_dtype(space: Space, dtype: Any, *, native: bool, arrays: bool = True) -> None:
     """Raise ValueError for a domain whose values a dtype cannot tell apart.
 
     Args:
         space: the search space.
         dtype: of the kernels, or with ``native`` of an array of native values.
         native: whether values come as numbers of that dtype; else they were encoded in float64.
+        arrays: whether NumPy arrays would be encoded in float64, so that giving them helps.
     """
     for slot in slots(space):
         if not slot.axis.resolved(dtype, native):
             domain = space.domains[slot.parameter][slot.regime]
-            hint = "give NumPy arrays, or use" if slot.axis.resolved(dtype, False) else "use Float or"
+            helps = arrays and slot.axis.resolved(dtype, False)
+            hint = "give NumPy arrays, or use" if helps else "use Float or"
             raise ValueError(
                 f"space: {jnp.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
                 f"apart ({domain!r}); {hint} jax.enable_x64(True)."

@@ -21,6 +21,7 @@ from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
 from parzax.samplers.meta import TaskMixtures, with_sources
 from parzax.samplers.refine import native, uphill
+from parzax.samplers.rounding import violations
 from parzax.samplers.similar import similarities
 from parzax.samplers.sources import Sources
 from parzax.samplers.state import State
@@ -206,6 +207,9 @@ class Sampler(eqx.Module):
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
             return suggested
         by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
+        if self.sources is not None and pool is None:
+            # The first suggestions are rows of the sources, not by chance.
+            by_chance &= ~self._starting(state)
         at_random = self._random(pick, n, pool, state.x.dtype)
         mixed = jnp.where(by_chance, at_random, suggested)
         if n == 1 or not (pool is not None or may_repeat(self.space)):
@@ -216,7 +220,8 @@ class Sampler(eqx.Module):
     def similarities(self, state: State) -> Float[Array, " t"]:
         """s_m: how similar the task of a state is to every source task, by their good rows.
 
-        `parzax.tasks.task_kernel` makes of it what the tasks' densities weigh.
+        0 for a task without good rows, which counts for nothing; `parzax.tasks.task_kernel` makes of the
+        others' what the tasks' densities weigh.
 
         Raises:
             ValueError: a sampler without sources; `parzax.meta_learn_tpe` makes one that has some.
@@ -239,7 +244,11 @@ class Sampler(eqx.Module):
             return self._random(key, n, pool, state.x.dtype)
         draw, choose = jax.random.split(key)
         other = self._random(draw, n, None, state.x.dtype)
-        return from_pool(choose, self.sources.warm, state.x, other)
+        chosen = from_pool(choose, self.sources.warm, state.x, other)
+        if n == 1 or not may_repeat(self.space):
+            return chosen
+        # What was drawn may be one of the chosen rows.
+        return self._different(jnp.concatenate([chosen, other]), n)
 
     def _starting(self, state: State) -> Array:
         """Whether suggestions are still drawn at random: pending and failed rows count, extra ones do not."""
@@ -267,7 +276,9 @@ class Sampler(eqx.Module):
         fitted, score = self._scorer(state)
         sampled, n_drawn = pool is None, 0
         if pool is None:
-            drawn = fitted.first(1 + self.n_constraints).sample(key, max(self.n_candidates, n), self.joint)
+            good = fitted.first(1 + self.n_constraints)
+            good = good.with_room(n) if isinstance(good, TaskMixtures) else good
+            drawn = good.sample(key, max(self.n_candidates, n), self.joint)
             pool = jnp.reshape(drawn, (-1, len(self.space)))
             n_drawn = len(pool)
             if more is not None and may_repeat(self.space):
@@ -361,8 +372,7 @@ def _violations(values: Any, dtype: Any) -> Any:
         return values
     if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):
         values = np.asarray(values, np.float64)  # bfloat16 too
-    values = _checks.float_array("constraints", values)
-    return np.where(values > 0, np.maximum(values, float(jnp.finfo(dtype).tiny)), values)
+    return violations(_checks.float_array("constraints", values), dtype)
 
 
 def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:

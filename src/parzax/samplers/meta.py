@@ -1,5 +1,6 @@
 """Mixtures over tasks: a target's densities and those of its sources, weighted by similarity."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -54,6 +55,8 @@ class TaskMixtures(eqx.Module):
         g, n_tasks = self.log_weight.shape
         by_task = n * n_tasks * g <= self.most
         total = n * n_tasks if by_task else max(self.most // g, 1)
+        # A task without rows leaves its candidates to the target.
+        there = [jnp.concatenate([jnp.ones(1, bool), own.n_rows > 0]) for own in self.sources]
         own_key, *keys = jax.random.split(key, g + 1)
         target = self.own.sample(own_key, total, joint)
         out = []
@@ -61,6 +64,7 @@ class TaskMixtures(eqx.Module):
             choose, draw = jax.random.split(own)
             weight = jnp.exp(self.log_weight[i])
             task = jnp.repeat(jnp.arange(n_tasks), n) if by_task else stratified(choose, weight, total)
+            task = jnp.where(there[i][task], task, 0)
             theirs = sample_tasks(draw, self.sources[i], jnp.maximum(task - 1, 0), joint)
             out.append(jnp.where((task == 0)[:, None], target[i], theirs))
         return jnp.stack(out)
@@ -69,18 +73,26 @@ class TaskMixtures(eqx.Module):
         """The first n groups."""
         return TaskMixtures(self.own.first(n), self.sources[:n], self.log_weight[:n], self.most)
 
+    def with_room(self, n: int) -> "TaskMixtures":
+        """The same with at least n draws from every group."""
+        return replace(self, most=max(self.most, n * len(self.log_weight)))
+
 
 def with_sources(
     sampler: "Sampler", sources: Sources, state: State, own: Groups, fitted: Densities
 ) -> tuple[TaskMixtures, Float[Array, " c1"]]:
     """The densities of all groups with those of the sources, and the share of each good group.
 
-    W_m is proportional to N_m k(1, m), N_m the size of the group in task m; a share gamma is
+    W_m is proportional to N_m k(1, m), N_m the size of the group in task m. Tasks without rows in a good
+    group are not among the T tasks of its k(1, m). A share gamma is
     sum_m k(1, m) N_m^(l) over sum_m k(1, m) N_m. With c-TPE's score the sum gamma l + (1 - gamma) g is then
     the density of all rows of all tasks.
     """
     n_groups = len(own.below)
-    kernels = [task_kernel(similarities(sampler, sources, state, own, i)) for i in range(n_groups)]
+    kernels = [
+        task_kernel(similarities(sampler, sources, state, own, i), sources.below[i].n_rows > 0)
+        for i in range(n_groups)
+    ]
     dtype = state.x.dtype
 
     def sizes(masks: Array, densities: tuple[Density, ...]) -> list[Array]:

@@ -112,7 +112,9 @@ def meta_learn_tpe(
         sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go
             by name: those that a task lacks, and values outside the target's domains, are left to the prior
             there; ``sampler.sources.report`` says which. A task may lack the constraints; where its
-            objectives are NaN its rows speak of the constraints alone.
+            objectives are NaN its rows speak of the constraints alone, so that failed rows of a task without
+            constraints are left out. One of which too few rows are feasible to tell which are good counts
+            for the constraints alone.
         n_objectives: m, minimised; that of the sources when None.
         n_constraints: c; with some the score is c-TPE's.
         eta: above 1; None compares tasks by all parameters.
@@ -124,8 +126,9 @@ def meta_learn_tpe(
         **options: any of `options_of`.
 
     Raises:
-        TypeError, ValueError: for no source at all, logs of other numbers of objectives or constraints,
-            several seeds in one log, fractional weights.
+        TypeError, ValueError: for no source at all, two of one name, logs of other numbers of objectives or
+            constraints, several seeds in one log, fractional weights, and a domain whose values the dtype
+            cannot tell apart.
 
     The sampler holds arrays, so compile its methods by ``equinox.filter_jit``.
 

@@ -38,11 +38,16 @@ def similarities(
 ) -> Float[Array, " t"]:
     """s_m of the target and every source task, by their good rows of a group (arXiv 2212.06751).
 
-    1 for all while the target has too few good rows to keep a single parameter.
+    1 for all while the target has too few good rows to keep a single parameter. A task is compared by those
+    of the kept parameters that it has; 0 if it has none of them, or no row in the group.
     """
-    space, comparison = sampler.space, sources.comparisons[group]
+    space, comparison, there = sampler.space, sources.comparisons[group], sources.below[group].n_rows > 0
     below = own.below[group]
-    kept, n_kept = _kept(sources, comparison, state.points, below, below | own.above[group], sampler)
+    counted = below | own.above[group]
+    kept, n_kept = _kept(sources, comparison, state.points, below, counted, sampler, there)
+    every = n_kept > 0
+    if sources.shared is not None:
+        kept = kept & sources.shared
     index, present = first_rows(below, most_good(sampler, state.capacity) if group == 0 else state.capacity)
     fitted = comparable(sampler, state.points[index], present)
     target = free(fitted)
@@ -52,13 +57,12 @@ def similarities(
         alike = similarity(found.value)
     else:
         at = leave_out(sources.scattered, kept)
-        log_target = target.log_prob(at)[None]
-        logs = over_tasks(lambda mixture: mixture.log_prob(at), comparison.mixture)
+        log_target, logs = _of_one(target, at), _of_tasks(comparison.mixture, at)
         if sources.estimate == "overlap":
             alike = overlap_similarity(jnp.broadcast_to(log_target, logs.shape), logs)
         else:
             alike = similarity(uniform_variation(log_target, logs, log_uniform(space, at)).value)
-    return jnp.where(n_kept > 0, alike, 1)
+    return jnp.where(there, jnp.where(every, jnp.where(kept.any(axis=-1), alike, 0), 1), 0)
 
 
 def _kept(
@@ -68,22 +72,35 @@ def _kept(
     below: Bool[Array, " n"],
     counted: Bool[Array, " n"],
     sampler: "Sampler",
+    there: Bool[Array, " t"],
 ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
     """The parameters to compare by, and how many the good rows allow: floor(log_eta |D^(l)|)."""
     space = sampler.space
     if sources.eta is None:
         return jnp.ones(len(space), bool), below.sum()
     of_target = raw_importance(space, at, below, counted)
-    mean = (of_target + comparison.importance.sum(axis=0)) / (1 + sources.n_tasks)
+    # On average over the tasks that have the parameter.
+    known = there[:, None] if sources.shared is None else there[:, None] & sources.shared
+    mean = (of_target + jnp.where(known, comparison.importance, 0).sum(axis=0)) / (1 + known.sum(axis=0))
     n_kept = jnp.floor(jnp.log(jnp.maximum(below.sum(), 1)) / jnp.log(sources.eta)).astype(jnp.int32)
     return kept_parameters(space, mean, n_kept), n_kept
 
 
 def _balanced(target: Mixture, at_target: Points, sources: Mixture, samples: Points) -> Variation:
     """Total variation of the target to t tasks, from s points of it and s of each of them."""
-    t, s = samples.regime.shape[:2]
-    by_sources = over_tasks(lambda mixture: mixture.log_prob(at_target), sources)
-    everywhere = jax.tree.map(lambda a: a.reshape(t * s, -1), samples)
-    by_target = target.log_prob(everywhere).reshape(t, s)
-    by_themselves = over_tasks(lambda mixture, at: mixture.log_prob(at), sources, samples)
-    return balanced_variation(by_themselves - by_target, by_sources - target.log_prob(at_target))
+    by_sources, by_themselves = _of_tasks(sources, at_target), _of_tasks(sources, samples)
+    by_target = _of_one(target, samples)
+    return balanced_variation(by_themselves - by_target, by_sources - _of_one(target, at_target))
+
+
+def _of_one(density: Mixture, at: Points) -> Float[Array, "*t s"]:
+    """Logs of one density at points, of which each task may have its own."""
+    flat = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
+    return density.log_prob(flat).reshape(at.regime.shape[:-1])
+
+
+def _of_tasks(densities: Mixture, at: Points) -> Float[Array, "t s"]:
+    """Logs of the densities of t tasks at the same points, or each at its own."""
+    if at.regime.ndim == 2:
+        return over_tasks(lambda mixture: mixture.log_prob(at), densities)
+    return over_tasks(lambda mixture, own: mixture.log_prob(own), densities, at)

@@ -2,64 +2,101 @@
 
 from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from parzax.observations import capacity
-from parzax.parzen.points import POINT_FIELDS, Points, on_device
+from parzax.parzen.points import POINT_FIELDS, Points
+from parzax.samplers.rounding import resolved, violations
 from parzax.samplers.source_rows import SourceRows
 from parzax.samplers.state import State
 
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler
 
+# Absent rows are in no regime and not valid.
+_FILLS = dict(zip(POINT_FIELDS, (-1, 0.5, 0, 0.0, False), strict=True))
+
 
 def states(sampler: "Sampler", rows: list[SourceRows]) -> State:
     """A state per task, with a leading axis of tasks.
 
-    A task without any constraint counts as one that satisfies all; see `lacks_constraints`.
+    A task without any constraint counts as one that satisfies all; see `SourceRows.lacks_constraints`.
     """
     size = capacity(max((len(one.x) for one in rows), default=1))
     dtype = jnp.result_type(float)
-    empty = State.empty(sampler.space, sampler.n_objectives, sampler.n_constraints, size)
+    every = []
+    for one in rows:
+        constraints = np.full_like(one.constraints, -1.0) if one.lacks_constraints else one.constraints
+        every.append(
+            filled(
+                one.x,
+                one.at,
+                resolved(one.objectives, dtype),
+                violations(constraints, dtype),
+                size,
+                dtype,
+                extra=~one.told,
+            )
+        )
+    return jax.tree.map(lambda *arrays: jax.device_put(np.stack(arrays)), *every)
 
-    def stacked(arrays: list[Any], fill: Any) -> Any:
-        out = np.full((len(arrays), size, *arrays[0].shape[1:]), fill, arrays[0].dtype)
-        for row, values in zip(out, arrays, strict=True):
-            row[: len(values)] = values
+
+def filled(
+    x: np.ndarray,
+    at: Points,
+    objectives: np.ndarray,
+    constraints: np.ndarray,
+    size: int,
+    dtype: Any,
+    *,
+    extra: np.ndarray | None = None,
+) -> State:
+    """The state after n rows, made on the host: it sorts them, where `State.add` compares all pairs.
+
+    Args:
+        x: (n, d) native values.
+        at: the same on the kernel axes.
+        objectives: (n, m).
+        constraints: (n, c).
+        size: the capacity, at least n.
+        dtype: of the floats.
+        extra: (n,) rows that speak of constraints alone; none by default.
+
+    Returns:
+        A state of NumPy arrays.
+    """
+    n = len(x)
+
+    def padded(values: Any, fill: Any) -> Any:
+        values = np.asarray(values)
+        own = values.dtype if values.dtype.kind in "bi" else dtype
+        out = np.full((size, *values.shape[1:]), fill, own)
+        out[:n] = values
         return out
 
-    # Absent rows are in no regime and not valid.
-    fills = dict(zip(POINT_FIELDS, (-1, 0.5, 0, 0.0, False), strict=True))
+    told = np.asarray(np.asarray(at.valid).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
+    feasible = np.asarray(told & (constraints <= 0).all(axis=-1))
+    unit = padded(at.unit, np.inf)
     fields: dict[str, Any] = {
-        name: stacked([getattr(one.at, name) for one in rows], fill) for name, fill in fills.items()
+        "x": padded(x, np.nan),
+        "points": Points(*(padded(getattr(at, name), fill) for name, fill in _FILLS.items())),
+        "objectives": padded(objectives, np.nan),
+        "constraints": padded(constraints, np.nan),
+        "extra": padded(np.zeros(n, bool) if extra is None else extra, False),
+        "before": padded(_before(objectives[:, 0], told), 0),
+        "feasible_before": padded(_before(objectives[:, 0], feasible), 0),
+        "order": np.argsort(unit, axis=0, kind="stable").T.astype(np.int32),
+        "count": np.int32(n),
+        "overflow": np.bool_(False),
     }
-    extra: list[np.ndarray] = [np.asarray(np.isnan(one.objectives).any(axis=-1)) for one in rows]
-    lacking = lacks_constraints(rows)
-    constraints = stacked([one.constraints for one in rows], np.nan)
-    constraints[lacking] = -1.0
-    return _filled(
-        empty,
-        jnp.asarray(stacked([one.x for one in rows], np.nan), dtype),
-        on_device(Points(**fields), dtype),
-        jnp.asarray(stacked([one.objectives for one in rows], np.nan), dtype),
-        jnp.asarray(constraints, dtype),
-        jnp.asarray(stacked(extra, False)),
-        jnp.asarray([len(one.x) for one in rows], jnp.int32),
-    )
+    return State(**fields)
 
 
-def lacks_constraints(rows: list[SourceRows]) -> np.ndarray:
-    """(t,) which tasks have no constraint at all: they say nothing about the target's."""
-    return np.array([bool(np.isnan(one.constraints).all()) for one in rows])
-
-
-@eqx.filter_jit
-def _filled(empty: State, *rows: Any) -> State:
-    def one(row: Any) -> State:
-        *arrays, n = row
-        return eqx.tree_at(lambda state: state.count, empty.add_points(*arrays), n)
-
-    return jax.lax.map(one, rows)
+def _before(loss: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """How many rows that count come before each by loss, earlier ones first among equals; 0 for NaN."""
+    order = np.argsort(loss, kind="stable")
+    out = np.zeros(len(loss), np.int32)
+    out[order] = np.cumsum(counted[order]) - counted[order]
+    return np.where(np.isnan(loss), 0, out).astype(np.int32)

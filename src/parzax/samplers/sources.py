@@ -8,19 +8,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax.kernels import FixedTop
 from parzax.observations.ages import ramp_weights
 from parzax.parzen import ParzenEstimator
 from parzax.parzen.evaluation import Mixture, product_holds
 from parzax.parzen.fitting import peak_of
-from parzax.parzen.points import Points, points, slots
+from parzax.parzen.points import Points, check_dtype, points, slots
 from parzax.parzen.sampling import uniforms
 from parzax.samplers.candidates import uniform
-from parzax.samplers.groups import Groups, groups
+from parzax.samplers.groups import Groups, good_count, groups, up_to_feasible
 from parzax.samplers.source_rows import SourceRows
-from parzax.samplers.source_states import lacks_constraints, states
+from parzax.samplers.source_states import states
 from parzax.samplers.state import State
 from parzax.samplers.warm import best_rows
 from parzax.space import INACTIVE, Space
@@ -82,6 +82,7 @@ class Sources(eqx.Module):
             similarities change with the data alone.
         scattered: (2 s, d) uniform points, for the estimates that use them.
         warm: (w, d) native values of the tasks' best rows, the first suggestions.
+        shared: (t, d) which parameters of the space each task has; None where all have all.
         eta: tasks are compared by the floor(log_eta n) most important parameters, n the number of the
             target's good rows; None for all; static.
         estimate: how tasks are compared; static.
@@ -95,6 +96,7 @@ class Sources(eqx.Module):
     draws: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     scattered: Points
     warm: Float[Array, "w d"]
+    shared: Bool[Array, "t d"] | None
     eta: float | None = eqx.field(static=True)
     estimate: Estimate = eqx.field(static=True)
     most: int = eqx.field(static=True)
@@ -156,6 +158,10 @@ def fit_sources(
 ) -> Sources:
     """Fit the groups of all tasks under a sampler's settings.
 
+    A task without constraints is in no group of one. A task with too few feasible rows is in no group of the
+    objective: c-TPE counts all its rows as good then, since its objective drops out of the score, and would
+    take them for the best that is known.
+
     Args:
         sampler: how rows are split and smoothed.
         rows: at least one task.
@@ -163,11 +169,15 @@ def fit_sources(
         n_samples: points of a comparison, half of them from either task.
         key: for these points.
     """
+    check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
     state = states(sampler, rows)
-    own = _groups(sampler, state)
-    lacking = lacks_constraints(rows)
+    own, count = _groups(sampler, state)
     below, above = (np.array(mask) for mask in (own.below, own.above))
+    lacking = np.array([one.lacks_constraints for one in rows])
     below[lacking, 1:] = above[lacking, 1:] = False
+    n_told, n_feasible = (np.array([[one.told.sum(), one.feasible.sum()] for one in rows])).T
+    too_few = up_to_feasible(sampler) & (n_told > 0) & (n_feasible < np.asarray(count))
+    below[too_few, 0] = above[too_few, 0] = False
     dtype, half = state.x.dtype, max(n_samples // 2, 1)
     of_sources, of_target, of_neither = jax.random.split(key, 3)
     draws = uniforms(of_sources, half, sampler.space, dtype, joint=True)
@@ -180,17 +190,23 @@ def fit_sources(
         counted = jnp.asarray(below[:, i] | above[:, i])
         index, mask = compact(below[:, i])
         comparisons.append(_comparison(sampler, state, jnp.asarray(below[:, i]), counted, index, mask, draws))
+    lacks = np.stack([one.lacking for one in rows])
+    report = tuple(
+        f"{one.summary}; too few are feasible: its objectives do not count" if few else one.summary
+        for one, few in zip(rows, too_few, strict=True)
+    )
     return Sources(
         tuple(densities["below"]),
         tuple(densities["above"]),
         tuple(comparisons),
         uniforms(of_target, half, sampler.space, dtype, joint=True),
         points(sampler.space, uniform(of_neither, sampler.space, 2 * half, dtype)),
-        jnp.asarray(best_rows(sampler, state, rows), dtype),
+        jnp.asarray(best_rows(sampler, rows), dtype),
+        None if not lacks.any() else jnp.asarray(~lacks),
         eta,
         estimate,
         most,
-        Notes(tuple(one.name for one in rows), tuple(one.summary for one in rows)),
+        Notes(tuple(one.name for one in rows), report),
     )
 
 
@@ -203,8 +219,9 @@ def compact(masks: np.ndarray) -> tuple[Array, Array]:
 
 
 @eqx.filter_jit
-def _groups(sampler: "Sampler", state: State) -> Groups:
-    return jax.lax.map(lambda one: groups(sampler, one), state)
+def _groups(sampler: "Sampler", state: State) -> tuple[Groups, Int[Array, " t"]]:
+    """Groups of every task, and how many rows are good for its objectives."""
+    return jax.lax.map(lambda one: (groups(sampler, one), good_count(sampler, one)[0]), state)
 
 
 @eqx.filter_jit
@@ -283,9 +300,16 @@ def free(fitted: ParzenEstimator) -> Mixture:
     )
 
 
-def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:
-    """Points of the marginal density of the kept parameters."""
-    return eqx.tree_at(lambda p: p.regime, at, jnp.where(kept, at.regime, INACTIVE))
+def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
+    """Points of the marginal density of the kept parameters.
+
+    Args:
+        at: (..., n, d).
+        kept: (d,), or (t, d) with a mask for each of t tasks: then the points have that axis too.
+    """
+    regime = jnp.where(kept if kept.ndim == 1 else kept[:, None], at.regime, INACTIVE)
+    own = jax.tree.map(lambda a: jnp.broadcast_to(a, regime.shape), at)
+    return eqx.tree_at(lambda p: p.regime, own, regime)
 
 
 def log_uniform(space: Space, at: Points) -> Float[Array, " j"]:

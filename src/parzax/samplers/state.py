@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax.parzen.points import Points, points
+from parzax.parzen.points import Points, check_dtype, points
 from parzax.space import Space
 
 
@@ -45,6 +45,7 @@ class State(eqx.Module):
     def empty(cls, space: Space, n_objectives: int, n_constraints: int, capacity: int) -> "State":
         """No rows."""
         dtype = jnp.result_type(float)
+        check_dtype(space, dtype, native=True, arrays=False)
         x = jnp.full((capacity, len(space)), jnp.nan, dtype)
         rows = jnp.arange(capacity, dtype=jnp.int32)
         return cls(

@@ -8,39 +8,51 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from parzax.observations import capacity
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
+from parzax.samplers.rounding import resolved
 from parzax.samplers.source_rows import SourceRows
-from parzax.samplers.state import State
 
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler
 
 
-def best_rows(sampler: "Sampler", state: State, rows: list[SourceRows]) -> np.ndarray:
-    """The top ceil(n_startup / t) rows of each of t tasks, (w, d), feasible ones first (arXiv 2212.06751).
+def best_rows(sampler: "Sampler", rows: list[SourceRows]) -> np.ndarray:
+    """The best rows of the tasks, (w, d), see `best`, of those that lack no parameter of the space."""
+    tasks = [(one.objectives, one.feasible, one.told & one.complete) for one in rows]
+    chosen = [one.x[index] for one, index in zip(rows, best(tasks, sampler.n_startup), strict=True)]
+    return np.concatenate([np.zeros((0, len(sampler.space))), *chosen])
 
-    Rows that lack a parameter of the space are left out.
+
+def best(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> list[np.ndarray]:
+    """Indices of the top ceil(n / t) rows of each of t tasks, feasible ones first (arXiv 2212.06751).
+
+    Args:
+        tasks: for each its objectives (n, m), which rows are feasible, and which can be used, those with all
+            objectives; t counts the tasks that have some.
+        n: how many rows are wanted of all tasks together.
     """
-    n = math.ceil(sampler.n_startup / len(rows))
-    all_feasible = np.asarray(jax.vmap(lambda one: one.feasible)(state))
-    out = [np.zeros((0, len(sampler.space)))]
-    for t, one in enumerate(rows):
-        told = np.flatnonzero(~np.isnan(one.objectives).any(axis=-1) & one.complete)
-        if len(told) and n:
-            feasible = all_feasible[t][told]
-            order = np.lexsort((place(one.objectives[told]), ~feasible))
-            out.append(one.x[told[order[:n]]])
-    return np.concatenate(out)
+    each = math.ceil(n / max(sum(bool(usable.any()) for _, _, usable in tasks), 1))
+    out = []
+    for objectives, feasible, usable in tasks:
+        told = np.flatnonzero(usable)
+        order = np.lexsort((place(objectives[told]), ~feasible[told])) if each else told
+        out.append(told[order[:each]])
+    return out
 
 
 def place(objectives: np.ndarray) -> np.ndarray:
     """Place of each row in the order by loss, or by rank and crowding distance; (n, m) without NaN."""
+    n = len(objectives)
     if objectives.shape[1] == 1:
         order = np.argsort(objectives[:, 0], kind="stable")
     else:
-        losses, mask = jnp.asarray(objectives), jnp.ones(len(objectives), bool)
+        # Padded, so that few lengths are compiled.
+        losses, there = np.full((capacity(n), objectives.shape[1]), np.nan), np.arange(capacity(n)) < n
+        losses[:n] = resolved(objectives, jnp.result_type(float))
+        losses, mask = jnp.asarray(losses, jnp.result_type(float)), jnp.asarray(there)
         rank = non_domination_rank(losses, mask)
-        order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))
+        order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))[:n]
     return np.argsort(order, kind="stable")
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 
 def similarity(variation: Any) -> Float[Array, "..."]:
@@ -19,11 +19,15 @@ def similarity(variation: Any) -> Float[Array, "..."]:
     return (1 - d) / (1 + d)
 
 
-def task_kernel(similarities: Float[Array, "*b t"]) -> Float[Array, "*b t+1"]:
+def task_kernel(
+    similarities: Float[Array, "*b t"], present: Bool[Array, "*b t"] | None = None
+) -> Float[Array, "*b t+1"]:
     """k(1, m): s_m / T of the sources, and what is left, 1 - sum_m s_m / T, of the target itself.
 
     Args:
         similarities: (..., T - 1) of the target to each source task, within [0, 1].
+        present: (..., T - 1) source tasks that have rows; the others weigh nothing, and T does not count
+            them. All by default.
 
     Returns:
         (..., T), the target first; sums to 1 (arXiv 2212.06751).
@@ -32,5 +36,9 @@ def task_kernel(similarities: Float[Array, "*b t"]) -> Float[Array, "*b t+1"]:
     >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
     [0.625, 0.25, 0.125, 0.0]
     """
-    shares = similarities / (similarities.shape[-1] + 1)
+    if present is None:
+        shares = similarities / (similarities.shape[-1] + 1)
+    else:
+        n_tasks = 1 + present.sum(axis=-1, keepdims=True)
+        shares = jnp.where(present, similarities, 0) / n_tasks.astype(similarities.dtype)
     return jnp.concatenate([1 - shares.sum(axis=-1, keepdims=True), shares], axis=-1)
