@@ -96,6 +96,15 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
     return values[wanted]
 
 
+def check_key(key: Any) -> None:
+    """One typed key, not used before."""
+    if not isinstance(key, jax.Array) or not jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+        kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
+        raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
+    if key.shape != ():
+        raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
+
+
 def vectors(**arrays: Any) -> None:
     """Raise unless all arrays (traced ones too) are vectors of one length."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}

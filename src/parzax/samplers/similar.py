@@ -23,6 +23,8 @@ from parzax.tasks import (
     Variation,
     balanced_variation,
     kept_parameters,
+    n_kept,
+    overall_importance,
     overlap_similarity,
     raw_importance,
     similarity,
@@ -42,7 +44,7 @@ def similarities(
     """
     space, comparison = sampler.space, sources.comparisons[group]
     below = own.below[group]
-    kept, n_kept = _kept(sources, comparison, state.points, below, below | own.above[group], sampler)
+    kept, n = _kept(sources, comparison, state.points, below, below | own.above[group], sampler)
     index, present = first_rows(below, most_good(sampler, state.capacity) if group == 0 else state.capacity)
     fitted = comparable(sampler, state.points[index], present)
     target = free(fitted)
@@ -58,7 +60,7 @@ def similarities(
             alike = overlap_similarity(jnp.broadcast_to(log_target, logs.shape), logs)
         else:
             alike = similarity(uniform_variation(log_target, logs, log_uniform(space, at)).value)
-    return jnp.where(n_kept > 0, alike, 1)
+    return jnp.where(n > 0, alike, 1)
 
 
 def _kept(
@@ -74,9 +76,9 @@ def _kept(
     if sources.eta is None:
         return jnp.ones(len(space), bool), below.sum()
     of_target = raw_importance(space, at, below, counted)
-    mean = (of_target + comparison.importance.sum(axis=0)) / (1 + sources.n_tasks)
-    n_kept = jnp.floor(jnp.log(jnp.maximum(below.sum(), 1)) / jnp.log(sources.eta)).astype(jnp.int32)
-    return kept_parameters(space, mean, n_kept), n_kept
+    importance = overall_importance(of_target, comparison.importance, sources.importance)
+    n = n_kept(below.sum(), sources.eta, len(space))
+    return kept_parameters(space, importance, n), n
 
 
 def _balanced(target: Mixture, at_target: Points, sources: Mixture, samples: Points) -> Variation:
