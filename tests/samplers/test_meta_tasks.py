@@ -1,4 +1,4 @@
-"""Tasks of different lengths, without objectives, constraints or parameters; many of them; their candidates."""
+"""Tasks of different lengths, without objectives, constraints or parameters; many tasks; candidates."""
 
 import dataclasses
 import functools
@@ -61,7 +61,7 @@ UNEVEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", UNEVEN)
 def test_scores_of_uneven_tasks(case, record_property, double):
-    """Catches rows that are padding, a task's share where it has no rows, and parameters that are not there."""
+    """Catches rows that are padding, shares of tasks without rows, and parameters that are not there."""
     c, make, lacking, missing = UNEVEN[case]
     space = SPACE_OF["mixed"]
     own = table("mixed", "random", 1, c)
@@ -93,7 +93,7 @@ DISCRETE = px.Space(
 
 
 def discrete(n: int, seed: int) -> Table:
-    """A task whose best row is one of its own, with weights of the parameters of its own."""
+    """A task with a best configuration, and weights of the parameters, of its own."""
     rng = np.random.default_rng(seed)
     x = np.stack(
         [rng.integers(0, 3, n), rng.integers(0, 6, n), rng.integers(1, 5, n), rng.integers(0, 2, n)], 1
@@ -118,7 +118,7 @@ def sampler_of(rule: str) -> px.samplers.Sampler:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["mean", "sum"])
 def test_similarities_by_the_most_important_parameters(rule):
-    """The whole rule as loops: importance in every task, how many, with their parents, the sum over values."""
+    """The whole rule as loops: importance in every task, how many, with their parents, sums over values."""
     others = [discrete(n, seed) for n, seed in ((50, 1), (120, 2), (90, 3))]
 
     def importance(own: Table) -> np.ndarray:

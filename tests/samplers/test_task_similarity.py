@@ -1,4 +1,4 @@
-"""`parzax.task_similarity`: against sums over all values, its errors, what the tasks lack, what is refused."""
+"""`parzax.task_similarity`: against sums over all values, errors, what tasks lack, what is refused."""
 
 import functools
 
@@ -16,7 +16,7 @@ NAMES = ("low", "low again", "both", "high", "few")
 
 @functools.cache
 def logs() -> dict[str, px.Observations]:
-    """The good rows of two tasks are the same, those of a third share some, those of two more none of them."""
+    """The good rows of two tasks are the same; those of a third are some of them, those of two more none."""
     rng = np.random.default_rng(0)
     good = {
         "low": [[0, 0]] * 3 + [[1, 1]] * 5 + [[0, 1]] * 2,
@@ -90,7 +90,7 @@ def test_overlap():
 
 def test_most_important_parameters():
     """Two good rows in a task keep one parameter, which is the most important one of all on average."""
-    found = px.task_similarity(logs(), eta=2, n_samples=2000)
+    found = px.task_similarity(logs(), eta=2, n_samples=4000)
     mean = np.mean(
         [
             oracle.importance(SPACE, log.values, range(len(log.values) // 10), range(len(log.values)))
@@ -101,37 +101,42 @@ def test_most_important_parameters():
     j = int(np.argmax(mean))
     assert found.parameters == (SPACE.names[j],)
     assert (np.abs(found.variation - variation_of(exact((j,)))) <= 3 * found.error + 1e-6).all()
-    same = px.task_similarity(logs(), eta=2, n_samples=2000, importance="sum")
+    same = px.task_similarity(logs(), eta=2, n_samples=4000, importance="sum")
     np.testing.assert_array_equal(found.similarity, same.similarity)
 
 
 def test_order_of_tasks():
-    one = px.task_similarity(list(logs().values()), n_samples=1000)
-    back = px.task_similarity(list(logs().values())[::-1], n_samples=1000)
+    one = px.task_similarity(list(logs().values()), n_samples=4000)
+    back = px.task_similarity(list(logs().values())[::-1], n_samples=4000)
     np.testing.assert_allclose(one.similarity, back.similarity[::-1, ::-1], atol=1e-6)
     np.testing.assert_allclose(one.error, back.error[::-1, ::-1], atol=1e-6)
     assert one.names[0] == "task 1"
 
 
+@pytest.mark.slow
 def test_tasks_without_good_rows():
     """Like nothing else, and no hindrance to the others."""
     nothing = px.Observations.from_arrays(SPACE, np.zeros((3, 2)), np.full(3, np.nan))
     for eta in (None, 2):
-        found = px.task_similarity(logs() | {"nothing": nothing}, eta=eta, n_samples=1000)
-        without = px.task_similarity(logs(), eta=eta, n_samples=1000)
+        found = px.task_similarity(logs() | {"nothing": nothing}, eta=eta, n_samples=4000)
+        without = px.task_similarity(logs(), eta=eta, n_samples=4000)
         np.testing.assert_array_equal(found.similarity[5], [0, 0, 0, 0, 0, 1])
         np.testing.assert_array_equal(found.variation[5], [1, 1, 1, 1, 1, 0])
         assert found.n_good[5] == 0
         np.testing.assert_allclose(found.similarity[:5, :5], without.similarity, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_given_space():
     """Tasks are compared by its parameters alone."""
     only = px.Space({"b": px.Categorical(range(4))})
-    found = px.task_similarity(logs(), only, n_samples=2000)
+    found = px.task_similarity(logs(), only, n_samples=4000)
     assert found.parameters == ("b",)
     assert (np.abs(found.variation - variation_of(exact((1,)))) <= 3 * found.error + 1e-6).all()
     assert "a not used" in found.report[0]
+
+
+# --- tasks that do not say when a parameter is active -------------------------------------------
 
 
 def define_by_run(trial):
@@ -140,25 +145,36 @@ def define_by_run(trial):
     return loss + (trial.suggest_float("y", 0, 1) if kind == "a" else 0)
 
 
-def test_an_optuna_storage():
-    """Its studies do not say when a parameter is active: the message says what to give instead."""
+@pytest.fixture(scope="module")
+def studies() -> dict[str, px.Observations]:
     storage = optuna.storages.InMemoryStorage()
     for i in range(3):
         study = optuna.create_study(
             study_name=f"s{i}", storage=storage, sampler=optuna.samplers.RandomSampler(seed=i)
         )
         study.optimize(define_by_run, n_trials=40)
-    sources = px.adapters.optuna.sources(storage)
+    return px.adapters.optuna.sources(storage)
+
+
+KIND, X = px.Categorical(["a", "b"]), px.Float(0, 1)
+REMEDIES = {
+    "conditions": {"kind": KIND, "x": X, "y": px.Float(0, 1, when=px.In("kind", ["a"]))},
+    "none": {"kind": KIND, "x": X, "y": X},
+    "without": {"x": X},
+}
+
+
+@pytest.mark.parametrize(
+    "remedy", ["conditions", *(pytest.param(r, marks=pytest.mark.slow) for r in ("none", "without"))]
+)
+def test_an_optuna_storage(studies, remedy):
+    """A space with conditions, or with none, or without the parameter, as the message says."""
     with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*give space="):
-        px.task_similarity(sources)
-    kind, x, y = px.Categorical(["a", "b"]), px.Float(0, 1), px.Float(0, 1)
-    conditional = px.Float(0, 1, when=px.In("kind", ["a"]))
-    for space in ({"kind": kind, "x": x, "y": conditional}, {"kind": kind, "x": x, "y": y}, {"x": x}):
-        found = px.task_similarity(sources, px.Space(space), n_samples=100)
-        assert found.names == ("s0", "s1", "s2")
-        assert found.parameters == tuple(space)
-        assert np.isfinite(found.similarity).all()
-        assert (found.similarity[~np.eye(3, dtype=bool)] < 1).all()
+        px.task_similarity(studies)
+    found = px.task_similarity(studies, px.Space(REMEDIES[remedy]), n_samples=100)
+    assert found.names == ("s0", "s1", "s2")
+    assert found.parameters == tuple(REMEDIES[remedy])
+    assert ((found.similarity > 0) & (found.similarity < 1))[~np.eye(3, dtype=bool)].all()
 
 
 def test_a_table_with_empty_cells():
@@ -170,11 +186,8 @@ def test_a_table_with_empty_cells():
             "loss": range(40),
         }
     )
-    tasks = px.Observations.by_task(df, "task", "loss", warn=False)
     with pytest.raises(ValueError, match=r"^tasks: 'kind' is missing.*give space="):
-        px.task_similarity(tasks)
-    space = px.Space({"kind": px.Categorical(["a", "b"]), "x": px.Float(0, 1)})
-    assert np.isfinite(px.task_similarity(tasks, space, n_samples=100).similarity).all()
+        px.task_similarity(px.Observations.by_task(df, "task", "loss", warn=False))
 
 
 def test_no_task():
