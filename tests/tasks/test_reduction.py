@@ -104,3 +104,9 @@ def test_over_all_tasks():
     )
     one = [overall_importance(target, sources[2:], rule) for rule in ("mean", "sum")]
     np.testing.assert_allclose(one[0], one[1])
+    known = jnp.array([[True, False], [False, False], [True, True]])
+    np.testing.assert_allclose(overall_importance(target, sources, "mean", known), [11 / 3, 6 / 2], rtol=1e-6)
+    np.testing.assert_allclose(
+        overall_importance(target, sources, "sum", known), [9 / 3 + 2 / 3 * 2, 6 / 2], rtol=1e-6
+    )
+    np.testing.assert_allclose(overall_importance(target, sources, "mean", known[:, :1]), [11 / 3, 7 / 3])

@@ -3,7 +3,7 @@
 import math
 from functools import lru_cache
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -60,7 +60,10 @@ def raw_importance(
 
 
 def overall_importance(
-    of_target: Float[Array, " d"], of_sources: Float[Array, "t d"], rule: Importance = "mean"
+    of_target: Float[Array, " d"],
+    of_sources: Float[Array, "t d"],
+    rule: Importance = "mean",
+    known: Bool[Array, "t #d"] | None = None,
 ) -> Float[Array, " d"]:
     """Importance of the parameters over all tasks.
 
@@ -72,8 +75,12 @@ def overall_importance(
         of_target: (d,) v_1, by `raw_importance`.
         of_sources: (t, d) v_m of the T - 1 source tasks.
         rule: "mean" or "sum".
+        known: (t, d) or (t, 1), where a source says something; T counts those that do. Everywhere when None.
     """
-    n_tasks, total = 1 + len(of_sources), of_sources.sum(axis=0)
+    n_tasks: Any = 1 + len(of_sources)
+    if known is not None:
+        n_tasks, of_sources = 1 + known.sum(axis=0), jnp.where(known, of_sources, 0)
+    total = of_sources.sum(axis=0)
     if rule == "sum":
         return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks
