@@ -63,7 +63,7 @@ def overall_importance(
     of_target: Float[Array, " d"],
     of_sources: Float[Array, "t d"],
     rule: Importance = "mean",
-    known: Bool[Array, "t #d"] | None = None,
+    known: Bool[Array, "t _"] | None = None,
 ) -> Float[Array, " d"]:
     """Importance of the parameters over all tasks.
 
