@@ -10,6 +10,8 @@ import numpy as np
 from reference import bandwidth as rules
 from reference import grid, mixture, tpe
 
+NOTHING = tpe.Group([], [], 0.0)
+
 
 def kernel(similarities: Sequence[float], counted: Sequence[bool] | None = None) -> list[float]:
     """k(1, m): the target first. Sources that are not counted have no share, and T is without them."""
@@ -29,7 +31,8 @@ def scores(
 ) -> np.ndarray:
     """What the sampler maximises, (j,).
 
-    A task without rows in the groups of the objective, or of a constraint, is not counted there.
+    A task without rows in the groups of the objective, or of a constraint, is not counted there; a source
+    with fewer feasible rows than are to be good says nothing about the objective.
 
     Args:
         settings: of the sampler.
@@ -45,7 +48,12 @@ def scores(
     for m in lacking:
         t = tables[m]
         free = tpe.groups(settings, t.objectives, np.full_like(t.constraints, -1), t.extra)
-        groups[m] = [free[0], *[tpe.Group([], [], 0.0)] * (len(free) - 1)]
+        groups[m] = [free[0], *[NOTHING] * (len(free) - 1)]
+    for m, t in enumerate(tables[1:], 1):
+        told = [i for i, row in enumerate(t.objectives) if not t.extra[i] and not np.isnan(row).any()]
+        n_feasible = sum(m in lacking or bool((t.constraints[i] <= 0).all()) for i in told)
+        if n_feasible < tpe.count(settings, len(told)):
+            groups[m] = [NOTHING, *groups[m][1:]]
     total = np.zeros(len(candidates))
     for i in range(len(groups[0])):
         weight = kernel(similarities[i], [bool(own[i].below or own[i].above) for own in groups[1:]])
@@ -67,7 +75,7 @@ def scores(
         # Pending rows are bad, but are not known.
         pending = [
             sum(any(map(math.isnan, row)) for row, e in zip(t.objectives, t.extra, strict=True) if not e)
-            * (m not in lacking or i == 0)
+            * bool(groups[m][i].below or groups[m][i].above)
             for m, t in enumerate(tables)
         ]
         known = sum(
