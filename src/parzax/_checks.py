@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 # What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
@@ -94,6 +95,15 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
             f"{name} has no column {missing[0]!r}; rename its columns to the space's names, or give an array."
         )
     return values[wanted]
+
+
+def check_key(key: Any) -> None:
+    """One typed key, not used before."""
+    if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
+        raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
+    if key.shape != ():
+        raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
 
 
 def vectors(**arrays: Any) -> None:

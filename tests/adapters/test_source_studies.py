@@ -126,6 +126,7 @@ def test_refusals_of_the_sampler():
         ({"eta": 1.0}, "eta"),
         ({"estimate": "no"}, "estimate"),
         ({"n_samples": 1}, "n_s"),
+        ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
             TPESampler(source_studies=[one], **options)

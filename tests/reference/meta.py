@@ -1,17 +1,22 @@
-"""Meta-learning TPE as loops, from arXiv 2212.06751: mixtures over tasks, given their similarities."""
+"""Meta-learning TPE as loops, from arXiv 2212.06751: mixtures over tasks, and which tasks are similar."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from reference import mixture, tpe
+from reference import bandwidth as rules
+from reference import grid, mixture, tpe
+
+NOTHING = tpe.Group([], [], 0.0)
 
 
-def kernel(similarities: Sequence[float]) -> list[float]:
-    """k(1, m): the target first."""
-    shares = [s / (len(similarities) + 1) for s in similarities]
+def kernel(similarities: Sequence[float], counted: Sequence[bool] | None = None) -> list[float]:
+    """k(1, m): the target first. Sources that are not counted have no share, and T is without them."""
+    counted = [True] * len(similarities) if counted is None else counted
+    shares = [s / (sum(counted) + 1) if c else 0.0 for s, c in zip(similarities, counted, strict=True)]
     return [1 - sum(shares), *shares]
 
 
@@ -21,8 +26,13 @@ def scores(
     tables: Sequence[Any],
     similarities: Sequence[Sequence[float]],
     candidates: Any,
+    lacking: Sequence[int] = (),
+    missing: Mapping[int, Sequence[int]] | None = None,
 ) -> np.ndarray:
     """What the sampler maximises, (j,).
+
+    A task without rows in the groups of the objective, or of a constraint, is not counted there; a source
+    with fewer feasible rows than are to be good says nothing about the objective.
 
     Args:
         settings: of the sampler.
@@ -30,12 +40,23 @@ def scores(
         tables: rows of the target, then of every source.
         similarities: of every group, to each source.
         candidates: (j, d).
+        lacking: numbers of the tables without constraints: all feasible, in no constraint's groups.
+        missing: number of a table -> columns that it does not have: the prior stands for them.
     """
-    parameters = mixture.parameters_of(space)
+    parameters, missing = mixture.parameters_of(space), missing or {}
     groups = [tpe.groups(settings, t.objectives, t.constraints, t.extra) for t in tables]
+    for m in lacking:
+        t = tables[m]
+        free = tpe.groups(settings, t.objectives, np.full_like(t.constraints, -1), t.extra)
+        groups[m] = [free[0], *[NOTHING] * (len(free) - 1)]
+    for m, t in enumerate(tables[1:], 1):
+        told = [i for i, row in enumerate(t.objectives) if not t.extra[i] and not np.isnan(row).any()]
+        n_feasible = sum(m in lacking or bool((t.constraints[i] <= 0).all()) for i in told)
+        if n_feasible < tpe.count(settings, len(told)):
+            groups[m] = [NOTHING, *groups[m][1:]]
     total = np.zeros(len(candidates))
     for i in range(len(groups[0])):
-        weight = kernel(similarities[i])
+        weight = kernel(similarities[i], [bool(own[i].below or own[i].above) for own in groups[1:]])
         sizes = {
             name: [k * len(getattr(own[i], name)) for k, own in zip(weight, groups, strict=True)]
             for name in ("below", "above")
@@ -45,8 +66,8 @@ def scores(
             if sum(own_sizes) == 0:
                 own_sizes = [1.0] + [0.0] * (len(tables) - 1)
             fitted = [
-                tpe.fit(settings, parameters, np.asarray(t.x)[getattr(own[i], name)])
-                for t, own in zip(tables, groups, strict=True)
+                fit(settings, parameters, np.asarray(t.x)[getattr(own[i], name)], missing.get(m, ()))
+                for m, (t, own) in enumerate(zip(tables, groups, strict=True))
             ]
             logs[name] = [
                 mixed([tpe.log_density(parameters, f, c) for f in fitted], own_sizes) for c in candidates
@@ -54,7 +75,8 @@ def scores(
         # Pending rows are bad, but are not known.
         pending = [
             sum(any(map(math.isnan, row)) for row, e in zip(t.objectives, t.extra, strict=True) if not e)
-            for t in tables
+            * bool(groups[m][i].below or groups[m][i].above)
+            for m, t in enumerate(tables)
         ]
         known = sum(
             k * (len(own[i].below) + len(own[i].above) - n)
@@ -66,8 +88,89 @@ def scores(
     return total
 
 
+def fit(settings: tpe.Settings, parameters: Any, rows: Any, missing: Sequence[int]) -> Any:
+    """`tpe.fit`; kernels are the prior in columns that are missing, whatever stands there."""
+    kernels, prior_weight = tpe.fit(settings, parameters, rows)
+    for _, regimes, _, _ in kernels:
+        for j in missing:
+            regimes[j] = None
+    return kernels, prior_weight
+
+
 def mixed(logs: Sequence[float], weights: Sequence[float]) -> float:
     """log of the weighted mean of exp."""
     terms = [log + math.log(w / sum(weights)) for log, w in zip(logs, weights, strict=True) if w > 0]
     top = max(terms)
     return top + math.log(math.fsum(math.exp(t - top) for t in terms))
+
+
+# --- which tasks are similar ---------------------------------------------------------------------
+
+
+def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int]) -> np.ndarray:
+    """PED-ANOVA's variances of the good rows among those that count, against the uniform density."""
+    parameters = mixture.parameters_of(space)
+    out = np.zeros(len(parameters))
+    regimes = [mixture.regimes(parameters, row) for row in x]
+    for j, parameter in enumerate(parameters):
+        for r, domain in enumerate(grid.domains_of(parameter)):
+            size = grid.grid_size(domain, True)
+            target, region = np.zeros(size), np.zeros(size)
+            for i in counted:
+                if regimes[i][j] == r:
+                    at = grid.cell(domain, x[i][j], True)
+                    region[at] += 1
+                    target[at] += i in below
+            if target.sum() == 0 or size == 1 or np.count_nonzero(region) <= 1:
+                continue
+            kind = "categorical" if domain["kind"] == "categorical" else "numeric"
+            kernels, uniform = grid.kernel_matrix(target, kind, False), np.full(size, 1 / size)
+            e = 1 / (region.sum() + 1)
+            gap = (1 - e) * kernels @ (target / target.sum() - uniform)
+            reference = (1 - e) * kernels @ uniform + e * grid.prior(size, kind)
+            out[j] += target.sum() ** 2 / (len(counted) * region.sum()) * (gap**2 / reference).sum()
+    return out
+
+
+def kept(space: Any, of_tasks: Sequence[Any], n_good: int, eta: float, rule: str) -> list[int]:
+    """Columns that the target, the first task, is compared by; None are where it has too few good rows."""
+    n, t = 0, len(of_tasks)
+    while eta ** (n + 1) <= n_good:
+        n += 1
+    of_target, of_sources = of_tasks[0], np.sum(of_tasks[1:], axis=0)
+    both = of_target / t + (1 - 1 / t if rule == "sum" else 1 / t) * of_sources
+    first = sorted(range(len(both)), key=lambda j: (-both[j], j))[:n]
+    parameters = mixture.parameters_of(space)
+    names = [parameter["name"] for parameter in parameters]
+    out = set(first)
+    while True:
+        conditions = [c for j in out for d in mixture.domains(parameters[j]) for c in d.get("conditions", [])]
+        more = {names.index(c["parent"]) for c in conditions}
+        if more <= out:
+            return sorted(out)
+        out |= more
+
+
+def similarity(space: Any, first: Any, second: Any, columns: Sequence[int]) -> float:
+    """Of two sets of good rows in a space of discrete parameters, by summing over all values."""
+    parameters = [mixture.parameters_of(space)[j] for j in columns]
+    values = [
+        sorted({v for d in mixture.domains(p) for v in mixture.listed(p["kind"], d)}) for p in parameters
+    ]
+    d = 0.0
+    for x in itertools.product(*[[*own, math.nan] for own in values]):
+        regimes = mixture.regimes(parameters, x)
+        if all((r is None) == math.isnan(v) for r, v in zip(regimes, x, strict=True)):
+            p, q = (comparable(parameters, np.asarray(rows)[:, columns], x) for rows in (first, second))
+            d += 0.5 * abs(p - q)
+    return (1 - d) / (1 + d)
+
+
+def comparable(parameters: Any, rows: Any, x: Any) -> float:
+    """The density by which tasks are compared: without a prior, and without spread between categories."""
+
+    def rule(positions: Any, n_values: Any, has_prior: bool) -> float:
+        return rules.scott(positions, None, minimum=1 / n_values if n_values else 0.1)
+
+    found = tpe.log_density(parameters, mixture.fit(parameters, rows, None, rule, 1.0, 0.0), x)
+    return 0.0 if math.isnan(found) else math.exp(found)  # NaN where no row is

@@ -147,10 +147,10 @@ def fit(settings: Settings, parameters: Any, rows: Any) -> Any:
     """Kernels with their scales and weights, and the prior's weight; rows are oldest first."""
 
     def rule(positions: Any, n_values: Any, has_prior: bool) -> Any:
-        assert has_prior
+        prior = 0.5 if has_prior else None
         if settings.kernel == "neighbours":
-            return rules.neighbours(positions, 0.5)
-        return rules.scott(positions, 0.5, minimum=1 / n_values if n_values else settings.minimum)
+            return rules.neighbours(positions, prior)
+        return rules.scott(positions, prior, minimum=1 / n_values if n_values else settings.minimum)
 
     top = optuna_top if settings.top is None else settings.top
     older = ages(len(rows)) if settings.forget else None

@@ -12,10 +12,11 @@ from reference import meta as oracle
 from reference import tpe
 
 import parzax as px
+from parzax.parzen.points import points
 from parzax.samplers.groups import groups
 from parzax.samplers.similar import similarities
 
-from .tables import SPACE_OF, candidates, score_of, table, told
+from .tables import SPACE_OF, Table, candidates, score_of, table, told
 
 SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0.1, top=0.9)
 
@@ -102,6 +103,28 @@ def test_similarity_of_categories_is_that_of_frequencies(estimate):
             assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
 
 
+def test_overlap_of_sets_of_categories():
+    """The sets of the largest densities among the sampler's own points, with all that equal the last one."""
+    space = SPACE_OF["categories"]
+    logs = [observations(space, t) for t in sources("categories", 1, 0)]
+    sampler = meta("categories", logs=logs, eta=None, estimate="overlap")
+    at = sampler.sources.scattered.index.tolist()
+
+    def top(data) -> set[int]:
+        density = [frequencies(data).get(tuple(map(float, x)), 0.0) for x in at]
+        least = sorted(density)[-len(at) // 10]
+        return {i for i, p in enumerate(density) if p >= max(least, 1e-9)}
+
+    for data in ("random", "few values", "ties"):
+        own = table("categories", data)
+        found = alike(sampler, told(sampler, own))[0]
+        for t, other in enumerate(sources("categories", 1, 0)):
+            a, b = top(own), top(other)
+            assert float(found[t]) == pytest.approx(len(a & b) / len(a | b), abs=1e-6), (data, t)
+    scores = score_of(sampler, told(sampler, own), jnp.asarray(candidates("categories"), jnp.float32))
+    assert np.isfinite(scores).all()
+
+
 def test_limits():
     """With nothing in the sources, or no similarity, the score is MO-TPE's."""
     space = SPACE_OF["mixed"]
@@ -172,21 +195,44 @@ def test_the_order_of_tasks_does_not_matter():
 
 
 @pytest.mark.slow
-def test_log_densities_of_minus_800():
-    """60 coordinates, candidates far from all rows: finite scores that equal those in float64."""
+def test_log_densities_of_minus_800(record_property):
+    """60 coordinates, no prior, candidates far from all rows: finite scores that are right in both dtypes."""
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(60)})
     rng = np.random.default_rng(0)
-    x = 0.02 * rng.random((40, 60))
-    log = px.Observations.from_arrays(space, x, x.sum(axis=1))
-    found = []
+    x = 0.05 * rng.random((60, 60))
+    own, other = (Table(x[k], x[k].sum(axis=1)[:, None], np.zeros((30, 0)), np.zeros(30, bool)) for k in (
+        slice(30), slice(30, 60)
+    ))  # fmt: skip
+    at = np.concatenate(
+        [np.full((3, 60), 0.98) - np.arange(3)[:, None] / 50, 0.6 + 0.1 * rng.random((5, 60))]
+    )
+    settings = dataclasses.replace(SETTINGS, prior_weight=0.0)
     for double in (False, True):
         with jax.enable_x64(double):
-            sampler = px.meta_learn_tpe(space, [log], n_samples=20, eta=None, prior_weight=1e-30)
-            state = sampler.tell(sampler.init(64), jnp.asarray(x[:20]), jnp.asarray(x[:20].sum(axis=1)))
-            at = jnp.full((3, 60), 0.98) - jnp.arange(3)[:, None] / 50
-            found.append(np.asarray(score_of(sampler, state, at)))
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-2, atol=0.5)
+            sampler = meta_of(space, [observations(space, other)], eta=None, prior_weight=0.0)
+            state = told(sampler, own)
+            logs, s, found = densities_at(sampler, state, jnp.asarray(at, state.x.dtype))
+            wanted = oracle.scores(settings, space, [own, other], [np.asarray(s, float)], at)
+            assert np.asarray(logs).max() < -800
+            assert np.asarray(logs).min() < -2500
+            worst = np.abs(np.asarray(found) - wanted).max()
+            assert worst <= (1e-10 if double else 3e-3)
+            record_property("tried", f"log densities to {np.asarray(logs).min():.0f}, error {worst:.1e}")
+
+
+def meta_of(space: px.Space, logs, **options) -> px.samplers.Sampler:
+    return px.meta_learn_tpe(space, logs, n_samples=200, **options)
+
+
+@eqx.filter_jit
+def densities_at(sampler, state, at):
+    """Of the good and the bad group, the similarities, and the scores."""
+    densities, _ = sampler._scorer(state)
+    return (
+        densities.log_prob(points(sampler.space, at)),
+        sampler.similarities(state),
+        sampler.score_of(state, at),
+    )
 
 
 def test_first_suggestions_are_the_sources_best():
@@ -206,19 +252,3 @@ def test_first_suggestions_are_the_sources_best():
         assert len(np.unique(np.asarray(state.x[:5]), axis=0)) == 5
         seen.append(np.asarray(state.x[:5]))
     assert (seen[0] != seen[1]).any()
-
-
-@pytest.mark.slow
-def test_candidates_come_from_every_task():
-    """100 per task as long as there is room, else by weight; all inside a conditional space."""
-    for most, n in ((1024, 300), (60, 60)):
-        sampler = meta("conditional", max_candidates=most, eta=None)
-
-        @eqx.filter_jit
-        def draw(sampler, state):
-            fitted, _ = sampler._scorer(state)
-            return fitted.first(1).sample(jax.random.key(0), sampler.n_candidates, sampler.joint)
-
-        x = np.asarray(draw(sampler, told(sampler, table("conditional", "random"))))[0]
-        assert x.shape == (n, len(sampler.space))
-        assert np.asarray(px.parzen.points.points(sampler.space, jnp.asarray(x)).valid).all()

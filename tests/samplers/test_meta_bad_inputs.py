@@ -35,6 +35,9 @@ REFUSED = {
     "weights": ([log([[0, 0], [1, 1]], [1, 2], weight=[1, 0.5])], {}, ValueError, "'task 1' has weights"),
     "eta of 1": ([GOOD], {"eta": 1.0}, ValueError, "^eta must be above 1.*1.0"),
     "eta of None is all": ([GOOD], {"eta": "a"}, ValueError, "^eta must be above 1"),
+    "eta without end": ([GOOD], {"eta": np.inf}, ValueError, "^eta must be above 1 and finite.*inf"),
+    "eta of NaN": ([GOOD], {"eta": np.float32(NAN)}, ValueError, "^eta must be above 1.*nan"),
+    "another importance": ([GOOD], {"importance": "max"}, ValueError, "^importance must be.*max"),
     "another estimate": ([GOOD], {"estimate": "exact"}, ValueError, "^estimate must be.*exact"),
     "one sample": ([GOOD], {"n_samples": 1}, ValueError, "^n_samples must.*1"),
     "no candidates": ([GOOD], {"max_candidates": 0}, ValueError, "^max_candidates must.*0"),
@@ -83,6 +86,13 @@ def test_accepted(fresh, record_property):
         assert np.isin(x[:, 0], [0, 1]).all(), name
         assert np.isin(x[:, 1], [0, 1, 2]).all(), name
     record_property("tried", f"sources: {len(ACCEPTED)} accepted, {len(REFUSED)} refused")
+
+
+def test_numbers_of_numpy():
+    """The same sampler, and the same program, as with the number that it prints as."""
+    one, other = (px.meta_learn_tpe(SPACE, [GOOD], eta=eta, n_samples=50) for eta in (2.5, np.float32(2.5)))
+    assert eqx.tree_equal(one, other)
+    assert isinstance(other.sources.eta, float)
 
 
 def test_reports():

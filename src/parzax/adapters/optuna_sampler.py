@@ -43,7 +43,7 @@ _OPTUNAS = {
     "n_candidates": "use n_ei_candidates",
 }
 # Settings of the comparison with source studies.
-_COMPARISON = {"eta", "estimate", "n_samples", "max_candidates"}
+_COMPARISON = {"eta", "estimate", "n_samples", "max_candidates", "importance"}
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
@@ -101,7 +101,7 @@ class TPESampler(BaseSampler):
         **options: other settings that all presets take: count_rule, bandwidth, top, joint, epsilon, forget
             (True gives Optuna's weights, by which the oldest of many trials count less), every_minimum,
             gradient_steps and ties (`parzax.samplers.presets.options_of`); with source studies also eta,
-            estimate, n_samples, max_candidates of `parzax.meta_learn_tpe`.
+            estimate, n_samples, max_candidates, importance of `parzax.meta_learn_tpe`.
 
     Raises:
         TypeError, ValueError: arguments that are none (n_startup and n_candidates, which go by the names

@@ -90,6 +90,11 @@ class _Packed(NamedTuple):
     measures: Float[Array, "s q d {k+4}"]
     status: Int[Array, "s q d"]
 
+    @property
+    def variance(self) -> Float[Array, "s q d"]:
+        """The within-regime variance."""
+        return self.measures[..., -4]
+
 
 @partial(jax.jit, static_argnames=("layout", "estimator", "uniform"))
 def compiled_sweep(

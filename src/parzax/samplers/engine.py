@@ -11,6 +11,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
+from parzax._checks import check_key as check_key
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
@@ -316,15 +317,6 @@ class Sampler(eqx.Module):
             return log_ratio(below[0], above[0])
 
         return fitted, score
-
-
-def check_key(key: Any) -> None:
-    """One typed key, not used before."""
-    if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
-        raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
-    if key.shape != ():
-        raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
 
 
 def _array(name: str, values: Any, dtype: Any) -> Array:

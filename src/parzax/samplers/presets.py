@@ -1,5 +1,6 @@
 """Presets of the engine, as published."""
 
+import math
 from dataclasses import replace
 from inspect import signature
 from typing import Any, get_args
@@ -16,6 +17,7 @@ from parzax.samplers.groups import CountRule
 from parzax.samplers.source_rows import named_sources, source_rows
 from parzax.samplers.sources import Estimate, fit_sources
 from parzax.space import Space
+from parzax.tasks import Importance
 
 
 def tpe(space: Space, **options: Any) -> Sampler:
@@ -94,6 +96,7 @@ def meta_learn_tpe(
     estimate: Estimate = "balanced",
     n_samples: int = 1000,
     max_candidates: int = 1024,
+    importance: Importance = "mean",
     key: jax.Array | None = None,
     **options: Any,
 ) -> Sampler:
@@ -122,6 +125,8 @@ def meta_learn_tpe(
             (`uniform_variation`), or its "overlap" (`overlap_similarity`).
         n_samples: points of the estimate.
         max_candidates: in all. Where 100 per task would be more, they are shared by the tasks' weights.
+        importance: of a parameter over all T tasks, from v_1 of the target and v_m of the sources: the
+            paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         **options: any of `options_of`.
 
@@ -147,7 +152,13 @@ def meta_learn_tpe(
         n_objectives = named[0][1].n_objectives
     defaults = {"n_startup": 5, "epsilon": 0.05} | options
     sampler = mo_tpe(space, n_objectives, n_constraints, **defaults)
-    own = comparison_of(eta=eta, estimate=estimate, n_samples=n_samples, max_candidates=max_candidates)
+    own = comparison_of(
+        eta=eta,
+        estimate=estimate,
+        n_samples=n_samples,
+        max_candidates=max_candidates,
+        importance=importance,
+    )
     if key is None:
         key = jax.random.key(0)
     check_key(key)
@@ -163,14 +174,23 @@ def comparison_of(
     estimate: Estimate = "balanced",
     n_samples: int = 1000,
     max_candidates: int = 1024,
+    importance: Importance = "mean",
 ) -> dict[str, Any]:
     """Settings of `meta_learn_tpe` beside those of every preset, checked, as `fit_sources` takes them."""
     _checks.one_of("estimate", estimate, ("balanced", "uniform", "overlap"))
     _checks.whole_number("n_samples", n_samples, 2)
     _checks.whole_number("max_candidates", max_candidates, 1)
-    if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
-        raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
-    return {"eta": eta, "estimate": estimate, "n_samples": n_samples, "most": max_candidates}
+    _checks.one_of("importance", importance, ("mean", "sum"))
+    eta = _checks.plain(eta)
+    if eta is not None and not (isinstance(eta, (int, float)) and 1 < eta < math.inf):
+        raise ValueError(f"eta must be above 1 and finite, or None, got {eta!r}.")
+    return {
+        "eta": eta,
+        "estimate": estimate,
+        "n_samples": n_samples,
+        "most": max_candidates,
+        "importance": importance,
+    }
 
 
 def options_of(

@@ -23,6 +23,8 @@ from parzax.tasks import (
     Variation,
     balanced_variation,
     kept_parameters,
+    n_kept,
+    overall_importance,
     overlap_similarity,
     raw_importance,
     similarity,
@@ -44,8 +46,8 @@ def similarities(
     space, comparison, there = sampler.space, sources.comparisons[group], sources.below[group].n_rows > 0
     below = own.below[group]
     counted = below | own.above[group]
-    kept, n_kept = _kept(sources, comparison, state.points, below, counted, sampler, there)
-    every = n_kept > 0
+    kept, n = _kept(sources, comparison, state.points, below, counted, sampler, there)
+    every = n > 0
     if sources.shared is not None:
         kept = kept & sources.shared
     index, present = first_rows(below, most_good(sampler, state.capacity) if group == 0 else state.capacity)
@@ -79,11 +81,11 @@ def _kept(
     if sources.eta is None:
         return jnp.ones(len(space), bool), below.sum()
     of_target = raw_importance(space, at, below, counted)
-    # On average over the tasks that have the parameter.
+    # Over the tasks that have the parameter.
     known = there[:, None] if sources.shared is None else there[:, None] & sources.shared
-    mean = (of_target + jnp.where(known, comparison.importance, 0).sum(axis=0)) / (1 + known.sum(axis=0))
-    n_kept = jnp.floor(jnp.log(jnp.maximum(below.sum(), 1)) / jnp.log(sources.eta)).astype(jnp.int32)
-    return kept_parameters(space, mean, n_kept), n_kept
+    importance = overall_importance(of_target, comparison.importance, sources.importance, known)
+    n = n_kept(below.sum(), sources.eta, len(space))
+    return kept_parameters(space, importance, n), n
 
 
 def _balanced(target: Mixture, at_target: Points, sources: Mixture, samples: Points) -> Variation:

@@ -9,17 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from parzax.observations import Observations
 from parzax.parzen.evaluation import Mixture
 from parzax.parzen.points import Points
 from parzax.samplers.presets import meta_learn_tpe
 from parzax.samplers.source_rows import named_sources
 from parzax.samplers.sources import Comparison, Sources, leave_out, log_uniform, over_tasks
-from parzax.space import Space
+from parzax.space import Recorded, Space
 from parzax.tasks import (
     Half,
     Variation,
     half,
     kept_parameters,
+    n_kept,
     of_halves,
     overlap_similarity,
     similarity,
@@ -35,7 +37,8 @@ class TaskSimilarity:
         names: (t,) of the tasks.
         similarity: (t, t) s = (1 - d) / (1 + d); symmetric, 1 on the diagonal.
         variation: (t, t) total variation d of the good densities; NaN for the estimate "overlap".
-        error: (t, t) standard error of d.
+        error: (t, t) standard error of d, NaN for the estimate "overlap"; 2 / (1 + d)^2 times as much is that
+            of s.
         n_good: (t,) number of good rows.
         parameters: names of those that the tasks were compared by.
         report: a line per task: what was used of it.
@@ -77,26 +80,32 @@ def task_similarity(
         eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over
             tasks, n the smallest number of good rows of a task; None for all.
         key: for the points of the estimate; `jax.random.key(0)` when None.
-        **options: ``estimate``, ``n_samples`` and other options of `parzax.meta_learn_tpe`.
+        **options: ``estimate``, ``n_samples`` and other options of `parzax.meta_learn_tpe`. No task is the
+            target here, so ``importance="sum"`` ranks parameters as the mean does.
 
     Returns:
-        A `TaskSimilarity`. A task without good rows has similarity 0 to all others.
+        A `TaskSimilarity`, with estimates of the variations and their standard errors. A task without good
+        rows has similarity 0 to all others.
+
+    Raises:
+        TypeError, ValueError: as of `parzax.meta_learn_tpe`; for no task, and where the first task's
+            parameters are active where its log says so (a table with empty cells, an Optuna study whose
+            trials differ): then ``space`` has to say when they are.
     """
     named = named_sources(tasks)
     if not named:
         raise ValueError("tasks must have at least one task.")
-    first = named[0][1]
-    space = first.space if space is None else space
+    space = _space_of(*named[0]) if space is None else space
     sampler = meta_learn_tpe(space, dict(named), eta=eta, key=key, **options)
     sources = sampler.sources
     assert sources is not None
     comparison = sources.comparisons[0]
     n_good = np.asarray(sources.below[0].n_rows).astype(int)
     kept = jnp.ones(len(space), bool)
-    if eta is not None:
+    if sources.eta is not None:
         least = max(int(n_good[n_good > 0].min(initial=1)), 1)
-        n_kept = max(int(np.floor(np.log(least) / np.log(eta))), 1)
-        kept = kept_parameters(space, comparison.importance.mean(axis=0), jnp.asarray(n_kept))
+        n = jnp.maximum(n_kept(least, sources.eta, len(space)), 1)
+        kept = kept_parameters(space, comparison.importance.mean(axis=0), n)
     alike, found = jax.tree.map(np.asarray, _pairs(sources, comparison, kept, space))
     there = (n_good > 0)[:, None] & (n_good > 0)
     own = np.eye(len(named), dtype=bool)
@@ -109,6 +118,18 @@ def task_similarity(
         tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
         sources.report,
     )
+
+
+def _space_of(name: str, log: Observations) -> Space:
+    """That of a log, where densities can be on it."""
+    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
+        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
+            raise ValueError(
+                f"tasks: {parameter!r} is missing in some rows of {name!r}, whose space does not say when; "
+                "give space=, a parzax.Space in which it has conditions (In, Between) or none, or that is "
+                "without it."
+            )
+    return log.space
 
 
 @eqx.filter_jit

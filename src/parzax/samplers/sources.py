@@ -24,7 +24,7 @@ from parzax.samplers.source_states import states
 from parzax.samplers.state import State
 from parzax.samplers.warm import best_rows
 from parzax.space import INACTIVE, Space
-from parzax.tasks import raw_importance
+from parzax.tasks import Importance, raw_importance
 
 if TYPE_CHECKING:
     from parzax.samplers.engine import Sampler
@@ -88,6 +88,7 @@ class Sources(eqx.Module):
         estimate: how tasks are compared; static.
         most: candidates of all groups and tasks together, at most; static.
         notes: names of the tasks, and a line for each: what was used of it; static.
+        importance: how those of the tasks make one (`parzax.tasks.overall_importance`); static.
     """
 
     below: tuple[Density, ...]
@@ -101,6 +102,7 @@ class Sources(eqx.Module):
     estimate: Estimate = eqx.field(static=True)
     most: int = eqx.field(static=True)
     notes: "Notes" = eqx.field(static=True)
+    importance: Importance = eqx.field(static=True, default="mean")
 
     @property
     def n_tasks(self) -> int:
@@ -154,6 +156,7 @@ def fit_sources(
     estimate: Estimate,
     n_samples: int,
     most: int,
+    importance: Importance,
     key: jax.Array,
 ) -> Sources:
     """Fit the groups of all tasks under a sampler's settings.
@@ -165,7 +168,7 @@ def fit_sources(
     Args:
         sampler: how rows are split and smoothed.
         rows: at least one task.
-        eta, estimate, most: see `Sources`.
+        eta, estimate, most, importance: see `Sources`.
         n_samples: points of a comparison, half of them from either task.
         key: for these points.
     """
@@ -207,6 +210,7 @@ def fit_sources(
         estimate,
         most,
         Notes(tuple(one.name for one in rows), report),
+        importance=importance,
     )
 
 

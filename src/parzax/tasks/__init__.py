@@ -1,8 +1,11 @@
 """Other tasks: how similar they are, by which parameters, and what their densities then weigh."""
 
 from parzax.tasks.estimators import total_variation as total_variation
+from parzax.tasks.reduction import Importance as Importance
 from parzax.tasks.reduction import ancestors_of as ancestors_of
 from parzax.tasks.reduction import kept_parameters as kept_parameters
+from parzax.tasks.reduction import n_kept as n_kept
+from parzax.tasks.reduction import overall_importance as overall_importance
 from parzax.tasks.reduction import raw_importance as raw_importance
 from parzax.tasks.variation import Half as Half
 from parzax.tasks.variation import Variation as Variation

@@ -21,7 +21,8 @@ def total_variation(
         Estimate and standard error.
 
     Raises:
-        ValueError: estimators of different spaces.
+        TypeError, ValueError: for a key that is no typed key, what is no estimator, batches of estimators,
+            and estimators of different spaces.
 
     >>> import jax, numpy as np, parzax as px
     >>> space = px.Space({"x": px.Categorical(["a", "b"])})
@@ -29,6 +30,15 @@ def total_variation(
     >>> float(total_variation(jax.random.key(0), p, q).value)
     1.0
     """
+    _checks.check_key(key)
+    for name, estimator in (("p", p), ("q", q)):
+        if not isinstance(estimator, ParzenEstimator):
+            raise TypeError(f"{name} must be a parzax.ParzenEstimator, got {type(estimator).__name__}.")
+        if estimator.weight.ndim != 1:
+            raise ValueError(
+                f"{name} must be one estimator, got a batch of shape {estimator.weight.shape[:-1]}; "
+                "use jax.vmap."
+            )
     if p.space != q.space:
         raise ValueError("p and q must have one space; `ParzenEstimator.marginal` leaves parameters out.")
     n = max(_checks.whole_number("n_samples", n_samples, 2) // 2, 1)

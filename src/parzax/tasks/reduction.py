@@ -1,6 +1,9 @@
 """Which parameters the tasks are compared by: the most important ones, on average over tasks."""
 
+import math
 from functools import lru_cache
+from itertools import takewhile
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +17,8 @@ from parzax.parzen import GridEstimator
 from parzax.parzen.points import Points, slots
 from parzax.parzen.restriction import parents
 from parzax.space import Domain, Space
+
+Importance = Literal["mean", "sum"]
 
 # Domains with more values than this are on the grid by their unit coordinate.
 _TABLED = 1 << 16
@@ -42,7 +47,7 @@ def raw_importance(
     """
     estimator = GridEstimator(debias=False) if estimator is None else estimator
     level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
-    packed = compiled_sweep(
+    found = compiled_sweep(
         codes(space, at, estimator.grid)[None],
         level[None],
         None,
@@ -51,8 +56,50 @@ def raw_importance(
         estimator=estimator,
         uniform=True,
     )
-    variance = packed.measures[0, 0, :, -4]
-    return jnp.where(below.any(), variance, 0).astype(at.unit.dtype)
+    return jnp.where(below.any(), found.variance[0, 0], 0).astype(at.unit.dtype)
+
+
+def overall_importance(
+    of_target: Float[Array, " d"],
+    of_sources: Float[Array, "t d"],
+    rule: Importance = "mean",
+    known: Bool[Array, "t _"] | None = None,
+) -> Float[Array, " d"]:
+    """Importance of the parameters over all tasks.
+
+    "mean" is that of arXiv 2212.06751, (v_1 + sum_m v_m) / T, T counting the target. "sum" is that of the
+    authors' code (hpo-task-similarity 0.1.1), v_1 / T + (1 - 1 / T) sum_m v_m: there the target counts as
+    1 / (T - 1) of a source, and the more sources there are, the less. With one source both rank alike.
+
+    Args:
+        of_target: (d,) v_1, by `raw_importance`.
+        of_sources: (t, d) v_m of the T - 1 source tasks.
+        rule: "mean" or "sum".
+        known: (t, d) or (t, 1), where a source says something; T counts those that do. Everywhere when None.
+    """
+    n_tasks: Any = 1 + len(of_sources)
+    if known is not None:
+        n_tasks, of_sources = 1 + known.sum(axis=0), jnp.where(known, of_sources, 0)
+    total = of_sources.sum(axis=0)
+    if rule == "sum":
+        return of_target / n_tasks + (1 - 1 / n_tasks) * total
+    return (of_target + total) / n_tasks
+
+
+def n_kept(n: Int[Array, ""] | int, eta: float, most: int) -> Int[Array, ""]:
+    """min(floor(log_eta n), most): how many parameters n good rows allow (arXiv 2212.06751); 0 without any.
+
+    Counts the powers of eta up to n: a quotient of logs is below the whole number that it is at some of them.
+
+    Args:
+        n: number of good rows.
+        eta: above 1, static.
+        most: static.
+    """
+    # The first whole number that allows k; what no int32 reaches is left out.
+    powers = takewhile(lambda power: power < 2**31, (eta**k for k in range(1, most + 1)))
+    least = np.array([math.ceil(power) for power in powers], np.int64).clip(max=2**31 - 1).astype(np.int32)
+    return (jnp.asarray(n) >= least).sum().astype(jnp.int32)
 
 
 def kept_parameters(space: Space, importance: Float[Array, " d"], n: Int[Array, ""]) -> Bool[Array, " d"]:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 
@@ -19,9 +21,7 @@ def similarity(variation: Any) -> Float[Array, "..."]:
     return (1 - d) / (1 + d)
 
 
-def task_kernel(
-    similarities: Float[Array, "*b t"], present: Bool[Array, "*b t"] | None = None
-) -> Float[Array, "*b t+1"]:
+def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -> Float[Array, "*b t+1"]:
     """k(1, m): s_m / T of the sources, and what is left, 1 - sum_m s_m / T, of the target itself.
 
     Args:
@@ -32,10 +32,22 @@ def task_kernel(
     Returns:
         (..., T), the target first; sums to 1 (arXiv 2212.06751).
 
+    Raises:
+        ValueError: on the host, for similarities outside [0, 1]; compiled code does not look.
+
     >>> import jax.numpy as jnp
     >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
     [0.625, 0.25, 0.125, 0.0]
     """
+    similarities = jnp.asarray(similarities)
+    similarities = similarities.astype(jnp.promote_types(similarities.dtype, jnp.float32))
+    if similarities.ndim == 0:
+        raise ValueError("similarities must have an axis of source tasks, got a number.")
+    if not isinstance(similarities, Tracer):
+        wrong = ~((np.asarray(similarities) >= 0) & (np.asarray(similarities) <= 1))
+        if wrong.any():
+            found = np.asarray(similarities)[wrong][0]
+            raise ValueError(f"similarities must lie in [0, 1], got {found}.")
     if present is None:
         shares = similarities / (similarities.shape[-1] + 1)
     else:
