@@ -193,3 +193,23 @@ def test_a_table_with_empty_cells():
 def test_no_task():
     with pytest.raises(ValueError, match=r"^tasks must have at least one task\."):
         px.task_similarity([])
+
+
+@pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
+def test_parameters_that_a_task_lacks(estimate):
+    """Catches a task held against what another has beyond it: the same rows without a column are alike."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=(60, 2)), axis=0)
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    y = np.square(x - 0.2).sum(axis=1)
+    tasks = {
+        "both": px.Observations.from_arrays(space, x, y),
+        "a": px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x[:, :1], y),
+        "b": px.Observations.from_arrays(px.Space({"b": px.Float(0, 1)}), x[:, 1:], y),
+    }
+    found = px.task_similarity(tasks, space, estimate=estimate)
+    assert np.allclose(found.similarity[0], 1, atol=1e-5)
+    assert np.array_equal(found.similarity, found.similarity.T)
+    assert found.similarity[1, 2] == 0
+    if estimate != "overlap":
+        assert found.variation[1, 2] == 1

@@ -17,7 +17,6 @@ from parzax.samplers.source_rows import named_sources
 from parzax.samplers.sources import Comparison, Sources, leave_out, log_uniform, over_tasks
 from parzax.space import Recorded, Space
 from parzax.tasks import (
-    Half,
     Variation,
     half,
     kept_parameters,
@@ -85,7 +84,7 @@ def task_similarity(
 
     Returns:
         A `TaskSimilarity`, with estimates of the variations and their standard errors. A task without good
-        rows has similarity 0 to all others.
+        rows has similarity 0 to all others, and so have two that share no kept parameter.
 
     Raises:
         TypeError, ValueError: as of `parzax.meta_learn_tpe`; for no task, and where the first task's
@@ -136,24 +135,39 @@ def _space_of(name: str, log: Observations) -> Space:
 def _pairs(
     sources: Sources, comparison: Comparison, kept: Bool[Array, " d"], space: Space
 ) -> tuple[Float[Array, "t t"], Variation]:
-    """Similarities and variations of all pairs."""
-    every = comparison.mixture
-    if sources.estimate == "balanced":
+    """Similarities and variations of all pairs, by those of the kept parameters that both tasks have."""
+    every, balanced = comparison.mixture, sources.estimate == "balanced"
+    has = jnp.broadcast_to(kept, (sources.n_tasks, len(space)))
+    has = has if sources.shared is None else has & sources.shared
 
-        def from_one(mixture: Mixture, at: Points) -> Half:
-            """At the points of one task, its density against that of every other."""
-            own, theirs = mixture.log_prob(at), over_tasks(lambda m: m.log_prob(at), every)
+    def logs(mixture: Mixture, own: Array, at: Points) -> tuple[Array, Array, Points]:
+        """A task's density and those of all tasks, (t, s), and where."""
+        if sources.shared is None:
+            at = leave_out(at, kept)
+            theirs = over_tasks(lambda m: m.log_prob(at), every)
+            return jnp.broadcast_to(mixture.log_prob(at), theirs.shape), theirs, at
+        at = leave_out(at, own & has)
+        return *over_tasks(lambda m, at: (mixture.log_prob(at), m.log_prob(at)), every, at), at
+
+    def of_one(one: tuple[Mixture, Array, Points]) -> Any:
+        own, theirs, at = logs(*one)
+        if balanced:
             return half(own - theirs)
+        if sources.estimate == "overlap":
+            return overlap_similarity(own, theirs)
+        return uniform_variation(own, theirs, log_uniform(space, at))
 
-        samples = leave_out(comparison.samples, kept)
-        halves = jax.lax.map(lambda one: from_one(*one), (every, samples))
-        found = of_halves(halves, jax.tree.map(jnp.transpose, halves), 2 * samples.regime.shape[1])
-        return similarity(found.value), found
-    at = leave_out(sources.scattered, kept)
-    logs = over_tasks(lambda mixture: mixture.log_prob(at), every)
+    if balanced:
+        halves: Any = jax.lax.map(of_one, (every, has, comparison.samples))
+        n = 2 * comparison.samples.regime.shape[1]
+        found: Any = of_halves(halves, jax.tree.map(jnp.transpose, halves), n)
+    else:
+        found = jax.lax.map(lambda one: of_one((*one, sources.scattered)), (every, has))
     if sources.estimate == "overlap":
-        alike = jax.lax.map(lambda own: overlap_similarity(jnp.broadcast_to(own, logs.shape), logs), logs)
-        unknown = jnp.full_like(alike, jnp.nan)
-        return alike, Variation(unknown, unknown)
-    found = jax.lax.map(lambda own: uniform_variation(own, logs, log_uniform(space, at)), logs)
-    return similarity(found.value), found
+        alike, unknown = found, jnp.full_like(found, jnp.nan)
+        found = Variation(unknown, unknown)
+    else:
+        alike = similarity(found.value)
+    share = (has[:, None] & has).any(axis=-1)
+    found = Variation(jnp.where(share, found.value, 1), jnp.where(share, found.error, 0))
+    return jnp.where(share, alike, 0), found
