@@ -86,7 +86,7 @@ BREAKS = {
     no_recovery: "source 4 and TPE, gap of the quartiles after 200",
     similarity_rises: "similarity, rise from one centre to the next after 100",
     many_slow: "4 sources 0 over TPE after 20",
-    many_do_harm: "8 sources 1 worse than one after 200, 1 - p",
+    many_do_harm: "8 sources 1 worse than one after 20, 1 - p",
     many_no_recovery: "2 sources 3 over twice TPE after 200, 1 - p",
     lower_early: "hypervolume below MO-TPE's on average, after 20",
     lower_at_the_end: "hypervolume below MO-TPE's on b after 100, in standard errors",

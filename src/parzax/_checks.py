@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 # What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
 # compression that it does not know.
@@ -51,6 +52,8 @@ def flag(name: str, value: Any) -> bool:
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
+    if isinstance(value, Tracer):
+        raise TypeError(f"{name} must be a number, not traced; with jax.jit give static_argnames={name!r}.")
     value = plain(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):

@@ -44,10 +44,10 @@ def scores(
         missing: number of a table -> columns that it does not have: the prior stands for them.
     """
     parameters, missing = mixture.parameters_of(space), missing or {}
-    groups = [tpe.groups(settings, t.objectives, t.constraints, t.extra) for t in tables]
+    groups = [tpe.groups(settings, t.x, t.objectives, t.constraints, t.extra) for t in tables]
     for m in lacking:
         t = tables[m]
-        free = tpe.groups(settings, t.objectives, np.full_like(t.constraints, -1), t.extra)
+        free = tpe.groups(settings, t.x, t.objectives, np.full_like(t.constraints, -1), t.extra)
         groups[m] = [free[0], *[NOTHING] * (len(free) - 1)]
     for m, t in enumerate(tables[1:], 1):
         told = [i for i, row in enumerate(t.objectives) if not t.extra[i] and not np.isnan(row).any()]

@@ -54,13 +54,18 @@ def count(settings: Settings, n: int) -> int:
     return math.ceil(round(settings.quantile * n, 9))
 
 
-def groups(settings: Settings, objectives: Any, constraints: Any, extra: Any) -> list[Group]:
+def groups(settings: Settings, x: Any, objectives: Any, constraints: Any, extra: Any) -> list[Group]:
     """Groups of the objective and of every constraint."""
     objectives, constraints = np.asarray(objectives, float), np.asarray(constraints, float)
     everything = range(len(objectives))
     told = [i for i in everything if not extra[i] and not any(math.isnan(v) for v in objectives[i])]
     pending = [i for i in everything if not extra[i] and i not in told]
-    out = [_objective(settings, objectives, constraints, told, pending)]
+    rows = [
+        (*(None if math.isnan(v) else v for v in a), *b)
+        for a, b in zip(np.asarray(x), objectives, strict=True)
+    ]
+    repeated = {i for k, i in enumerate(told) if rows[i] in [rows[j] for j in told[:k]]}
+    out = [_objective(settings, objectives, constraints, told, pending, repeated)]
     for j in range(constraints.shape[1]):
         value = constraints[:, j]
         known = sorted(told + [i for i in everything if extra[i] and not math.isnan(value[i])])
@@ -70,7 +75,9 @@ def groups(settings: Settings, objectives: Any, constraints: Any, extra: Any) ->
     return out
 
 
-def _objective(settings: Settings, objectives: Any, constraints: Any, told: list, pending: list) -> Group:
+def _objective(
+    settings: Settings, objectives: Any, constraints: Any, told: list, pending: list, repeated: set
+) -> Group:
     wanted = count(settings, len(told))
     up_to_feasible = constraints.shape[1] > 0 and settings.score != "naive"
     counts = [bool((row <= 0).all()) if up_to_feasible else True for row in constraints]
@@ -80,6 +87,8 @@ def _objective(settings: Settings, objectives: Any, constraints: Any, told: list
         mask = np.array([i in told for i in range(len(objectives))])
         rank = pareto.ranks(objectives, mask)
         if settings.whole_front:
+            # Repeated rows are a front behind the others of theirs.
+            rank = np.array([2 * r + (i in repeated) if i in told else r for i, r in enumerate(rank)])
             # Rows of the first front that do not count as good ones do not make it larger.
             wanted = max(wanted, len([i for i in told if rank[i] == 0 and counts[i]]))
         if settings.ties == "hypervolume":
@@ -224,7 +233,7 @@ def ratios(settings: Settings, space: Any, table: Any, candidates: Any) -> tuple
     """log l - log g of every group at every candidate, (c + 1, j), and the groups."""
     x, objectives, constraints, extra = (np.asarray(part) for part in table)
     parameters = mixture.parameters_of(space)
-    own = groups(settings, objectives, constraints, extra)
+    own = groups(settings, x, objectives, constraints, extra)
     out = np.empty((len(own), len(candidates)))
     for k, group in enumerate(own):
         below, above = (fit(settings, parameters, x[rows]) for rows in (group.below, group.above))

@@ -209,7 +209,7 @@ def test_two_objectives_and_a_constraint(ties):
         parts = (jnp.asarray(part, jnp.float32) for part in (CLEAN[0], losses, excess))
         found, bits = split(add(empty(sampler, CAPACITY), SPACE, *parts, False))
         assert int(bits) == status, (name, S(int(bits)))
-        wanted = oracle.groups(settings, losses, excess, np.zeros(N, bool))
+        wanted = oracle.groups(settings, CLEAN[0], losses, excess, np.zeros(N, bool))
         for k, group in enumerate(wanted):
             assert np.flatnonzero(found.below[k]).tolist() == group.below, (name, k)
             assert float(found.gamma[k]) == pytest.approx(group.gamma, abs=1e-6), (name, k)
@@ -375,7 +375,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "0 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 0), ValueError, "^n must be.*0"),
     "-1 suggestions": (lambda: SAMPLER.ask(KEY, STATE, -1), ValueError, "^n must be.*-1"),
     "1.5 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 1.5), ValueError, "^n must be.*1.5"),
-    "a pool smaller than n": (lambda: SAMPLER.ask(KEY, STATE, 2, X1), ValueError, "^candidates must.*j >= 2"),
+    "a pool smaller than n": (lambda: SAMPLER.ask(KEY, STATE, 2, X1), ValueError, "^candidates must.*j >= n = 2"),
     "an empty pool": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:0]), ValueError, "^candidates must"),
     "a pool of another width": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:, :2]), ValueError,
      "^candidates must"),

@@ -136,3 +136,45 @@ ROW, ONE = jnp.zeros((1, 3)), jnp.zeros(1)
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_copies_of_a_good_row_are_not_all_good():
+    """Catches a first front that grows by every repetition, until nothing else is suggested."""
+    space = px.Space({"a": px.Int(1, 12), "b": px.Categorical(["u", "v", "w"])})
+    sampler = px.mo_tpe(space, 2)
+    x = jnp.array([[1.0, 0], [5, 1], [5, 1], [5, 1], [12, 2], [5, 1], [9, 0], [8, 0]])
+    losses = jnp.array([[0.0, 9], [1, 1], [1, 1], [1, 1], [9, 0], [1, 1], [7, 7], [8, 8]])
+    state = sampler.tell(sampler.init(16), x, losses)
+    assert np.flatnonzero(state.repeated).tolist() == [2, 3, 5]
+    assert np.flatnonzero(groups(sampler, state).below[0]).tolist() == [0, 1, 4]
+
+
+def test_calls_on_the_host_are_one_program(monkeypatch):
+    """Catches an ask that is dispatched operation by operation, seconds at every call."""
+    space = px.Space({"a": px.Float(0, 1)})
+    sampler = px.tpe(space)
+    state = sampler.init(8)
+    calls = []
+    monkeypatch.setattr(type(sampler), "_ask", lambda *_: calls.append(1) or jnp.zeros((1, 1)))
+    for seed in range(3):
+        sampler.ask(jax.random.key(seed), state)
+    # Traced once.
+    assert len(calls) == 1
+
+
+def test_pools_with_members_outside_the_space():
+    """Catches a member outside chosen at random, where compiled code cannot refuse it."""
+    space = px.Space({"a": px.Float(0, 1)})
+    sampler = px.tpe(space, epsilon=1.0)
+    ask = jax.jit(jax.vmap(sampler.ask, in_axes=(0, None, None, None)), static_argnums=2)
+    pool = jnp.array([[3.0], [0.5], [-1.0], [jnp.nan], [0.25]])
+    found = ask(jax.random.split(jax.random.key(0), 20), sampler.init(8), 2, pool)
+    assert np.array_equal(np.sort(found[..., 0], axis=1), [[0.25, 0.5]] * 20)
+
+
+def test_truths_are_no_constraints():
+    """Catches True, meant as satisfied, taken as 1 > 0."""
+    sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), 1)
+    for truths in ([True], np.array([True]), jnp.array([False])):
+        with pytest.raises(TypeError, match="satisfied where <= 0"):
+            sampler.tell(sampler.init(8), [[0.5]], [1.0], truths)

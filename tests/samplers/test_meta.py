@@ -83,7 +83,7 @@ def test_scores(space, m, c, double, record_property):
 
 def frequencies(data) -> np.ndarray:
     """Of the good rows' configurations."""
-    below = tpe.groups(SETTINGS, data.objectives, data.constraints, data.extra)[0].below
+    below = tpe.groups(SETTINGS, data.x, data.objectives, data.constraints, data.extra)[0].below
     rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
     return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
 

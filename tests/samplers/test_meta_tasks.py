@@ -106,7 +106,7 @@ def discrete(n: int, seed: int) -> Table:
 
 
 def good(own: Table) -> list[int]:
-    return tpe.groups(SETTINGS, own.objectives, own.constraints, own.extra)[0].below
+    return tpe.groups(SETTINGS, own.x, own.objectives, own.constraints, own.extra)[0].below
 
 
 @functools.cache

@@ -75,7 +75,9 @@ def test_groups(family):
         for seed in (1, 2, 3):
             own = table("categories", data, m, c, seed)
             found = split(told(sampler, own))
-            for k, group in enumerate(oracle.groups(settings, own.objectives, own.constraints, own.extra)):
+            for k, group in enumerate(
+                oracle.groups(settings, own.x, own.objectives, own.constraints, own.extra)
+            ):
                 below, above = (np.flatnonzero(mask[k]).tolist() for mask in (found.below, found.above))
                 assert (below, above) == (group.below, group.above), (data, seed, k)
                 assert float(found.gamma[k]) == pytest.approx(group.gamma, abs=1e-7), (data, seed, k)

@@ -70,6 +70,10 @@ def _sorted(state: State, data, extra) -> None:
     for i in told:
         assert int(state.before[i]) == sum(key[j] < key[i] for j in told)
         assert int(state.feasible_before[i]) == sum(key[j] < key[i] for j in feasible)
+    if losses.shape[1] > 1:
+        seen = [(*np.nan_to_num(x[i], nan=-7.0), *losses[i]) for i in told]
+        repeated = [i for k, i in enumerate(told) if seen[k] in seen[:k]]
+        np.testing.assert_array_equal(np.flatnonzero(state.repeated), repeated)
     unit = np.asarray(state.points.unit)
     for j in range(x.shape[1]):
         wanted = sorted(range(n), key=lambda i: (unit[i, j], i))

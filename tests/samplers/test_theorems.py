@@ -119,7 +119,7 @@ def test_the_order_of_optunas_density_ratio(family, double, monkeypatch):
 
     for data in ("random", "few values", "pending", "infinite"):
         own = table("mixed", data, m, c)
-        (group,) = oracle.groups(own_settings, own.objectives, own.constraints, own.extra)
+        (group,) = oracle.groups(own_settings, own.x, own.objectives, own.constraints, own.extra)
         wanted = log_pdf(own.x[group.below]) - log_pdf(own.x[group.above])
         found = score_of(sampler, told(sampler, own), jnp.asarray(at))
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

@@ -120,7 +120,7 @@ class Sampler(eqx.Module):
         _check_width(x, self.space)
         _refuse_outside("x", x, self.space)
         _refuse_unmeasured(objectives, constraints)
-        return state.add(self.space, x, objectives, constraints)
+        return _run(self, "_add", state, x, objectives, constraints, False)
 
     def augment(self, state: State, x: Any, constraints: Any) -> State:
         """Add rows of which only constraints are known: knowledge augmentation (c-TPE, arXiv 2211.14411).
@@ -147,7 +147,10 @@ class Sampler(eqx.Module):
         constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
         _refuse_outside("x", x, self.space)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
-        return state.add(self.space, x, nothing, constraints, extra=True)
+        return _run(self, "_add", state, x, nothing, constraints, True)
+
+    def _add(self, state: State, x: Array, objectives: Array, constraints: Array, extra: bool) -> State:
+        return state.add(self.space, x, objectives, constraints, extra)
 
     def status(self, state: State) -> Int[Array, ""]:
         """What is unusual about a state: bits of `parzax.Status`.
@@ -157,6 +160,9 @@ class Sampler(eqx.Module):
         UNMEASURED for told rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows,
         INVALID_ROWS for rows outside the space.
         """
+        return _run(self, "_status", state)
+
+    def _status(self, state: State) -> Int[Array, ""]:
         told, feasible = state.told, state.feasible
         n_feasible, (count, _) = feasible.sum(), good_count(self, state)
         by_feasible = up_to_feasible(self)
@@ -191,15 +197,18 @@ class Sampler(eqx.Module):
         """
         check_key(key)
         n = _checks.whole_number("n", n, 1)
-        # A batch has a key more; the others are those of a single suggestion.
-        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
         pool = None if candidates is None else _array("candidates", candidates, state.x.dtype)
         if pool is not None:
             if pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n:
                 raise ValueError(
-                    f"candidates must have shape (j, {len(self.space)}) with j >= {n}, got {pool.shape}."
+                    f"candidates must have shape (j, {len(self.space)}) with j >= n = {n}, got {pool.shape}."
                 )
             _refuse_outside("candidates", pool, self.space)
+        return _run(self, "_ask", key, state, n, pool)
+
+    def _ask(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
+        # A batch has a key more; the others are those of a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
         suggested = jax.lax.cond(
             self._starting(state),
             lambda: self._first(start, state, n, pool),
@@ -229,6 +238,10 @@ class Sampler(eqx.Module):
         """
         if self.sources is None:
             raise ValueError("this sampler has no source tasks; parzax.meta_learn_tpe makes one that has.")
+        return _run(self, "_similarities", state)
+
+    def _similarities(self, state: State) -> Float[Array, " t"]:
+        assert self.sources is not None
         return similarities(self, self.sources, state, groups(self, state))
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
@@ -236,6 +249,9 @@ class Sampler(eqx.Module):
         candidates = _array("candidates", candidates, state.x.dtype)
         if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
+        return _run(self, "_score_of", state, candidates)
+
+    def _score_of(self, state: State, candidates: Array) -> Float[Array, " j"]:
         at = points(self.space, candidates)
         return jnp.where(at.valid.all(axis=-1), self._scorer(state)[1](at), -jnp.inf)
 
@@ -257,8 +273,10 @@ class Sampler(eqx.Module):
 
     def _random(self, key: jax.Array, n: int, pool: Array | None, dtype: Any) -> Array:
         if pool is not None:
-            n_drawn = n if n == 1 else len(pool)
-            drawn = pool[jax.random.choice(key, len(pool), (n_drawn,), replace=False)]
+            drawn = pool[jax.random.permutation(key, len(pool))]
+            # Members outside the space come after all others.
+            valid = points(self.space, drawn).valid.all(axis=-1)
+            drawn = drawn[jnp.argsort(~valid, stable=True)][: n if n == 1 else len(pool)]
         elif n > 1 and may_repeat(self.space):
             first, rest = jax.random.split(key)
             parts = uniform(first, self.space, n, dtype), fillers(rest, self.space, n, dtype)
@@ -319,6 +337,17 @@ class Sampler(eqx.Module):
         return fitted, score
 
 
+@eqx.filter_jit
+def _compiled(sampler: Sampler, method: str, *arguments: Any) -> Any:
+    return getattr(sampler, method)(*arguments)
+
+
+def _run(sampler: Sampler, method: str, *arguments: Any) -> Any:
+    """A method by name; as one compiled program where it is not part of another already."""
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((sampler, arguments)))
+    return getattr(sampler, method)(*arguments) if traced else _compiled(sampler, method, *arguments)
+
+
 def _array(name: str, values: Any, dtype: Any) -> Array:
     """Numbers as an array of ``dtype``; what is not rectangular or no number is refused by name."""
     if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jnp.complexfloating):
@@ -359,7 +388,12 @@ def _refuse_unmeasured(objectives: Array, constraints: Array) -> None:
 
 
 def _violations(values: Any, dtype: Any) -> Any:
-    """On the host: a violation that ``dtype`` would round to 0 stays one."""
+    """On the host: a violation that ``dtype`` would round to 0 stays one; truths are refused."""
+    if any(
+        isinstance(v, bool) or getattr(v, "dtype", np.dtype(float)).kind == "b"
+        for v in jax.tree.leaves(values)
+    ):
+        raise TypeError("constraints must be numbers, satisfied where <= 0, got truth values.")
     if values is None or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
         return values
     if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):

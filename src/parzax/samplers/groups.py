@@ -18,7 +18,7 @@ from parzax.observations.splits import (
     split_by_order,
     sqrt_count,
 )
-from parzax.pareto import non_domination_rank
+from parzax.pareto import ABSENT, non_domination_rank
 from parzax.samplers.fronts import by_crowding, by_hypervolume
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class CountRule(eqx.Module):
             min(ceil(N / 10), 25); static.
         quantile: of the linear rule.
         whole_front: whether the first front is good as a whole, however large, under constraints up to its
-            last feasible row; static.
+            last feasible row. Rows that repeat an earlier one count behind the others of their front: else
+            copies of a good configuration would all be good, and lead to more copies; static.
     """
 
     rule: Literal["sqrt", "linear", "optuna"] = eqx.field(static=True)
@@ -112,13 +113,15 @@ def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"
 def good_count(sampler: "Sampler", state: "State") -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
     """How many of the rows that count are good, and the ranks of all, None for one objective.
 
-    Of a first front that is good as a whole, the rows that count do: with constraints the feasible ones.
+    Of a first front that is good as a whole, the rows that count do: with constraints the feasible ones. Its
+    repeated rows are a front of their own behind it, and so on.
     """
     count = sampler.count_rule(state.told.sum())
     if sampler.n_objectives == 1:
         return count, None
     rank = non_domination_rank(state.objectives, state.told)
     if sampler.count_rule.whole_front:
+        rank = jnp.where(rank < ABSENT, 2 * rank + state.repeated, ABSENT)
         counted = state.feasible if up_to_feasible(sampler) else state.told
         count = jnp.maximum(count, (counted & (rank == 0)).sum())
     return count, rank

@@ -87,6 +87,7 @@ def filled(
         "extra": padded(np.zeros(n, bool) if extra is None else extra, False),
         "before": padded(_before(objectives[:, 0], told), 0),
         "feasible_before": padded(_before(objectives[:, 0], feasible), 0),
+        "repeated": padded(_repeated(np.asarray(x, dtype), np.asarray(objectives, dtype), told), False),
         "order": np.argsort(unit, axis=0, kind="stable").T.astype(np.int32),
         "count": np.int32(n),
         "overflow": np.bool_(False),
@@ -100,3 +101,13 @@ def _before(loss: np.ndarray, counted: np.ndarray) -> np.ndarray:
     out = np.zeros(len(loss), np.int32)
     out[order] = np.cumsum(counted[order]) - counted[order]
     return np.where(np.isnan(loss), 0, out).astype(np.int32)
+
+
+def _repeated(x: np.ndarray, objectives: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """See `State`."""
+    out = np.zeros(len(x), bool)
+    if objectives.shape[1] > 1 and told.any():
+        both = np.concatenate([np.isnan(x), np.nan_to_num(x), objectives], axis=1)[told]
+        first = np.unique(both, axis=0, return_index=True)[1]
+        out[np.delete(np.flatnonzero(told), first)] = True
+    return out

@@ -25,6 +25,8 @@ class State(eqx.Module):
         before: (n,) number of told rows before each one, by the first objective; earlier ones first among
             equals.
         feasible_before: (n,) the same of feasible rows.
+        repeated: (n,) told rows that an earlier one equals, configuration and objectives alike; with several
+            objectives alone, where a front of copies would be good as a whole.
         order: (d, n) indices of the rows by unit coordinate, for each parameter.
         count: number of rows; rows beyond the capacity are dropped and set ``overflow``.
         overflow: whether a row was dropped.
@@ -37,6 +39,7 @@ class State(eqx.Module):
     extra: Bool[Array, " n"]
     before: Int[Array, " n"]
     feasible_before: Int[Array, " n"]
+    repeated: Bool[Array, " n"]
     order: Int[Array, "d n"]
     count: Int[Array, ""]
     overflow: Bool[Array, ""]
@@ -56,6 +59,7 @@ class State(eqx.Module):
             extra=jnp.zeros(capacity, bool),
             before=jnp.zeros(capacity, jnp.int32),
             feasible_before=jnp.zeros(capacity, jnp.int32),
+            repeated=jnp.zeros(capacity, bool),
             order=jnp.tile(rows, (len(space), 1)),
             count=jnp.zeros((), jnp.int32),
             overflow=jnp.zeros((), bool),
@@ -130,6 +134,7 @@ class State(eqx.Module):
             extra=self._put(self.extra, jnp.broadcast_to(jnp.asarray(extra), (k,))),
             before=before(self.before, self.told, told),
             feasible_before=before(self.feasible_before, self.feasible, feasible),
+            repeated=self._put(self.repeated, self._repeats(x, objectives, told)),
             order=self._ordered(new.unit),
             count=jnp.minimum(self.count + k, n),
             overflow=self.overflow | (self.count + k > n),
@@ -145,6 +150,21 @@ class State(eqx.Module):
             return large.astype(small.dtype).at[tuple(slice(size) for size in small.shape)].set(small)
 
         return jax.tree.map(over, larger, self)
+
+    def _repeats(self, x: Array, objectives: Array, told: Array) -> Bool[Array, " k"]:
+        """Which of k new rows equal an earlier told one."""
+        k = len(x)
+        if objectives.shape[-1] == 1:
+            return jnp.zeros(k, bool)
+        x, objectives = x.astype(self.x.dtype), objectives.astype(self.objectives.dtype)
+
+        def same(theirs: Array, their_objectives: Array) -> Array:
+            equal = (theirs[:, None] == x) | (jnp.isnan(theirs)[:, None] & jnp.isnan(x))
+            return equal.all(axis=-1) & (their_objectives[:, None] == objectives).all(axis=-1)
+
+        old = (same(self.x, self.objectives) & self.told[:, None]).any(axis=0)
+        earlier = jnp.arange(k)[:, None] < jnp.arange(k)
+        return told & (old | (same(x, objectives) & earlier & told[:, None]).any(axis=0))
 
     def _put(self, rows: Array, new: Any) -> Array:
         """New rows after the last one, as far as there is room."""
