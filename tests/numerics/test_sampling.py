@@ -233,12 +233,13 @@ def test_draws_on_the_unit_interval(both, record_property):
     assert worst <= 8
 
 
-def test_slopes_of_draws_on_the_unit_interval(x64):
+def test_slopes_of_draws_on_the_unit_interval(both):
     """Catches slopes of the formula instead of the distribution's: they agree with the exact quantile's."""
-    u = jnp.array([1e-9, 0.01, 0.3, 0.7, 1 - 1e-9])
+    near = {"rtol": 1e-6, "atol": 1e-9} if both else {"rtol": 1e-3, "atol": 1e-4}
+    u = jnp.array([1e-9 if both else 1e-5, 0.01, 0.3, 0.7, 1 - (1e-9 if both else 1e-5)])
     for loc, scale in ((0.0, 0.01), (0.2, 0.1), (0.9, 1.0), (1.0, 0.3)):
         fast = jax.jacfwd(unit_normal_quantile, (1, 2))(u, jnp.asarray(loc), jnp.asarray(scale))
         exact = GRADIENT(u, loc, scale, 0.0, 1.0)[1:3]
         for ours, theirs in zip(fast, exact, strict=True):
             assert np.isfinite(ours).all()
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(ours, theirs, **near)
