@@ -125,6 +125,7 @@ def test_overlap_of_sets_of_categories():
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.slow
 def test_limits():
     """With nothing in the sources, or no similarity, the score is MO-TPE's."""
     space = SPACE_OF["mixed"]
@@ -235,6 +236,7 @@ def densities_at(sampler, state, at):
     )
 
 
+@pytest.mark.slow
 def test_first_suggestions_are_the_sources_best():
     space = SPACE_OF["mixed"]
     logs = [observations(space, t) for t in sources("mixed", 1, 0)]

@@ -74,7 +74,7 @@ def _ask(sampler, key, state):
     return sampler.ask(key, state, 3)
 
 
-@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("fresh", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_accepted(fresh, record_property):
     """Scores are finite and suggestions are of the space, before the first row and after 30."""
     at = jnp.asarray(candidates("categories"), jnp.float32)

@@ -204,6 +204,7 @@ def drawn(most: int) -> np.ndarray:
     return np.bincount(x[:, 0].astype(int), minlength=4)
 
 
+@pytest.mark.slow
 def test_candidates_come_from_every_task():
     """100 of each as long as there is room, else in proportion to N_m k(1, m)."""
     np.testing.assert_array_equal(drawn(1024), 100)

@@ -69,6 +69,7 @@ def test_values_and_errors(estimate):
     assert found.similarity[0, 3] == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_overlap():
     """The largest tenth of about 4000 points, some 250 on each of 16 configurations: whole configurations."""
     found = px.task_similarity(logs(), estimate="overlap", n_samples=4000)

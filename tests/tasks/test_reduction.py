@@ -36,6 +36,7 @@ def test_raw_importance(name, double):
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_no_good_rows():
     space = SPACES["flat"]
     at = points(space, jnp.asarray(draw("flat", 40)))

@@ -158,6 +158,7 @@ def test_logs_of_vanishing_densities(low):
     assert np.isfinite(gone.error)
 
 
+@pytest.mark.slow
 def test_uniform_points_miss_what_balanced_points_find(record_property):
     """The paper's estimate in 20 dimensions: near 0 for densities that are nearly disjoint."""
     p, q, d = continuous(20, 0.045)
