@@ -34,7 +34,7 @@ from parzax.problems.problem import AbstractProblem
 SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
 # What is kept: these rows feel a shared machine's caches more than their peers do.
-KEPT_VMAPPED, KEPT_RUNS, KEPT_SHARE = 12.0, 60.0, 0.4
+KEPT_RUNS, KEPT_SHARE = 60.0, 0.4
 STUDIES, LANES, EVALUATIONS = 64, 32, 200
 
 
@@ -84,7 +84,6 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
             first["many"],
             0.0,
             VMAPPED,
-            KEPT_VMAPPED,
         ),
     ]
 
