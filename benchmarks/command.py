@@ -31,6 +31,15 @@ def begin(description: str | None, quick: str, argv: list[str] | None) -> argpar
     return options
 
 
+def verdict(failed: list[str]) -> int:
+    """Print the claims that do not hold, and return 1 if there are any."""
+    print()
+    for text in failed:
+        print(f"does not hold: {text}")
+    print("all claims hold" if not failed else f"{len(failed)} claims do not hold")
+    return 1 if failed else 0
+
+
 def run(description: str | None, jobs: Callable[[bool], Iterator[list[Row]]], argv: list[str] | None) -> int:
     """Run the jobs, print their rows, and return 1 if one of them does not hold.
 

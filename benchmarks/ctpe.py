@@ -156,12 +156,7 @@ def main(argv: list[str] | None = None) -> int:
             "figures": [dataclasses.asdict(row) | {"holds": row.holds} for row in figures],
         }
         options.json.write_text(json.dumps(rows, indent=1).replace("Infinity", "null"))
-    failed = [row.text for row in (*tests, *figures) if not row.holds]
-    print()
-    for text in failed:
-        print(f"does not hold: {text}")
-    print("all claims hold" if not failed else f"{len(failed)} claims do not hold")
-    return 1 if failed else 0
+    return command.verdict([row.text for row in (*tests, *figures) if not row.holds])
 
 
 if __name__ == "__main__":

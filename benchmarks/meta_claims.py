@@ -30,12 +30,15 @@ class Results:
     Attributes:
         best: (dimension, number of sources, their centre) -> (s, n) best loss so far of s runs.
         alone: dimension -> (s, n) the same without sources.
+        by_candidates: (number of sources, their centre, candidates) -> (s, n) best loss so far, D = 10; no
+            source has centre 0.
         similarity: centre -> (s, len(CHECKED)) of a single source, D = 4.
         share: sampler -> table -> (s, n) normalised hypervolume so far.
     """
 
     best: dict[tuple[int, int, int], np.ndarray] = field(default_factory=dict)
     alone: dict[int, np.ndarray] = field(default_factory=dict)
+    by_candidates: dict[tuple[int, int, int], np.ndarray] = field(default_factory=dict)
     similarity: dict[int, np.ndarray] = field(default_factory=dict)
     share: dict[str, dict[str, np.ndarray]] = field(default_factory=lambda: {"MO-TPE": {}, "meta": {}})
 
@@ -185,6 +188,14 @@ def medians_table(results: Results, dim: int) -> str:
             cells = (f"{results.median(dim, n, center, budget):.3g}" for budget in budgets)
             lines.append((f"{n}", f"{center}", *cells))
     lines.append(("TPE", "", *(f"{results.median_alone(dim, budget):.3g}" for budget in budgets)))
+    return aligned(lines)
+
+
+def candidates_table(results: Results) -> str:
+    """Median best loss at the end by the number of candidates."""
+    lines: list[Sequence[str]] = [("sources", "centre", "candidates", f"after {LAST}")]
+    for (n, center, candidates), best in results.by_candidates.items():
+        lines.append((f"{n}", f"{center}", f"{candidates}", f"{np.median(best[:, LAST - 1]):.3g}"))
     return aligned(lines)
 
 

@@ -22,6 +22,9 @@ def show(results: meta_claims.Results) -> list[meta_claims.Claim]:
     for dim in results.alone:
         print(f"\nEllipsoid, D = {dim}: median best loss of {len(results.alone[dim])} runs\n")
         print(meta_claims.medians_table(results, dim))
+    if results.by_candidates:
+        print(f"\nThe same by the number of candidates, D = {meta_claims.MANY}\n")
+        print(meta_claims.candidates_table(results))
     print(f"\nSimilarity of the source, D = {meta_claims.FEW}, mean and standard error\n")
     print(meta_claims.similarity_table(results))
     print(f"\nTables: mean normalised hypervolume of {meta_runs.N_RUNS_MANY} runs\n")
@@ -46,12 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         rows = [dataclasses.asdict(claim) | {"holds": claim.holds} for claim in claims]
         options.json.write_text(json.dumps(rows, indent=1))
-    failed = [claim for claim in claims if not claim.holds]
-    print()
-    for claim in failed:
-        print(f"does not hold: {claim.text}")
-    print("all claims hold" if not failed else f"{len(failed)} claims do not hold")
-    return 1 if failed else 0
+    return command.verdict([claim.text for claim in claims if not claim.holds])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ N_RUNS, N_RUNS_MANY = 50, 20
 N_EVALUATIONS, N_TABLE_EVALUATIONS = 200, 100
 # Runs that are compiled together; samplers with eight sources do not fit a core's cache in greater number.
 LANES = 10
+# Numbers and centres of sources that are run again with the candidates of one task in all.
+BY_CANDIDATES, FEW_CANDIDATES = ((4, 1), (4, 2), (4, 3), (8, 1)), 100
 FAMILIES = {
     "nmt_bench": (("so_en", "sw_en"), ("bleu_padded", "decoding_time_padded")),
     "hpolib": (
@@ -134,10 +136,10 @@ def ellipsoid_log(dim: int, center: float, seed: int) -> px.Observations:
     return px.Observations.from_arrays(task.space, x, np.asarray(losses))
 
 
-def ellipsoid_sampler(dim: int, center: float, n_tasks: int, seed: int) -> Sampler:
+def ellipsoid_sampler(dim: int, center: float, n_tasks: int, seed: int, **options: int) -> Sampler:
     """With so many logs of the same function, each with rows of its own."""
     logs = [ellipsoid_log(dim, center, max(N_TASKS) * seed + i) for i in range(n_tasks)]
-    return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, logs)
+    return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, logs, **options)
 
 
 def best(objectives: np.ndarray) -> np.ndarray:
@@ -159,6 +161,21 @@ def ellipsoids(results: Results, dim: int, n_tasks: Sequence[int], n_runs: int, 
             if alike is not None:
                 results.similarity[center] = alike[:, np.array(CHECKED) // CHECKED[0] - 1, 0]
             report(f"ellipsoid, D = {dim}, {n} sources, centre {center}")
+
+
+def candidates(results: Results, dim: int, report: Report) -> None:
+    """As many candidates with sources as without, and as many without as with sources."""
+    target = px.problems.ellipsoid(dim)
+    for n, center in BY_CANDIDATES:
+        make = partial(ellipsoid_sampler, dim, center, n, max_candidates=FEW_CANDIDATES)
+        objectives, _ = runs(make, target, N_RUNS_MANY, N_EVALUATIONS)
+        results.by_candidates[n, center, FEW_CANDIDATES] = best(objectives)
+        report(f"ellipsoid, D = {dim}, {n} sources, centre {center}, {FEW_CANDIDATES} candidates")
+    for n in sorted({n for n, _ in BY_CANDIDATES}):
+        many = FEW_CANDIDATES * (1 + n)
+        found = alone(target, N_RUNS_MANY, N_EVALUATIONS, n_candidates=many)
+        results.by_candidates[0, 0, many] = best(found)
+        report(f"ellipsoid, D = {dim}, no source, {many} candidates")
 
 
 # --- tables ----------------------------------------------------------------------------------------
@@ -222,4 +239,5 @@ def measure(quick: bool, report: Report) -> Results:
     if not quick:
         tables(results, "hpolib", report)
         ellipsoids(results, many, N_TASKS, N_RUNS_MANY, report)
+        candidates(results, many, report)
     return results

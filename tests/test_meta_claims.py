@@ -133,3 +133,10 @@ def test_printed_tables():
     line = meta_claims.share_table(results).splitlines()[1]
     assert [cell for cell in line.split() if "." in cell][::2] == ["0.2000", "0.5000", "1.0000"]
     assert "0.800 ± 0.000" in meta_claims.similarity_table(results).splitlines()[1]
+
+
+def test_candidates_are_shown():
+    """Catches medians of another evaluation than the last."""
+    results = Results(by_candidates={(4, 2, 100): falling(50, 1)})
+    shown = meta_claims.candidates_table(results).split()
+    assert shown[-1] == f"{np.median(results.by_candidates[4, 2, 100][:, -1]):.3g}"

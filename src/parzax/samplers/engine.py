@@ -6,23 +6,28 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax._checks import check_key as check_key
 from parzax.acquisition import constrained_score, log_ratio, naive_product
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth
-from parzax.parzen.points import Points, inside, points
+from parzax.parzen.points import Points, points
+from parzax.samplers.arguments import (
+    as_array,
+    as_columns,
+    check_width,
+    kept_violations,
+    refuse_outside,
+    refuse_unmeasured,
+)
 from parzax.samplers.candidates import apart, different, fillers, may_repeat, rank_of, uniform
 from parzax.samplers.densities import Densities, densities
 from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule, good_count, groups, up_to_feasible
 from parzax.samplers.meta import TaskMixtures, with_sources
 from parzax.samplers.refine import native, uphill
-from parzax.samplers.rounding import violations
 from parzax.samplers.similar import similarities
 from parzax.samplers.sources import Sources
 from parzax.samplers.state import State
@@ -112,14 +117,14 @@ class Sampler(eqx.Module):
                 and constraints that are NaN although the objectives are known; in compiled code such rows
                 are in no group or not feasible, and `status` says so.
         """
-        x = jnp.atleast_2d(_array("x", x, state.x.dtype))
+        x = jnp.atleast_2d(as_array("x", x, state.x.dtype))
         n = len(x)
-        objectives = _columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
-        constraints = _violations(constraints, state.x.dtype)
-        constraints = _columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
-        _check_width(x, self.space)
-        _refuse_outside("x", x, self.space)
-        _refuse_unmeasured(objectives, constraints)
+        objectives = as_columns("objectives", objectives, n, self.n_objectives, state.x.dtype)
+        constraints = kept_violations(constraints, state.x.dtype)
+        constraints = as_columns("constraints", constraints, n, self.n_constraints, state.x.dtype)
+        check_width(x, self.space)
+        refuse_outside("x", x, self.space)
+        refuse_unmeasured(objectives, constraints)
         return _run(self, "_add", state, x, objectives, constraints, False)
 
     def augment(self, state: State, x: Any, constraints: Any) -> State:
@@ -141,11 +146,11 @@ class Sampler(eqx.Module):
                 "augment adds rows of which only constraints are known, but this sampler has none "
                 "(n_constraints=0); use tell."
             )
-        x = jnp.atleast_2d(_array("x", x, state.x.dtype))
-        _check_width(x, self.space)
-        constraints = _violations(constraints, state.x.dtype)
-        constraints = _columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
-        _refuse_outside("x", x, self.space)
+        x = jnp.atleast_2d(as_array("x", x, state.x.dtype))
+        check_width(x, self.space)
+        constraints = kept_violations(constraints, state.x.dtype)
+        constraints = as_columns("constraints", constraints, len(x), self.n_constraints, state.x.dtype)
+        refuse_outside("x", x, self.space)
         nothing = jnp.full((len(x), self.n_objectives), jnp.nan, state.x.dtype)
         return _run(self, "_add", state, x, nothing, constraints, True)
 
@@ -195,15 +200,15 @@ class Sampler(eqx.Module):
                 shape, with fewer than ``n`` members, or (on the host) with members outside the space; in
                 compiled code these come after all others.
         """
-        check_key(key)
+        _checks.check_key(key)
         n = _checks.whole_number("n", n, 1)
-        pool = None if candidates is None else _array("candidates", candidates, state.x.dtype)
+        pool = None if candidates is None else as_array("candidates", candidates, state.x.dtype)
         if pool is not None:
             if pool.ndim != 2 or pool.shape[1] != len(self.space) or len(pool) < n:
                 raise ValueError(
                     f"candidates must have shape (j, {len(self.space)}) with j >= n = {n}, got {pool.shape}."
                 )
-            _refuse_outside("candidates", pool, self.space)
+            refuse_outside("candidates", pool, self.space)
         return _run(self, "_ask", key, state, n, pool)
 
     def _ask(self, key: jax.Array, state: State, n: int, pool: Array | None) -> Array:
@@ -246,7 +251,7 @@ class Sampler(eqx.Module):
 
     def score_of(self, state: State, candidates: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function at candidates; differentiable in them; -inf outside the space."""
-        candidates = _array("candidates", candidates, state.x.dtype)
+        candidates = as_array("candidates", candidates, state.x.dtype)
         if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         return _run(self, "_score_of", state, candidates)
@@ -346,68 +351,3 @@ def _run(sampler: Sampler, method: str, *arguments: Any) -> Any:
     """A method by name; as one compiled program where it is not part of another already."""
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((sampler, arguments)))
     return getattr(sampler, method)(*arguments) if traced else _compiled(sampler, method, *arguments)
-
-
-def _array(name: str, values: Any, dtype: Any) -> Array:
-    """Numbers as an array of ``dtype``; what is not rectangular or no number is refused by name."""
-    if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jnp.complexfloating):
-        return values.astype(dtype)
-    traced = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(values))
-    return jnp.asarray(values if traced else _checks.float_array(name, values), dtype)
-
-
-def _refuse_outside(name: str, x: Array, space: Space) -> None:
-    """On the host: rows outside the space are a mistake."""
-    if isinstance(x, Tracer):
-        return
-    bad = np.flatnonzero(~inside(space, np.asarray(x)))
-    if len(bad):
-        raise ValueError(
-            f"{name}: row {bad[0]} is not a configuration of the space: {np.asarray(x)[bad[0]].tolist()}; "
-            "values are native, categories are codes, inactive parameters are NaN."
-        )
-
-
-def _check_width(x: Array, space: Space) -> None:
-    if x.ndim != 2 or x.shape[1] != len(space):
-        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}.")
-
-
-def _refuse_unmeasured(objectives: Array, constraints: Array) -> None:
-    """On the host: a constraint of a told row that is NaN is a mistake. Compiled code has a status for it."""
-    if constraints.size == 0 or isinstance(objectives, Tracer) or isinstance(constraints, Tracer):
-        return
-    told = ~np.isnan(np.asarray(objectives)).any(axis=-1)
-    bad = np.flatnonzero(told & np.isnan(np.asarray(constraints)).any(axis=-1))
-    if len(bad):
-        raise ValueError(
-            f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
-            "constraint counts as violated, NaN objectives where the row has failed, or use augment for rows "
-            "of which only some constraints are known."
-        )
-
-
-def _violations(values: Any, dtype: Any) -> Any:
-    """On the host: a violation that ``dtype`` would round to 0 stays one; truths are refused."""
-    if any(
-        isinstance(v, bool) or getattr(v, "dtype", np.dtype(float)).kind == "b"
-        for v in jax.tree.leaves(values)
-    ):
-        raise TypeError("constraints must be numbers, satisfied where <= 0, got truth values.")
-    if values is None or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values)):
-        return values
-    if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):
-        values = np.asarray(values, np.float64)  # bfloat16 too
-    return violations(_checks.float_array("constraints", values), dtype)
-
-
-def _columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Array:
-    if values is None:
-        if width:
-            raise ValueError(f"{name} must have shape ({n}, {width}), got None.")
-        return jnp.zeros((n, 0), dtype)
-    values = _array(name, values, dtype)
-    values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
-    if values.shape != (n, width):
-        raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}.")
-    return values

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from parzax import _checks
 from parzax.observations import capacity
-from parzax.samplers.engine import Sampler, State, check_key
+from parzax.samplers.engine import Sampler, State
 from parzax.samplers.progress import progress_bar
 
 # Runs that share a chunk: more do not stay in a core's cache.
@@ -79,7 +79,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     ((15, 1), 0.0)
     """
     n_evaluations = check(sampler, problem, n_evaluations)
-    check_key(key)
+    _checks.check_key(key)
     return _one(sampler, hashable(problem), key, n_evaluations)
 
 

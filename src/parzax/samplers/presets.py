@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.kernels import FixedTop, OptunaTop
 from parzax.kernels.bandwidth import Bandwidth, neighbours, scott
 from parzax.parzen.fitting import check_settings
-from parzax.samplers.engine import Sampler, Score, check_key
+from parzax.samplers.engine import Sampler, Score
 from parzax.samplers.fronts import Ties
 from parzax.samplers.groups import CountRule
 from parzax.samplers.source_rows import named_sources, source_rows
@@ -161,7 +161,7 @@ def meta_learn_tpe(
     )
     if key is None:
         key = jax.random.key(0)
-    check_key(key)
+    _checks.check_key(key)
     fitted = fit_sources(
         sampler, source_rows(space, dict(named), n_objectives, n_constraints), key=key, **own
     )
