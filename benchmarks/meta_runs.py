@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -136,7 +137,7 @@ def ellipsoid_log(dim: int, center: float, seed: int) -> px.Observations:
     return px.Observations.from_arrays(task.space, x, np.asarray(losses))
 
 
-def ellipsoid_sampler(dim: int, center: float, n_tasks: int, seed: int, **options: int) -> Sampler:
+def ellipsoid_sampler(dim: int, center: float, n_tasks: int, seed: int, **options: Any) -> Sampler:
     """With so many logs of the same function, each with rows of its own."""
     logs = [ellipsoid_log(dim, center, max(N_TASKS) * seed + i) for i in range(n_tasks)]
     return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, logs, **options)
