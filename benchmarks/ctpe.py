@@ -23,7 +23,7 @@ import numpy as np
 import parzax as px
 from benchmarks import command, ctpe_claims
 from benchmarks.ctpe_claims import BUDGETS, Results, Setting
-from parzax.samplers.engine import Sampler
+from parzax.samplers import Sampler
 
 QUANTILES = (0.1, 0.5, 0.9)
 N_RUNS, N_EVALUATIONS = 50, max(BUDGETS)

@@ -26,8 +26,9 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from parzax._numerics import exp2
-from parzax.parzen.evaluation import Mixture
-from parzax.parzen.points import Points, points
+from parzax.parzen.basis import Basis
+from parzax.parzen.evaluation import Prepared
+from parzax.space import Points, Space, frame_of
 
 N_KERNELS, D = 1000, 10
 GOALS = {24: 20.0, 1000: 150.0, 100_000: 400.0}
@@ -45,9 +46,14 @@ PROMISED_SHARE = 0.8
 
 
 @jax.jit
-def evaluate(mixture: Mixture, at: Points) -> jax.Array:
+def evaluate(basis: Basis, mixture: Prepared, at: Points) -> jax.Array:
     """Log densities in unit coordinates, of a prepared mixture."""
-    return mixture.log_prob(at)
+    return mixture.log_prob(basis, at)
+
+
+def waited(basis: Basis, mixture: Prepared, at: Points) -> jax.Array:
+    """The call that is timed."""
+    return jax.block_until_ready(evaluate(basis, mixture, at))
 
 
 @jax.jit
@@ -65,7 +71,7 @@ def natural_exponentials(ratio: jax.Array, weight: jax.Array) -> jax.Array:
 @jax.jit
 def product(features: jax.Array, coefficients: jax.Array) -> jax.Array:
     """Multiply-adds: the other part of the bound."""
-    return jnp.matmul(features, coefficients.T, precision="highest")
+    return jnp.matmul(features, coefficients, precision="highest")
 
 
 def repeated(times: int, function: Callable[..., jax.Array], *arguments: object) -> None:
@@ -101,9 +107,15 @@ def candidates(n: int, d: int = D) -> np.ndarray:
     return np.random.default_rng(1).uniform(size=(n, d))
 
 
-def prepared(pe: px.ParzenEstimator, y: np.ndarray) -> tuple[Mixture, Points]:
-    """A mixture built beforehand, and the candidates encoded."""
-    return pe.prepare(len(y), "product"), jax.jit(partial(points, space()))(jnp.asarray(y))
+def prepared(pe: px.ParzenEstimator, y: np.ndarray) -> tuple[Basis, Prepared, Points]:
+    """What a mixture built beforehand is evaluated with, and the candidates encoded."""
+    return pe.basis, pe.prepare(len(y), "product"), encoded(pe.space, y)
+
+
+def encoded(of: Space, y: np.ndarray) -> Points:
+    """Candidates on the device."""
+    x = jnp.asarray(y)
+    return jax.jit(lambda x: frame_of(of, x.dtype).encode(x))(x)
 
 
 def optuna_estimator(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -127,8 +139,7 @@ def against_optuna(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x, bandwidth=px.bandwidth.neighbours())
-            mixture, at = prepared(pe, y)
-            ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
+            ours = partial(waited, *prepared(pe, y))
             first = timing.once(ours)
             error = np.abs(np.asarray(ours())[:PART] - theirs(part)).max()
             medians = timing.interleaved({"ours": ours} | peers, repeats, {"ours": INNER[n_points]})
@@ -169,26 +180,25 @@ def against_optuna_mixed(n_points: int, *, repeats: int) -> list[Row]:
     settings = _ParzenEstimatorParameters(1.0, True, False, np.ones, True)
     columns = {name: x[:, j] for j, name in enumerate(own.names)}
     built = _ParzenEstimator(columns, distributions, settings)
-    at = {name: y[:, j] for j, name in enumerate(own.names)}
+    theirs_at = {name: y[:, j] for j, name in enumerate(own.names)}
     out = []
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(
                 own, x, bandwidth=px.bandwidth.neighbours(), top=px.bandwidth.optuna_top()
             )
-            mixture = pe.prepare(len(y), "product")
-            encoded = jax.jit(partial(points, own))(jnp.asarray(y))
-            ours = lambda m=mixture, a=encoded: jax.block_until_ready(evaluate(m, a))  # noqa: E731
+            basis, mixture, at = prepared(pe, y)
+            ours = partial(waited, basis, mixture, at)
             first = timing.once(ours)
             # Ours is a density per unit coordinate.
-            jacobian = np.asarray(encoded.log_jacobian.sum(axis=-1))
-            theirs_ = built.log_pdf(at)
+            jacobian = np.asarray(basis.frame.log_jacobian(at))
+            theirs_ = built.log_pdf(theirs_at)
             log_axes = sum(np.log(y[:, j]) for j, name in enumerate(own.names) if name.startswith("l"))
             error = (
                 np.abs(np.asarray(ours()) + jacobian + log_axes - theirs_) / np.abs(theirs_).clip(1)
             ).max()
             medians = timing.interleaved(
-                {"ours": ours, "theirs": lambda: built.log_pdf(at)}, repeats, {"ours": INNER[n_points]}
+                {"ours": ours, "theirs": lambda: built.log_pdf(theirs_at)}, repeats, {"ours": INNER[n_points]}
             )
         name = f"mixed space, {N_KERNELS} kernels, {n_points} points"
         out.append(
@@ -204,8 +214,7 @@ def against_gaussian_kde(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x)
-            mixture, at = prepared(pe, y)
-            ours = lambda m=mixture, a=at: jax.block_until_ready(evaluate(m, a))  # noqa: E731
+            ours = partial(waited, *prepared(pe, y))
             kde = scipy.stats.gaussian_kde(x.T)
             jax_kde = jax_stats.gaussian_kde(jnp.asarray(x.T))
             on_device = jnp.asarray(y.T)
@@ -231,15 +240,15 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(space(), x)
-            mixture, at = prepared(pe, y)
+            basis, mixture, at = prepared(pe, y)
             # As many pairs at a time as the evaluation takes, in as many calls.
             block, n_blocks = 250, n_points // 250
-            features = jnp.ones((block, mixture.coefficients.shape[1]))
+            features = jnp.ones((block, mixture.rows.kernels.shape[0]))
             ratio = jnp.full((block, len(mixture.weight)), -3.0)
             calls = {
-                "ours": partial(repeated, 1, evaluate, mixture, at),
+                "ours": partial(repeated, 1, evaluate, basis, mixture, at),
                 "exp": partial(repeated, n_blocks, exponentials, ratio, mixture.weight),
-                "product": partial(repeated, n_blocks, product, features, mixture.coefficients),
+                "product": partial(repeated, n_blocks, product, features, mixture.rows.kernels),
                 "xla": partial(repeated, n_blocks, natural_exponentials, ratio, mixture.weight),
             }
             first = timing.once(calls["ours"])

@@ -21,9 +21,9 @@ import numpy as np
 import parzax as px
 from benchmarks import command, optuna_peer
 from benchmarks.rows import Row
-from parzax.importance.counts import sweep_counts
+from parzax.importance.grid import grid_codes, layout, sweep_counts
 from parzax.importance.sweep import sweep as sweep_of_codes
-from parzax.observations import capacity, grid_codes, layout, level_sets
+from parzax.observations import capacity, level_sets
 
 PARITY = px.GridEstimator.optuna()
 LEVELS = np.arange(1, 100) / 100

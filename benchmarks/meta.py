@@ -6,6 +6,9 @@
 * A suggestion with 1000 source tasks of 100 rows, at most 1024 candidates in all, against one of a single
   task with as many kernels and candidates: time per kernel and candidate.
 
+Both have estimates of their own, and the single task another density. So the differences are those to NumPy
+in float64: of the task kernel at our points, and of the scores of configurations.
+
 One core, interleaved, one process; compile time apart.
 """
 
@@ -18,19 +21,21 @@ from functools import partial
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import truncnorm
 
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
-from parzax.samplers import source_states
-from parzax.samplers.groups import groups
-from parzax.samplers.similar import similarities
+from parzax.meta import named_logs, source_rows
+from parzax.meta.states import states
 
 KERNEL, SHARE = 100.0, 1 / 3
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
 MANY, FEW, CANDIDATES = 1000, 100, 1024
+# Configurations whose scores are checked.
+N_SCORED = 20
 
 SPACE = px.Space({f"x{j}": px.Float(0, 1) for j in range(DIM)})
 
@@ -51,14 +56,11 @@ def task_kernel(*, repeats: int) -> list[Row]:
     sampler = px.meta_learn_tpe(
         SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)], n_samples=POINTS
     )
-    state = eqx.filter_jit(lambda s, x, y: s.tell(s.init(256), x, y))(
-        sampler, *map(jnp.asarray, log(ROWS, 0))
-    )
+    state = sampler.tell(sampler.init(256), *log(ROWS, 0))
 
     @eqx.filter_jit
     def ours(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
-        own = groups(sampler, state)
-        return px.tasks.task_kernel(similarities(sampler, sampler.sources, state, own))
+        return px.meta.task_kernel(px.samplers.similarities(sampler, state))
 
     name, theirs = peer()
     calls: dict[str, Callable[[], object]] = {
@@ -68,14 +70,57 @@ def task_kernel(*, repeats: int) -> list[Row]:
     first = timing.once(calls["ours"])
     medians = timing.interleaved(calls, repeats, {"ours": 10})
     print(f"the paper states 1e-4 s for the task kernel; ours takes {medians['ours']:.1e} s")
-    print(
-        "task kernel:",
-        np.round(np.asarray(ours(sampler, state)), 3).tolist(),
-        "theirs:",
-        np.round(theirs(), 3),
-    )
+    found = np.asarray(ours(sampler, state))
+    print("task kernel:", np.round(found, 3).tolist(), "theirs:", np.round(theirs(), 3))
+    difference = float(np.abs(found - kernel_at_our_points(sampler, state)).max())
     work = f"task kernel, {SOURCES} tasks, S = {POINTS}"
-    return [Row(work, 32, name, medians["ours"], medians["theirs"], first, 0.0, KERNEL)]
+    return [Row(work, 32, name, medians["ours"], medians["theirs"], first, difference, KERNEL)]
+
+
+def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:
+    """The task kernel in float64, task by task, at our points and by the parameters that we keep."""
+    sources, smoothing = sampler.smoothing.sources, sampler.smoothing.own
+    comparison, compared = sources.comparison, sources.compared[0]
+    split = sampler.split(state)
+    masks = split.below[0], split.below[0] | split.above[0]
+    importance = sources.reduction.raw_importance(state.points, *masks)
+    columns, _ = sources.reduction.kept(
+        importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10
+    )
+    columns = np.flatnonzero(columns)
+    target = comparison.density(smoothing, state.points, masks[0])
+    ours = np.asarray(target.from_uniforms(comparison.basis, *comparison.of_target).unit, np.float64)
+    below = [best_rows(*log(ROWS, seed))[:, columns] for seed in range(SOURCES + 1)]
+    d = []
+    for theirs, rows in zip(np.asarray(compared.samples.unit, np.float64), below[1:], strict=True):
+        halves = []
+        for at in (ours[:, columns], theirs[:, columns]):
+            p, q = np.exp(log_density(at, below[0])), np.exp(log_density(at, rows))
+            halves.append((np.abs(p - q) / (p + q)).mean())
+        d.append(np.mean(halves))
+    return kernel_of(np.array(d))
+
+
+def best_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The best tenth."""
+    return x[np.argsort(y)[: len(y) // 10]]
+
+
+def kernel_of(d: np.ndarray) -> np.ndarray:
+    """The task kernel of total variations."""
+    s = (1 - d) / (1 + d)
+    return np.array([1 - s.sum() / (len(s) + 1), *s / (len(s) + 1)])
+
+
+def log_density(at: np.ndarray, rows: np.ndarray, prior: bool = False) -> np.ndarray:
+    """Of truncated normals on rows, by Scott's rule, (j,); with one of width 1 around the middle, or not."""
+    centres = np.concatenate([rows, np.full((1, rows.shape[1]), 0.5)]) if prior else rows
+    first, third = np.percentile(centres, [25, 75], axis=0)
+    spread = np.minimum((third - first) / 1.34, centres.std(axis=0, ddof=1))
+    width = np.broadcast_to(np.clip(1.059 * spread * len(centres) ** -0.2, 0.1, 0.5), centres.shape).copy()
+    width[len(rows) :] = 1.0
+    logs = truncnorm.logpdf(at[:, None], -centres / width, (1 - centres) / width, centres, width)
+    return logsumexp(logs.sum(axis=-1), axis=-1) - np.log(len(centres))
 
 
 def peer() -> tuple[str, Callable[[], np.ndarray]]:
@@ -96,25 +141,16 @@ def peer() -> tuple[str, Callable[[], np.ndarray]]:
                 n_samples=POINTS, config_space=space, observations_set=tasks, dim_reduction_factor=2.5
             )
             pairs = [(0, m) for m in range(1, SOURCES + 1)]
-            return np.asarray(px.tasks.task_kernel(jnp.asarray(found.compute(task_pairs=pairs)[0, 1:])))
+            return np.asarray(px.meta.task_kernel(np.asarray(found.compute(task_pairs=pairs)[0, 1:])))
 
     return "hpo-task-similarity", package
 
 
 def loops(logs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """The same from the paper's equations, task by task, with NumPy: Scott's rule, uniform points."""
-    from scipy.stats import truncnorm
-
     at = np.random.default_rng(0).uniform(size=(POINTS, DIM))
-    densities = []
-    for x, y in logs:
-        good = x[np.argsort(y)[: ROWS // 10]]
-        width = np.clip(1.059 * good.std(axis=0, ddof=1) * len(good) ** -0.2, 0.1, 0.5)
-        kernel = truncnorm.pdf(at[:, None], -good / width, (1 - good) / width, good, width)
-        densities.append(kernel.prod(axis=-1).mean(axis=-1))
-    d = [0.5 * np.abs(densities[0] - other).mean() for other in densities[1:]]
-    s = (1 - np.clip(d, 0, 1)) / (1 + np.clip(d, 0, 1))
-    return np.asarray(px.tasks.task_kernel(jnp.asarray(s)))
+    first, *others = (np.exp(log_density(at, best_rows(*own))) for own in logs)
+    return kernel_of(np.array([min(0.5 * np.abs(first - other).mean(), 1) for other in others]))
 
 
 def suggestions(*, repeats: int) -> list[Row]:
@@ -125,30 +161,40 @@ def suggestions(*, repeats: int) -> list[Row]:
     n_kernels = MANY * FEW
     alone = px.mo_tpe(SPACE, 1, n_candidates=CANDIDATES, n_startup=0)
 
-    def state(own: px.samplers.Sampler, n: int, size: int) -> px.samplers.State:
-        tell = eqx.filter_jit(lambda s, x, y: s.tell(s.init(size), x, y))
-        return tell(own, *map(jnp.asarray, log(n, 0)))
-
     ask = eqx.filter_jit(lambda own, key, state: own.ask(key, state))
-    states = state(sampler, FEW, 256), filled(n_kernels)
+    known = sampler.tell(sampler.init(256), *log(FEW, 0)), filled(n_kernels)
     key = jax.random.key(0)
     calls: dict[str, Callable[[], object]] = {
-        "ours": lambda: jax.block_until_ready(ask(sampler, key, states[0])),
-        "theirs": lambda: jax.block_until_ready(ask(alone, key, states[1])),
+        "ours": lambda: jax.block_until_ready(ask(sampler, key, known[0])),
+        "theirs": lambda: jax.block_until_ready(ask(alone, key, known[1])),
     }
     first = timing.once(calls["ours"])
     timing.once(calls["theirs"])
     medians = timing.interleaved(calls, repeats)
+    at = np.random.default_rng(0).uniform(size=(N_SCORED, DIM))
+    shares = np.asarray(px.meta.task_kernel(px.samplers.similarities(sampler, known[0])), np.float64)
+    difference = float(np.abs(np.asarray(sampler.score_of(known[0], at)) - scores(at, shares)).max())
     work = f"suggestion, {MANY} tasks of {FEW} rows, {CANDIDATES} candidates"
-    return [Row(work, 32, "one task, as many kernels", medians["ours"], medians["theirs"], first, 0.0, SHARE)]
+    peer = "one task, as many kernels"
+    return [Row(work, 32, peer, medians["ours"], medians["theirs"], first, difference, SHARE)]
+
+
+def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """log l - log g in float64, task by task; all have as many rows, so that shares are weights."""
+    logs: list[list[np.ndarray]] = [[], []]
+    for seed in range(MANY + 1):
+        x, y = log(FEW, seed)
+        order = np.argsort(y)
+        for own, rows in zip(logs, (order[: FEW // 10], order[FEW // 10 :]), strict=True):
+            own.append(log_density(at, x[rows], prior=True))
+    low, high = (logsumexp(np.stack(own), axis=0, b=shares[:, None]) for own in logs)
+    return low - high
 
 
 def filled(n: int) -> px.samplers.State:
     """A state of n rows, made on the host (rows told one by one would be many)."""
-    x, y = log(n, 0)
-    at, size = px.parzen.points.points(SPACE, x), 1 << (n - 1).bit_length()
-    state = source_states.filled(x, at, y[:, None], np.zeros((n, 0)), size, np.float32)
-    return jax.tree.map(jnp.asarray, state)
+    rows = source_rows(SPACE, named_logs([observations(n, 0)]), 1, 0)
+    return jax.tree.map(lambda a: a[0], states(rows))
 
 
 def jobs(quick: bool) -> Iterator[list[Row]]:

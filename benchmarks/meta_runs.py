@@ -13,7 +13,7 @@ import numpy as np
 import parzax as px
 from benchmarks.meta_claims import CENTERS, CHECKED, N_TASKS, Results
 from parzax.observations import capacity
-from parzax.samplers.engine import Sampler
+from parzax.samplers import Sampler
 
 # Rows of a source log, random configurations; the paper's MO-TPE takes 5 % of its suggestions at random.
 N_ROWS, EPSILON = 100, 0.05
@@ -66,7 +66,7 @@ def _similarities(samplers: Sampler, x: jax.Array, objectives: jax.Array) -> jax
     def run(sampler: Sampler, x: jax.Array, objectives: jax.Array) -> jax.Array:
         def step(state: px.samplers.State, rows: tuple) -> tuple:
             state = sampler.tell(state, *rows)
-            return state, sampler.similarities(state)
+            return state, px.samplers.similarities(sampler, state)
 
         return jax.lax.scan(step, sampler.init(capacity(N_EVALUATIONS)), (x, objectives))[1]
 
@@ -78,7 +78,7 @@ def _stacked(samplers: Sequence[Sampler]) -> Sampler:
 
 
 def _shapes(sampler: Sampler) -> tuple:
-    """What decides on the program: groups of good rows are padded to powers of two."""
+    """What decides on the program: groups below are padded to powers of two."""
     return tuple(leaf.shape for leaf in jax.tree.leaves(sampler) if eqx.is_array(leaf))
 
 

@@ -64,8 +64,8 @@ def samplers() -> None:
     plt.savefig(HERE / "convergence.png", dpi=110)
 
     _, axes = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
-    px.plotting.acquisition(c_tpe, traces["c-TPE"], run=2, problem=problem, ax=axes[0])
-    px.plotting.observations(traces["c-TPE"], problem, run=2, ax=axes[1])
+    px.plotting.acquisition(c_tpe, traces["c-TPE"], run=4, problem=problem, ax=axes[0])
+    px.plotting.observations(traces["c-TPE"], problem, run=4, ax=axes[1])
     plt.savefig(HERE / "acquisition.png", dpi=100)
 
     bowls = px.problems.ellipsoids(dim=2, base=1.0)
@@ -100,7 +100,7 @@ def experiments() -> None:
     traces = {}
     for name, best in (found | {"TPE": results.alone[dim]}).items():
         x, nothing = (np.zeros((*best.shape, width)) for width in (dim, 0))
-        traces[name] = px.samplers.Trace(x, best[..., None], nothing)
+        traces[name] = px.samplers.Trace(x, best[..., None], nothing, ("minimize",))
     _, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
     px.plotting.convergence(traces, log=True, ax=ax)
     plt.savefig(HERE / "meta_experiments.png", dpi=110)

@@ -76,9 +76,9 @@ assert (np.asarray(again.x) == np.asarray(runs.x[500:532])).all()
 # Its score is a sum over the objective and the constraints. Two things make the naive product of density
 # ratios fail, and c-TPE repairs both:
 #
-# * the naive product splits by the loss alone, so the good group of the objective may hold no feasible row;
+# * the naive product splits by the loss alone, so the objective's rows below may all be infeasible;
 # * it gives a constraint that nearly everybody satisfies the same say as a tight one. The *relative* ratio
-#   of c-TPE has a bound that depends on the share of good rows, so a loose constraint fades away.
+#   of c-TPE has a bound that depends on the share of rows below, so a loose constraint fades away.
 #
 # Vanilla TPE does not know the constraint at all. Its problem has none, and we look at the constraint
 # afterwards. Random search is `epsilon = 1`.
@@ -175,7 +175,7 @@ assert never[0] >= never[-1]
 
 # %% [markdown]
 # Nothing raises inside compiled code. A run without a feasible row has a best value of infinity, and a state
-# that was told more rows than it holds says so in `state.overflow`. On the host, with `ask` and `tell`:
+# that was told more rows than it holds says so in `state.overflow`. On the host `tell` makes room instead:
 
 # %%
 sampler = px.c_tpe(problem.space, 1)
@@ -188,6 +188,10 @@ assert not state.overflow
 state = tell(state, x[6:], objectives[6:], constraints[6:])
 assert state.overflow
 assert state.count == 8
+grown = sampler.tell(sampler.init(capacity=8), x, objectives, constraints)
+assert grown.count == 12
+best = sampler.best(grown)
+print("best feasible row:", best.x, "loss", best.objectives, "constraint", best.constraints)
 
 # %% [markdown]
 # ## A real table

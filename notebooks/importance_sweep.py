@@ -132,10 +132,10 @@ ax = px.plotting.regimes(moved_result)
 # the best configurations.
 
 # %%
-axes = px.plotting.values(result, "x", level=0.1)
+ax = px.plotting.values(result, "x", level=0.1)
 
 # %%
-axes = px.plotting.values(moved_result, "x")
+ax = px.plotting.values(moved_result, "x")
 
 # %%
 (density,) = result.density("x")

@@ -51,9 +51,9 @@ sources = {f"c = {c}": random_rows(key, c) for c, key in zip(centers, keys, stri
 # %% [markdown]
 # ## How similar they are
 #
-# Two tasks are compared by the densities of their good rows, the best tenth. With d the total variation of
+# Two tasks are compared by the densities of their rows below, the best tenth. With d the total variation of
 # the two, s = (1 - d) / (1 + d) is what they share. It falls with the distance of the centres. The numbers
-# are small even for neighbours: ten good rows of four parameters differ by chance too.
+# are small even for neighbours: ten rows of four parameters differ by chance too.
 
 # %%
 table = px.task_similarity(sources)
@@ -65,10 +65,10 @@ assert (table.similarity == table.similarity.T).all()
 # %% [markdown]
 # ## Runs with one source each
 #
-# `meta_learn_tpe` starts with good rows of its source. Then its densities are mixtures of the target's and of
-# the source's. MO-TPE is the same sampler without any source, with a random start. (Here with one suggestion
-# in 20 at random too, which is the default of `meta_learn_tpe`.) In a list the source is "task 1" each time,
-# so that all five samplers are one program.
+# `meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the target's
+# and of the source's. MO-TPE is the same sampler without any source, with a random start. (Here with one
+# suggestion in 20 at random too, which is the default of `meta_learn_tpe`.) In a list the source is "task
+# 1" each time, so that all five samplers are one program.
 
 # %%
 n_evaluations, n_runs = 60, 16
@@ -90,7 +90,7 @@ ax = px.plotting.convergence(shown, log=True)
 #
 # * A source that is the same task helps from the first evaluation on, and keeps its lead. Its neighbour
 #   (c = 1) helps too.
-# * A source far away (c = 4) begins worse than random rows: the first suggestions are its good rows, which
+# * A source far away (c = 4) begins worse than random rows: the first suggestions are its best rows, which
 #   are bad here. It takes some twenty rows until the sampler tells such a source from a good one. Then the
 #   line falls, and by the end little is left of the damage.
 # * The sources in between, c = 2 and 3, are in the numbers below: they stay a little behind the runs without
@@ -110,8 +110,8 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # ## What the samplers thought of their source
 #
 # The same runs, told again ten rows at a time: after each ten the similarity that the sampler works with.
-# Tasks are compared by their most important parameters, floor(log_2.5 n) of them for n good rows. Up to 20
-# rows there are at most two good ones, no parameter is kept, and every source counts as the same task
+# Tasks are compared by their most important parameters, floor(log_2.5 n) of them for n rows below. Up to 20
+# rows there are at most two below, no parameter is kept, and every source counts as the same task
 # (s = 1). From 21 rows on it is one parameter, the last one of the four.
 
 
@@ -122,7 +122,7 @@ def similarity_so_far(sampler, x, losses):
 
     def step(state, rows):
         state = sampler.tell(state, *rows)
-        return state, sampler.similarities(state)[0]
+        return state, px.samplers.similarities(sampler, state)[0]
 
     def one(x, losses):
         return jax.lax.scan(step, sampler.init(64), (x.reshape(-1, 10, 4), losses.reshape(-1, 10, 1)))[1]
@@ -149,14 +149,14 @@ legend = ax.legend()
 
 # %% [markdown]
 # The order is that of the centres. What a source then weighs against the target: with two tasks the task
-# kernel gives it s / 2, times the number of its good rows. After 60 evaluations the target has 6 good rows,
+# kernel gives it s / 2, times the number of its rows below. After 60 evaluations the target has 6 of them,
 # the source 10.
 
 # %%
-print("share of the source in the density of good rows, after 60 evaluations")
+print("share of the source in the density below, after 60 evaluations")
 last = {name: float(np.median(s[:, -1])) for name, s in thought.items()}
 for name, s in last.items():
-    weight = np.asarray(px.tasks.task_kernel(jnp.array([s]))) * np.array([6, 10])
+    weight = np.asarray(px.meta.task_kernel(jnp.array([s]))) * np.array([6, 10])
     print(f"{name}: {weight[1] / weight.sum():.0%}")
 assert sorted(last, key=lambda name: -last[name]) == list(sources)
 assert all((s[:, :2] == 1).all() for s in thought.values())

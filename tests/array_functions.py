@@ -4,10 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from parzax.kernels import AitchisonAitken, TruncatedNormal
+
+KERNELS = {"numeric": TruncatedNormal, "categorical": AitchisonAitken}
 
 
 def density_of(kind):
-    return lambda counts: px.grid_density(counts, kind=kind)
+    return lambda counts: px.grid_density(counts, kernel=KERNELS[kind])
 
 
 CASES = {

@@ -1,7 +1,10 @@
 """Fixtures shared by all tests, and the oracles on the import path."""
 
+import ctypes
 import functools
+import gc
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -14,9 +17,16 @@ from compilation import quick_flags
 os.environ.setdefault("XLA_FLAGS", quick_flags())
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from reference import logs
+
+if not os.environ.get("PARZAX_UNCHECKED"):
+    # Every shape in an annotation is verified, and nothing is promoted or broadcast by itself.
+    jaxtyping.install_import_hook("parzax", "shapes.checked")
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
+    jax.config.update("jax_numpy_rank_promotion", "raise")
 
 import parzax as px
 
@@ -52,14 +62,27 @@ def synthetic_sweep(problem: str, parity: bool) -> px.ImportanceResult:
 
 @pytest.fixture(autouse=True, scope="module")
 def _room_for_programs():
-    """Forget compiled programs before their memory maps reach the kernel's limit (65530 by default).
+    """Forget compiled programs before they fill the memory, or the kernel's memory maps (65530 by default).
 
     Each program keeps several maps; a process that has run out of them crashes while it compiles.
     """
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > 25_000:
+    process = Path("/proc/self")
+    if not process.exists():
+        return
+    resident = int((process / "statm").read_text().split()[1]) * resource.getpagesize()
+    if resident > 3 << 29 or (process / "maps").read_bytes().count(b"\n") > 25_000:
         jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+@pytest.fixture
+def as_installed():
+    """Without the checks of annotations: what a user sees who passes a wrong shape."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(params=[False, True], ids=["float32", "float64"])

@@ -92,7 +92,7 @@ FILES = [
     ("t.csv", lambda p: p.write_bytes(b"\xff\xfe\xfa,value\n\xff,1\n"), (), ""),
     ("t.csv", lambda p: p.write_bytes(b"params_x,value\n\xff\xfe,1\n"), (), "column 'params_x' holds Binary"),
     ("t.csv", lambda p: p.mkdir(), (), "is not a file"),
-    ("t.csv", lambda p: None, (), "there is no file"),
+    ("t.csv", lambda _: None, (), "there is no file"),
     ("t.db", lambda p: p.write_bytes(b""), (), "is empty"),
     ("t.db", lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 500), (), "t.db"),
     ("t.db", other_sqlite, (), "not an Optuna storage"),
@@ -201,6 +201,8 @@ ARGUMENTS = [
             "list.json",
             "bounds.json",
             "direction.json",
+            "twice.json",
+            "misspelt.json",
         )
     ),
     (["importance", "good.csv", "--json", "none/o.json"], "no folder 'none'"),
@@ -270,6 +272,8 @@ def test_arguments(folder, capsys, record_property):
     Path("deep.json").write_text("[" * 100_000)
     Path("list.json").write_text("[1, 2]")
     Path("direction.json").write_text(json.dumps(GOOD_SPACE | {"direction": "up"}))
+    Path("twice.json").write_text(json.dumps(GOOD_SPACE)[:-1] + ', "metric": "a", "metric": "b"}')
+    Path("misspelt.json").write_text(json.dumps(GOOD_SPACE | {"direciton": "maximize"}))
     for args, message in ARGUMENTS:
         refused(args, message, folder, capsys)
     record_property("tried", f"bad arguments tried: {len(ARGUMENTS)}")
@@ -277,9 +281,9 @@ def test_arguments(folder, capsys, record_property):
 
 def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
     """Catches the first of several outputs left behind when a later one fails."""
-    from parzax.cli import importance
+    from parzax.cli import writing
 
-    def fails(result):
+    def fails(_):
         def write(path):
             path.write_text("half")
             raise OSError(28, "No space left on device")
@@ -287,7 +291,7 @@ def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
         return write
 
     TABLE.to_csv("good.csv", index=False)
-    monkeypatch.setattr(importance, "csv_writer", fails)
+    monkeypatch.setattr(writing, "csv_writer", fails)
     args = ["importance", "good.csv", "--json", "o.json", "--csv", "o.csv"]
     refused(args, "cannot write 'o.csv': No space left on device", folder, capsys)
 
@@ -296,3 +300,9 @@ def test_control_characters_do_not_reach_the_terminal(folder, capsys):
     """Catches a file whose column names carry escape sequences or line ends into the message."""
     Path("t.csv").write_text('"a\x1b[2Jb\rc","d\ne"\n1,2\n')
     refused(["importance", "t.csv"], "no column 'value'", folder, capsys)
+
+
+def test_sqlite_urls_that_are_none(folder, capsys):
+    """Catches an URL taken for a relative path: the namesake of an absolute one would be read."""
+    refused(["importance", "sqlite:/study.db"], "'sqlite:/study.db' is no sqlite URL", folder, capsys)
+    refused(["importance", "sqlite:////none/study.db"], "there is no file '/none/study.db'", folder, capsys)

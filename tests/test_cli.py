@@ -1,5 +1,6 @@
 """The command `parzax`: what it prints, writes and refuses."""
 
+import io
 import json
 import os
 import subprocess
@@ -9,14 +10,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import optuna
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import parzax as px
 from parzax import problems
-from parzax.cli import main
+from parzax.cli import main, tables
 from parzax.cli.filters import parse_filter
-from parzax.cli.levels import parse_levels
-from parzax.cli.writing import write_all
+from parzax.cli.importance import parse_levels
+from parzax.cli.writing import progress, write_all
 
 N = 200
 
@@ -166,6 +169,144 @@ def test_optuna_filter_and_study(logs, capsys):
     assert "choose one with --study: 'a', 'b'" in err
 
 
+def test_a_parameter_may_be_called_state(capsys):
+    """Catches a parameter that cannot be had because a trial has something of that name."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(storage="sqlite:///study.db")
+    study.optimize(lambda t: len(t.suggest_categorical("state", ["on", "off"])) + t.number, n_trials=20)
+    for text, n in (("state == COMPLETE", 0), ("params_state != none", 0), ("params_state == on", None)):
+        status, out, err = run(capsys, "importance", "study.db", "--filter", text)
+        assert status == 0, err
+        assert ("(filter)" in out) == (n is None)
+    status, _, err = run(capsys, "importance", "study.db", "--filter", "nope == 1")
+    assert (status, "there are 'state', 'number', 'value', 'params_state'" in err) == (2, True), err
+
+
+def test_arrow_streams(logs, capsys, tmp_path):
+    """Catches a stream refused because it is not a file of the other form."""
+    table = pa.csv.read_csv(logs / "t.csv")
+    with pa.ipc.new_stream(tmp_path / "t.arrow", table.schema) as stream:
+        stream.write_table(table)
+    status, out, err = run(capsys, "importance", "t.arrow")
+    assert status == 0, err
+    assert f"{N} rows, minimize" in out
+
+
+def test_sqlite_urls(logs, capsys, tmp_path):
+    """Catches slashes that collapse, so that a relative namesake of an absolute file is read."""
+    namesake = tmp_path.joinpath(*(logs / "study.db").parts[1:])
+    namesake.parent.mkdir(parents=True)
+    study = optuna.create_study(storage=f"sqlite:///{namesake}", study_name="a")
+    study.add_trials([_trial([0.1, -3, np.nan], 1.0), _trial([0.2, -4, np.nan], 2.0)])
+    relative = namesake.relative_to(tmp_path)
+    for url, n in ((f"sqlite:///{logs}/study.db", N), (f"sqlite:///{relative}", 2), (relative, 2)):
+        status, out, err = run(capsys, "importance", url, "--study", "a")
+        assert status == 0, err
+        assert f"{n} rows, minimize" in out
+
+
+BAD = "a\x1b[2J\nb\u202e"
+
+
+def control_characters(text):
+    return [c for c in text if not c.isprintable() and c != "\n"]
+
+
+@pytest.mark.parametrize("levels", ["0.1", "0.1:0.9:0.1"])
+@pytest.mark.parametrize("name", ["t.csv", "study.db"])
+def test_control_characters_do_not_reach_the_terminal(capsys, tmp_path, name, levels):
+    """Catches names of columns, parameters, states and files that move the cursor or add lines."""
+    x = np.arange(30) / 30
+    if name == "t.csv":
+        name = "\x1b[1mt.csv"
+        states = ["COMPLETE"] * 29 + [BAD]
+        df = pd.DataFrame({f"params_{BAD}": x, "params_y": x[::-1], "value": x, "state": states})
+        df.to_csv(name, index=False)
+    else:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        study = optuna.create_study(storage="sqlite:///study.db", study_name=BAD)
+        domains = [{BAD: optuna.distributions.FloatDistribution(0, high)} for high in (1, 2)]
+        create = optuna.trial.create_trial
+        study.add_trials(
+            [create(params={BAD: f}, distributions=domains[i % 2], value=f) for i, f in enumerate(x.tolist())]
+        )
+    status, out, err = run(
+        capsys, "importance", name, "--target-quantile", levels, "--csv", "\x1b[1mo.csv", "--json", "o.json"
+    )
+    assert status == 0, err
+    assert not control_characters(out + err)
+    assert r"a\x1b[2J\nb\u202e" in out
+    assert r"a\x1b[2J\nb\u202e" in err
+    assert not any(line.startswith("b") for line in (out + err).splitlines())
+    assert out.splitlines()[-2:] == ["written: o.json", r"written: \x1b[1mo.csv"]
+    # The files have the names as they are.
+    assert BAD in json.loads((tmp_path / "o.json").read_text())["names"]
+    assert BAD in set(pd.read_csv("\x1b[1mo.csv")["parameter"])
+
+
+def test_names_that_look_alike_stay_apart(capsys):
+    """Catches a row of the table lost when control characters are written out."""
+    x = np.arange(30) / 30
+    pd.DataFrame({"params_a\t": x, r"params_a\t": x[::-1], "value": x}).to_csv("t.csv", index=False)
+    status, out, err = run(capsys, "importance", "t.csv")
+    assert status == 0, err
+    assert sum(line.startswith(r"a\t") for line in out.splitlines()) == 2
+
+
+def test_progress_is_cleaned_too(capsys, monkeypatch):
+    """Catches the name of a file that reaches the terminal while it is read."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress("reading \x1b[2J"):
+        pass
+    assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
+
+
+def test_a_terminal_without_the_signs(monkeypatch):
+    """Catches a failure, after the files are written, because of the sign of a standard error."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["demo", "--seeds", "3", "--n", "200", "--out", "d.png"]) == 0
+    sys.stdout.flush()
+    assert b"mean ? standard error of 3 seeds" in written.getvalue()
+
+
+@pytest.mark.parametrize("missing", [[], ["pyarrow"], ["pyarrow", "polars"], ["pyarrow", "polars", "pandas"]])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_tables_are_read_by_the_library_that_is_there(logs, monkeypatch, name, missing):
+    """Catches a library whose numbers or gaps differ, and an error that does not say what to install."""
+    there = tables.find_spec
+    monkeypatch.setattr(tables, "find_spec", lambda library: None if library in missing else there(library))
+    if len(missing) == 3:
+        with pytest.raises(ImportError, match=r"parzax\[dataframe\]"):
+            tables.read_table(logs / name)
+        return
+    df = tables.read_table(logs / name)
+    obs = px.Observations.from_dataframe(df, space=problems.activation().space, warn=False)
+    with np.load(logs / "t.npz") as data:
+        np.testing.assert_array_equal(obs.values, data["values"])
+        np.testing.assert_array_equal(obs.losses[:, 0], data["objective"])
+
+
+def test_filters_know_choices_by_name(capsys):
+    """Catches an npz file whose categories are known by code alone, or by those of another regime."""
+    space = px.Space(
+        {
+            "c": px.Float(0, 1),
+            "kind": (
+                px.Categorical(["u", "v"], when=px.Between("c", high=0.5)),
+                px.Categorical(["w", "u"], when=px.Between("c", low=0.5)),
+            ),
+        }
+    )
+    space.to_json("space.json")
+    values = np.array([[0.1, 0], [0.2, 1], [0.7, 0], [0.8, 1]] * 5)
+    np.savez("t.npz", values=values, objective=np.arange(20.0), names=["c", "kind"])
+    args = ["importance", "t.npz", "--space", "space.json", "--direction", "minimize"]
+    for text, left_out in (("kind == u", 10), ("kind != v and c > 0.5", 10), ("params_kind == w", 15)):
+        status, out, err = run(capsys, *args, "--filter", text)
+        assert (status, f"left out: {left_out} (filter)" in out) == (0, True), out + err
+
+
 def test_demo(capsys, tmp_path):
     """Catches a demo without table, times or figure."""
     status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
@@ -281,7 +422,7 @@ def test_one_of_several_objectives_is_named(capsys):
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_outputs_are_put_in_place_together_or_not_at_all(capsys, tmp_path, monkeypatch, there):
+def test_outputs_are_put_in_place_together_or_not_at_all(tmp_path, there):
     """Catches a file of this call beside one of the last, where a later output cannot be put in place."""
     outputs = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     if there:

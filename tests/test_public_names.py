@@ -21,7 +21,14 @@ PACKAGES = {
         *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),
     },
     "problems": {"Tabular", "discs", "ellipsoid", "ellipsoids", "sphere", "zdt1"},
-    "samplers": {"CountRule", "Sampler", "State", "Trace"},
+    "ages": {"AbstractAges", "equal", "ramp"},
+    "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
+    "kernels": {"AbstractKernel", "AbstractPlainKernel", "AbstractProductKernel", "TruncatedNormal"},
+    "meta": {"TaskSimilarity", "task_kernel", "task_similarity", "total_variation"},
+    "parzen": {"AbstractDensities", "AbstractSmoothing", "Smoothing"},
+    "samplers": {"AbstractStart", "Best", "Sampler", "State", "Trace", "similarities"},
+    "split": {"AbstractSplit", "Split", "SplitRows", "State"},
+    "ties": {"AbstractTies", "crowding", "hypervolume"},
 }
 NAMES = sorted(
     {name for name in dir(px) if not name.startswith("_")}

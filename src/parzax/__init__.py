@@ -5,24 +5,29 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from parzax import acquisition as acquisition
+from parzax import kernels as kernels
+from parzax import meta as meta
 from parzax import pareto as pareto
+from parzax import parzen as parzen
 from parzax import problems as problems
 from parzax import samplers as samplers
-from parzax import tasks as tasks
+from parzax import split as split
 from parzax.divergence import pearson_divergence as pearson_divergence
+from parzax.importance import GridEstimator as GridEstimator
+from parzax.importance import GridSpec as GridSpec
 from parzax.importance import ImportanceResult as ImportanceResult
 from parzax.importance import cond_ped_anova as cond_ped_anova
+from parzax.importance import grid_density as grid_density
 from parzax.importance import level_counts as level_counts
 from parzax.importance import naive as naive
 from parzax.importance import ped_anova as ped_anova
 from parzax.importance import within_regime_variance as within_regime_variance
 from parzax.kernels import bandwidth as bandwidth
-from parzax.observations import GridSpec as GridSpec
+from parzax.meta import task_similarity as task_similarity
 from parzax.observations import ImportReport as ImportReport
 from parzax.observations import Observations as Observations
-from parzax.parzen import GridEstimator as GridEstimator
 from parzax.parzen import ParzenEstimator as ParzenEstimator
-from parzax.parzen import grid_density as grid_density
+from parzax.parzen import ages as ages
 from parzax.problems import Problem as Problem
 from parzax.samplers import c_tpe as c_tpe
 from parzax.samplers import meta_learn_tpe as meta_learn_tpe
@@ -30,7 +35,6 @@ from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
 from parzax.samplers import optimize_many as optimize_many
 from parzax.samplers import optuna_tpe as optuna_tpe
-from parzax.samplers import task_similarity as task_similarity
 from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical
@@ -41,6 +45,8 @@ from parzax.space import Ordinal as Ordinal
 from parzax.space import Recorded as Recorded
 from parzax.space import Space as Space
 from parzax.space import Varying as Varying
+from parzax.split import gamma as gamma
+from parzax.split import ties as ties
 from parzax.status import Status as Status
 
 if _TYPE_CHECKING:

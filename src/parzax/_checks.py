@@ -1,10 +1,14 @@
 """Host-side checks: a ValueError or TypeError that names the argument, the value and the remedy."""
 
 import numbers
+import sys
+import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from types import FrameType
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +21,15 @@ UNREADABLE = (
     OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
     OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+Direction = str | Enum
+# Of a sampler, where a wrong one is to be found by type checkers; files give any text.
+Sense = Literal["minimize", "maximize"] | Enum
+
+
+def is_traced(*trees: Any) -> bool:
+    """Whether an array in some trees is traced, so that all of this is part of a compiled program already."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
 def real_number(name: str, value: Any) -> float:
@@ -52,7 +65,7 @@ def flag(name: str, value: Any) -> bool:
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
-    if isinstance(value, Tracer):
+    if is_traced(value):
         raise TypeError(f"{name} must be a number, not traced; with jax.jit give static_argnames={name!r}.")
     value = plain(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -70,8 +83,24 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
     return value
 
 
+def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
+    """Return one of "minimize" and "maximize" per objective, or raise; members of enumerations go by name."""
+    several = isinstance(direction, Sequence) and not isinstance(direction, str)
+    given: Any = direction if several else [direction] * n_objectives
+    found = [d.name.lower() if isinstance(getattr(d, "name", None), str) else d for d in given]
+    if not several and not all(isinstance(d, str) for d in found):
+        raise TypeError(
+            f'direction must be "minimize" or "maximize", one or one per objective, got {direction!r}.'
+        )
+    if len(found) != n_objectives:
+        objectives = "1 objective" if n_objectives == 1 else f"{n_objectives} objectives"
+        raise ValueError(f"directions: {len(found)} for {objectives}; give one, or one per objective.")
+    return tuple(one_of("direction", d, ("minimize", "maximize")) for d in found)
+
+
 def float_array(name: str, values: Any) -> np.ndarray:
-    """Return ``values`` as a float64 NumPy array; objects, strings and complex numbers are refused."""
+    """A float64 copy of ``values``, NaN where masked (``numpy.ma``); refuses objects, text and complex."""
+    on_host(name, values)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -79,25 +108,99 @@ def float_array(name: str, values: Any) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         hint = " Encode categories as integer codes." if name in ("values", "x") else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
-    return np.array(array, dtype=np.float64)  # a copy: what was checked must not change
+    array = np.array(array, dtype=np.float64)  # a copy: what was checked must not change
+    array[_mask(values)] = np.nan
+    return array
+
+
+def on_host(name: str, *values: Any) -> None:
+    """Raise for what is traced, where a function runs on the host."""
+    if is_traced(*values):
+        raise TypeError(
+            f"{name} is traced, but this is a host function: call it outside jax.jit, jax.vmap and jax.grad, "
+            "which the array functions (parzax.level_counts, parzax.grid_density) are for."
+        )
+
+
+def unmasked(name: str, values: Any) -> np.ndarray:
+    """Return ``values`` as a NumPy array, or raise if an entry is masked."""
+    if np.any(_mask(values)):
+        raise ValueError(f"{name} has masked entries; fill them, or leave these rows out.")
+    return np.asarray(values)
+
+
+def real_array(name: str, values: Any) -> jax.Array:
+    """``values`` on the device, or raise where they have imaginary parts."""
+    dtype = values.dtype if isinstance(values, jax.Array) else np.asarray(values).dtype
+    if dtype.kind == "c":
+        raise TypeError(f"{name} must hold real numbers, got dtype {dtype}.")
+    return jnp.asarray(values)
+
+
+def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``mask`` as a boolean array of ``shape``, or raise."""
+    mask = unmasked(name, mask)
+    if mask.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}.")
+    if mask.dtype != bool:
+        raise TypeError(f"{name} must be a boolean mask, got dtype {mask.dtype}.")
+    return mask
+
+
+def _mask(values: Any) -> Any:
+    """The mask of a masked array or of a sequence of them, which `numpy.asarray` would drop."""
+    if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
+    return np.ma.getmask(values)
 
 
 def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
-    """A data frame's columns in the order of ``columns``; anything else as it is.
-
-    Raises:
-        ValueError: a data frame that lacks a column.
-    """
-    found = getattr(values, "columns", None)
+    """A data frame's columns in the order of ``columns``, or raise; anything else as it is."""
+    found, wanted = getattr(values, "columns", None), list(columns)
     if found is None:
         return values
-    wanted = list(columns)
-    missing = [column for column in wanted if column not in list(found)]
-    if missing:
-        raise ValueError(
-            f"{name} has no column {missing[0]!r}; rename its columns to the space's names, or give an array."
-        )
+    for column in wanted:
+        if column not in list(found):
+            raise ValueError(
+                f"{name} has no column {column!r}; rename its columns to the space's names, or give an array."
+            )
     return values[wanted]
+
+
+def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
+    """Warn where frequency weights (..., n) sum to 1, a habit from packages where only ratios matter."""
+    if weight is None:
+        return
+    if ((np.count_nonzero(weight, axis=-1) > 2) & (np.abs(weight.sum(axis=-1) - 1) < 1e-6)).any():
+        warnings.warn(
+            f"weight sums to 1, so all rows together count as one{besides}; multiply by the number of rows "
+            "if the weights are relative.",
+            UserWarning,
+            stacklevel=outside(),
+        )
+
+
+def outside() -> int:
+    """The ``stacklevel`` with which the calling function warns of the first line outside the library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _package(frame) == "jaxtyping":  # checks the call of this function
+        frame = frame.f_back
+    while frame.f_back is not None and _package(frame) in ("parzax", "jaxtyping"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").split(".")[0]
+
+
+def visible(text: str) -> str:
+    """``text`` with each character that could move a terminal's cursor written out, as in a literal.
+
+    >>> print(visible("lr" + chr(27) + "[2J"))
+    lr\\x1b[2J
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def check_key(key: Any) -> None:
@@ -109,15 +212,20 @@ def check_key(key: Any) -> None:
         raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
 
 
+def check_precision(name: str, dtype: Any) -> None:
+    """Raise for arrays of float64 where JAX computes in float32: it would cut them off without a word."""
+    if jnp.dtype(dtype) == np.float64 and jnp.result_type(float) != np.float64:
+        what = f"{name} was made in float64, inside jax.enable_x64(True), and is used outside"
+        raise ValueError(f"{what}; use it there too, or make it anew outside.")
+
+
 def vectors(**arrays: Any) -> None:
     """Raise unless all arrays (traced ones too) are vectors of one length."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(
-            f"{' and '.join(arrays)} must be vectors of one length, got shapes {found}; "
-            "use jax.vmap for a batch."
-        )
+        what = f"{' and '.join(arrays)} must be vectors of one length"
+        raise ValueError(f"{what}, got shapes {found}; use jax.vmap for a batch.")
 
 
 def quantile(name: str, value: Any) -> float:
@@ -130,6 +238,5 @@ def quantile(name: str, value: Any) -> float:
 
 def axis_label(index: tuple[int, ...]) -> str:
     """Name a position of a (..., n) array for an error message: "row 3" or "seed 1, row 3"."""
-    *seeds, row = index
-    prefix = f"seed {', '.join(str(int(i)) for i in seeds)}, " if seeds else ""
-    return f"{prefix}row {int(row)}"
+    *seeds, row = map(str, map(int, index))
+    return f"seed {', '.join(seeds)}, row {row}" if seeds else f"row {row}"

@@ -17,8 +17,10 @@ class Status(enum.IntFlag):
     SAME_SETS = enum.auto()
     TIED_CUTOFF = enum.auto()
     LOW_DATA = enum.auto()
+    LOW_REGIME_DATA = enum.auto()
     SPARSE_REGIME = enum.auto()
     CONSTANT = enum.auto()
+    UNIQUE_LABELS = enum.auto()
     SINGLE_VALUE = enum.auto()
     NEVER_ACTIVE = enum.auto()
     NOT_IN_TARGET = enum.auto()
@@ -36,11 +38,12 @@ class Status(enum.IntFlag):
     FEW_FEASIBLE = enum.auto()
     UNMEASURED = enum.auto()
     CAPACITY_EXCEEDED = enum.auto()
+    INVALID_BANDWIDTH = enum.auto()
 
     @property
     def advice(self) -> str:
         """One sentence per set bit: what happened and what to do about it."""
-        return " ".join(_ADVICE[bit] for bit in _bits(int(self))) or "Nothing unusual."
+        return " ".join(_ADVICE[bit] for bit in self) or "Nothing unusual."
 
 
 _ADVICE = {
@@ -52,9 +55,13 @@ _ADVICE = {
     Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; n_target has its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
+    Status.LOW_REGIME_DATA: "Regimes that hold a quarter of the parameter's rows, or more, have ten or fewer "
+    "in the target, or outside it, so that its importance may come out far too low: see regime_status.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
     Status.CONSTANT: "The parameter stays in one cell of the grid in each of its regimes, so there is "
     "nothing to compare; if it does vary, narrow its domain or use log.",
+    Status.UNIQUE_LABELS: "There are as many labels as rows, as of an id, so the rows say nothing about the "
+    "labels; leave the parameter out.",
     Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
     Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
     Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "
@@ -77,17 +84,15 @@ _ADVICE = {
     "density is 0; give the estimator a prior weight.",
     Status.NONE_FEASIBLE: "No row is feasible, so the objective has no say and the search is for "
     "feasibility; check the thresholds.",
-    Status.FEW_FEASIBLE: "Fewer rows are feasible than the good group should have, so every row counts "
-    "as good and the objective has no say yet.",
+    Status.FEW_FEASIBLE: "Fewer rows are feasible than should be below, so every row is below and the "
+    "objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
     "violating it; give +inf for that, or augment the state with rows of which only some are known.",
     Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
     "one before they are told.",
+    Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "
+    "give the rule positive settings.",
 }
-
-
-def _bits(status: int) -> list[Status]:
-    return [bit for bit in _ADVICE if status & bit]
 
 
 def describe(status: np.ndarray | int) -> list[str]:
@@ -97,4 +102,4 @@ def describe(status: np.ndarray | int) -> list[str]:
     ['SINGLE_VALUE: The domain has a single value, so its importance is 0.']
     """
     seen = int(np.bitwise_or.reduce(np.ravel(status))) if np.size(status) else 0
-    return [f"{bit.name}: {_ADVICE[bit]}" for bit in _bits(seen)]
+    return [f"{bit.name}: {_ADVICE[bit]}" for bit in Status(seen)]

@@ -120,6 +120,7 @@ def test_gradients_of_products_are_finite(gamma):
             assert not np.any(gradient[:, 3:])
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_shapes_are_checked():
     ones = jnp.ones((2, 3))
     with pytest.raises(ValueError, match=r"below and above must have one shape"):

@@ -14,6 +14,7 @@ from ConfigSpace import (
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
     Integer,
+    Normal,
     OrdinalHyperparameter,
 )
 
@@ -129,3 +130,37 @@ def test_refusals():
         optimizer.tell(config, [1.0, 2.0])
     with pytest.raises(ValueError, match="constraints must hold 0"):
         optimizer.tell(config, 1.0, 1.0)
+
+
+def test_the_best_configurations():
+    """The first of smallest loss among the feasible ones; of several objectives the front without repeats."""
+    cs = ConfigurationSpace({"x": (0.0, 1.0)})
+    space = px.adapters.configspace.space(cs)
+    optimizer = Optimizer(cs, px.c_tpe(space, 1))
+    assert optimizer.best() == []
+    told = [(0.1, 3.0, 0), (0.2, 1.0, 0.5), (0.3, 2.0, -1), (0.4, 2.0, 0), (0.5, math.nan, 0)]
+    for x, value, excess in told:
+        optimizer.tell(Configuration(cs, {"x": x}), value, excess)
+    (best,) = optimizer.best()
+    assert (best.configuration["x"], best.objectives, best.constraints) == (0.3, (2.0,), (-1.0,))
+    optimizer = Optimizer(cs, px.mo_tpe(space, 2))
+    for x, values in (
+        (0.1, (1, 5)),
+        (0.2, (2, 2)),
+        (0.2, (2, 2)),
+        (0.3, (2, 3)),
+        (0.4, (5, 1)),
+        (0.5, (2, 2)),
+    ):
+        optimizer.tell(Configuration(cs, {"x": x}), values)
+    assert [one.configuration["x"] for one in optimizer.best()] == [0.1, 0.2, 0.4, 0.5]
+
+
+def test_distributions_of_parameters_are_not_silently_dropped():
+    cs = ConfigurationSpace()
+    cs.add(
+        Float("normal", (-1, 1), distribution=Normal(0, 0.1)), Float("plain", (0, 1)),
+        Categorical("weighted", ["a", "b"], weights=[0.9, 0.1]), Categorical("even", ["a", "b"]),
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match=r"^the distribution of 'normal', 'weighted' is left out"):
+        Optimizer(cs)

@@ -7,8 +7,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters.optuna_conditions import roundest
-from parzax.adapters.optuna_plan import from_log, from_space
+from parzax.adapters.optuna.conditions import roundest
+from parzax.adapters.optuna.plan import from_log, from_space
+from parzax.space import host_frame
 
 
 def trials_of(suggest, n=60, states=()):
@@ -26,7 +27,7 @@ def trials_of(suggest, n=60, states=()):
 
 
 def conditions(plan):
-    return {name: plan.codec.native[name][0].conditions for name in plan.codec.native}
+    return {name: plan.space[name][0].conditions for name in plan.space.names}
 
 
 def test_a_choice_explains_its_branches():
@@ -38,7 +39,7 @@ def test_a_choice_explains_its_branches():
         t.suggest_float("z", 0, 1)
 
     found = conditions(from_log(trials_of(suggest), None))
-    assert found == {"kind": (), "n": (px.In("kind", [1, 2]),), "x": (px.In("kind", [0]),), "z": ()}
+    assert found == {"kind": (), "n": (px.In("kind", [None, True]),), "x": (px.In("kind", ["a"]),), "z": ()}
 
 
 def test_thresholds_come_out_round():
@@ -65,7 +66,7 @@ def test_few_values_of_an_integer_and_nested_branches():
             t.suggest_float("x", 0, 1)
 
     found = conditions(from_log(trials_of(suggest), None))
-    assert found == {"k": (), "on": (px.In("k", [1, 4]),), "x": (px.In("on", [0]),)}
+    assert found == {"k": (), "on": (px.In("k", [1, 4]),), "x": (px.In("on", [True]),)}
 
 
 def test_two_conditions_at_once():
@@ -141,7 +142,14 @@ def test_a_trial_without_the_child_decides_for_a_better_explanation():
     assert conditions(plan)["x"] == (px.Between("c", low=0.8),)
     new = trial(kind="b", c=0.95)
     assert not plan.agrees_with(new)
-    assert conditions(from_log([*seen, new], None))["x"] == (px.In("kind", [0]),)
+    assert conditions(from_log([*seen, new], None))["x"] == (px.In("kind", ["a"]),)
+
+
+def place(plan, *params):
+    """The configuration that a trial counts as; None where it lacks a value."""
+    frame = host_frame(plan.space)
+    at = frame.nearest(np.array([plan.row(*params)]))
+    return frame.decode(at)[0].tolist() if at.valid.all() else None
 
 
 def test_rows_of_trials():
@@ -151,15 +159,15 @@ def test_rows_of_trials():
             t.suggest_int("n", 0, 8, step=2)
 
     plan = from_log(trials_of(suggest), None)
-    assert plan.codec.native.names == ("kind", "n", "x")
-    np.testing.assert_allclose(plan.row({"kind": "a", "x": 12.5, "n": 6}), [0, 3, 0.25])
-    np.testing.assert_allclose(plan.row({"kind": "a", "x": 50.0, "n": 3.9}), [0, 2, 1])
-    np.testing.assert_allclose(plan.row({"kind": "b", "x": 12.5}), [1, np.nan, np.nan])
-    assert plan.row({"kind": "a", "x": 12.5}) is None
-    assert plan.row({"x": 12.5, "n": 2}) is None
-    np.testing.assert_allclose(plan.row({"kind": "a"}, plan.given({"x": 12.5, "n": 6})), [0, 3, 0.25])
-    assert plan.params(np.array([0, 3, 0.25])) == {"kind": "a", "n": 6, "x": 12.5}
-    assert isinstance(plan.params(np.array([0, 3, 0.25]))["n"], int)
+    assert plan.space.names == ("kind", "n", "x")
+    assert place(plan, {"kind": "a", "x": 12.5, "n": 6}) == [0, 6, 12.5]
+    assert place(plan, {"kind": "a", "x": 50.0, "n": 3.9}) == [0, 4, 20]
+    np.testing.assert_array_equal(place(plan, {"kind": "b", "x": 12.5}), [1, np.nan, np.nan])
+    assert place(plan, {"kind": "a", "x": 12.5}) is None
+    assert place(plan, {"x": 12.5, "n": 2}) is None
+    assert place(plan, {"kind": "a"}, plan.given({"x": 12.5, "n": 6})) == [0, 6, 12.5]
+    assert plan.params(np.array([0, 6.2, 12.5])) == {"kind": "a", "n": 6, "x": 12.5}
+    assert isinstance(plan.params(np.array([0, 6.2, 12.5]))["n"], int)
     assert plan.params(np.array([1, np.nan, np.nan])) == {"kind": "b"}
 
 
@@ -187,9 +195,9 @@ def test_a_given_space_decides():
     plan = from_space(space, [trial], None)
     assert plan.agrees_with(trial)
     assert plan.distributions == {name: own[name] for name in space.names}
-    np.testing.assert_allclose(plan.row(trial.params), [1, 0, 64])
-    assert plan.params(np.array([1, 0.0, 64])) == {"kind": "a", "x": pytest.approx(1e-3), "units": 64}
-    assert plan.row({**trial.params, "kind": "c"}) is None
+    assert place(plan, trial.params) == [1, pytest.approx(1e-3), 64]
+    assert plan.params(np.array([1, 1e-3, 64])) == {"kind": "a", "x": pytest.approx(1e-3), "units": 64}
+    assert place(plan, {**trial.params, "kind": "c"}) is None
     assert from_space(space, [trial], {"x", "units"}).distributions.keys() == {"units"}
 
 
@@ -211,7 +219,7 @@ def test_a_space_that_contradicts_the_study_is_refused(domain, distribution):
 
 def test_states_that_are_no_log():
     """Nothing to explain: no trial, no parameter."""
-    assert from_log([], None).codec is None
+    assert from_log([], None).space is None
     trial = optuna.create_trial(params={}, distributions={}, state=TrialState.COMPLETE, value=0.0)
     assert from_log([trial], None).distributions == {}
 
@@ -237,3 +245,17 @@ def test_a_round_number_stays_while_the_gap_closes_around_it():
         seen.append(roundest(above, upto))
         assert above < seen[-1] <= upto
     assert len(set(seen)) <= 8
+
+
+def test_values_outside_the_last_range_explain_as_the_nearest_inside():
+    """Catches a condition that fails at every parent's value from before the range was narrowed."""
+
+    def suggest(t):
+        if t.suggest_int("layers", 1, 9 if t.number < 20 else 4) > 2:
+            t.suggest_float("x", 0, 1)
+
+    trials = trials_of(suggest)
+    assert max(t.params["layers"] for t in trials) > 4
+    plan = from_log(trials, None)
+    assert conditions(plan) == {"layers": (), "x": (px.Between("layers", low=3),)}
+    assert all(plan.agrees_with(t) for t in trials[20:])

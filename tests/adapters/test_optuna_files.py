@@ -128,6 +128,29 @@ def test_an_sqlite_url_is_a_path(tmp_path):
         adapter.observations("mysql://localhost/studies")
 
 
+def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
+    # Catches slashes that collapse, so that a relative namesake of an absolute path is read.
+    folder, elsewhere = tmp_path / "there", tmp_path / "here"
+    folder.mkdir()
+    elsewhere.joinpath(*folder.parts[1:]).mkdir(parents=True)
+    write(folder / "study.db", ["absolute"], n_trials=1)
+    monkeypatch.chdir(elsewhere)
+    write(Path(*folder.parts[1:], "study.db"), ["namesake"], n_trials=1)
+    write(Path("study.db"), ["relative"], n_trials=1)
+    for url, name in (
+        (f"sqlite:///{folder}/study.db", "absolute"),
+        ("sqlite:///study.db", "relative"),
+        ("sqlite+pysqlite:///study.db?timeout=3", "relative"),
+    ):
+        assert adapter.study_names(url) == [name]
+        assert adapter.is_optuna_file(url)
+    # A Path has lost the slashes that tell them apart.
+    for lost in (Path(f"sqlite:///{folder}/study.db"), Path("sqlite:///study.db"), "sqlite:/study.db"):
+        assert not adapter.is_optuna_file(lost)
+        with pytest.raises(ValueError, match="is no sqlite URL; give it as text"):
+            adapter.observations(lost)
+
+
 def test_a_file_is_known_by_its_content(path, tmp_path):
     # Catches going by the suffix.
     write(path)
@@ -287,6 +310,27 @@ class TestRefused:
     def test_a_missing_column(self, tmp_path):
         path = self.changed(tmp_path, "alter table trial_params rename column param_value to gone")
         self.refused(path, r"cannot read .*study\.db")
+
+    @pytest.mark.parametrize(
+        "rows", ["select 1", "select 1 union all select i + 1 from n"], ids=["one row", "endless"]
+    )
+    @pytest.mark.parametrize("table", ["trial_values", "studies", "Trial_Params"])
+    def test_views(self, tmp_path, table, rows):
+        # An endless one would be read for ever, and not even interrupted.
+        path = self.changed(tmp_path, f"alter table {table} rename to moved")
+        with sqlite3.connect(path) as connection:
+            columns = [row[1] for row in connection.execute("pragma table_info(moved)")]
+            values = ", ".join(f"1 as {name}" for name in columns)
+            connection.execute(
+                f"create view {table} as with recursive n(i) as ({rows}) select {values} from n"
+            )
+        connection.close()
+        self.refused(path, "has a view where Optuna has a table|not an Optuna storage")
+
+    def test_views_of_other_names_are_left_alone(self, tmp_path):
+        # Somebody's own view of the trials is no reason to refuse the study.
+        path = self.changed(tmp_path, "create view mine as select * from trials")
+        assert adapter.observations(path).n == 12
 
     def test_a_truncated_file(self, tmp_path):
         path = tmp_path / "study.db"

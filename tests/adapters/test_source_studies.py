@@ -11,10 +11,12 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters import optuna_meta
-from parzax.adapters.optuna_plan import from_log, from_space
+from parzax.adapters.optuna.plan import from_log, from_space
+from parzax.adapters.optuna.settings import Settings
+from parzax.adapters.optuna.sources import SourceTasks
+from parzax.meta import Sources
 from parzax.samplers import Sampler
-from parzax.samplers.sources import Notes, Sources
+from parzax.space import host_frame
 
 sources = px.adapters.optuna.sources
 TPESampler = px.adapters.optuna.TPESampler
@@ -126,6 +128,7 @@ def test_refusals_of_the_sampler():
         ({"eta": 1.0}, "eta"),
         ({"estimate": "no"}, "estimate"),
         ({"n_samples": 1}, "n_s"),
+        ({"max_candidates": 0}, "max_candidates"),
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -133,24 +136,38 @@ def test_refusals_of_the_sampler():
     with pytest.raises(ValueError, match=r"preset='tpe' is for studies without sources"):
         TPESampler(source_studies=[one], preset="tpe")
     with pytest.raises(TypeError, match="eta"):
-        TPESampler(eta=2.5)  # without sources there is nothing to compare
+        TPESampler(eta=3.0)  # without sources there is nothing to compare
 
 
 # --- matching ----------------------------------------------------------------------------------
 
 
+COMPARISON = {
+    "eta": 2.5,
+    "estimate": "balanced",
+    "n_samples": 10,
+    "max_candidates": 1024,
+    "importance": "mean",
+}
+SETTINGS = Settings(None, {}, COMPARISON, True)
+
+
 @pytest.fixture
 def captured(monkeypatch):
-    """The rows that would be fitted."""
-    rows = []
+    """The rows that are fitted."""
+    seen, fit = [], Sources.fit
 
-    def fit(sampler, given, **settings):
-        rows.extend(given)
-        notes = Notes((), ("a line",))
-        return Sources((), (), (), (), None, None, None, None, "balanced", 1, notes)
+    def fitted(space, given, *args, **settings):
+        seen.extend(given)
+        return fit(space, given, *args, **settings)
 
-    monkeypatch.setattr(optuna_meta, "fit_sources", fit)
-    return rows
+    monkeypatch.setattr(Sources, "fit", fitted)
+    return seen
+
+
+def native(rows, space):
+    """Native values (n, d) of the rows of a source, NaN where there is none."""
+    return np.where(rows.at.regime < 0, np.nan, host_frame(space).decode(rows.at))
 
 
 def source(trial):
@@ -166,7 +183,10 @@ def target(trial):
     return loss + (trial.suggest_float("x", -2, 2) if kind is None else 0)
 
 
-@pytest.mark.parametrize("declared", [False, True], ids=["inferred", "declared"])
+@pytest.mark.parametrize(
+    "declared",
+    [pytest.param(False, marks=pytest.mark.slow, id="inferred"), pytest.param(True, id="declared")],
+)
 def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     """Catches codes taken for labels, labels for codes, values outside, a child without its parent."""
     trials = study_of("target", target, 30).trials
@@ -180,11 +200,10 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     )
     plan = from_space(space, trials, None) if declared else from_log(trials, None)
     study = study_of("source", source, 40, seed=1)
-    tasks = optuna_meta.SourceTasks(sources([study]), 5, {})
-    sampler = tasks.fitted(px.mo_tpe(plan.codec.space, 1), plan)
-    assert isinstance(sampler, Sampler)
-    assert tasks.report == ("a line",)
-    tasks.fitted(px.mo_tpe(plan.codec.space, 1), plan)
+    tasks = SourceTasks(sources([study]), 5)
+    assert isinstance(tasks.sampler(SETTINGS, plan.space, 1, 0), Sampler)
+    assert "no n (the prior stands for it)" in tasks.report[0]
+    tasks.sampler(SETTINGS, plan.space, 1, 0)
     (rows,) = captured  # fitted once
     at = {p.name: j for j, p in enumerate(plan.parameters)}
     kinds = ["a", None, True]
@@ -192,58 +211,37 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     assert rows.unknown == ("extra",)
     assert not rows.complete.any()
     used = [t for t in study.trials if t.params["kind"] != "other" or t.params["lr"] >= 1e-5]
-    assert len(used) == len(rows.x) > 20
+    assert len(used) == len(rows) > 20
     for i, trial in enumerate(used):
-        x, regime, params = rows.x[i], rows.at.regime[i], trial.params
-        assert math.isnan(x[at["n"]])
+        regime, unit, params = rows.at.regime[i], rows.at.unit[i], trial.params
         assert regime[at["n"]] == -1
         if params["kind"] == "other":
-            assert math.isnan(x[at["kind"]])
+            assert regime[at["kind"]] == -1
             assert regime[at["x"]] == -1
         else:
-            assert kinds[int(x[at["kind"]])] is params["kind"]
+            assert kinds[rows.at.index[i, at["kind"]]] is params["kind"]
         if params["lr"] < 1e-5:
-            assert math.isnan(x[at["lr"]])
+            assert regime[at["lr"]] == -1
         else:
-            assert x[at["lr"]] == pytest.approx(math.log10(params["lr"]) / 5 + 1, abs=1e-12)
+            assert unit[at["lr"]] == pytest.approx(math.log10(params["lr"]) / 5 + 1, abs=1e-12)
         if "x" in params:
-            assert x[at["x"]] == pytest.approx((params["x"] + 2) / 4, abs=1e-12)
+            assert unit[at["x"]] == pytest.approx((params["x"] + 2) / 4, abs=1e-12)
             assert regime[at["x"]] == 0
     assert (np.argsort(rows.objectives[:, 0]) == np.argsort([t.value for t in used])).all()
 
 
-def test_a_codec_encodes_rows_as_one_by_one():
-    space = px.Space(
-        {
-            "a": px.Categorical(["u", None, True]),
-            "x": px.Float(-1e6, 3e6, when=px.In("a", ["u", True])),
-            "n": px.Int(10, 30, step=5),
-            "k": px.Int(1, 1000, log=True),
-            "many": px.Int(-(10**9), 10**9),
-            "c": px.Float(0, 1),
-            "o": px.Ordinal([1, 5, 7], when=px.Between("c", low=0.5)),
-            "two": (px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7)),
-        }
-    )
-    codec = optuna_meta.Codec(space)
-    x = np.asarray(px.samplers.candidates.uniform(jax.random.key(0), codec.space, 50, np.float32), np.float64)
-    native = np.stack([codec.decode(row) for row in x])
-    found = codec.encode_rows(native, space.derive_regimes(native))
-    np.testing.assert_allclose(found, [codec.encode(row) for row in native], atol=1e-12)
-
-
+@pytest.mark.slow
 def test_numbers_and_choices_are_matched_by_value(captured):
     """A list of batch sizes is a categorical in Optuna, and an ordinal or integer elsewhere."""
     study = study_of("a", lambda t: t.suggest_categorical("batch", [64, 16, 32]), 10)
     space = px.Space({"batch": px.Ordinal([16, 32, 64])})
-    optuna_meta.SourceTasks(sources([study]), 5, {}).fitted(
-        px.mo_tpe(px.Space({"p0": px.Ordinal([16, 32, 64])}), 1), from_space(space, study.trials, None)
-    )
-    assert captured[0].x[:, 0].tolist() == [t.params["batch"] for t in study.trials]
+    plan = from_space(space, study.trials, None)
+    SourceTasks(sources([study]), 5).sampler(SETTINGS, plan.space, 1, 0)
+    assert native(captured[0], plan.space)[:, 0].tolist() == [t.params["batch"] for t in study.trials]
     log = px.Observations.from_arrays(px.Space({"batch": px.Int(1, 64)}), [[64], [17], [16]], [0, 1, 2])
     plan = from_log(study.trials, None)
-    optuna_meta.SourceTasks({"b": log}, 5, {}).fitted(px.mo_tpe(plan.codec.space, 1), plan)
-    assert captured[1].x[:, 0].tolist() == [0, 1]  # 17 is no choice
+    SourceTasks({"b": log}, 5).sampler(SETTINGS, plan.space, 1, 0)
+    assert native(captured[1], plan.space)[:, 0].tolist() == [0, 1]  # 17 is no choice
 
 
 # --- the first trials --------------------------------------------------------------------------
@@ -292,7 +290,7 @@ def test_first_trials_of_several_objectives_are_feasible():
 def test_first_trials_where_a_study_has_failed():
     """Catches ceil(5 / 2) rows where one of two tasks has none."""
     failed = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1]], [math.nan])
-    tasks = optuna_meta.SourceTasks({**sources([study_of("a", square)]), "failed": failed}, 5, {})
+    tasks = SourceTasks({**sources([study_of("a", square)]), "failed": failed}, 5)
     assert len(tasks._first) == 5
 
 
@@ -405,7 +403,7 @@ def test_two_compilations_up_to_1024_trials():
     def listen(event, _, fun_name=None, **__):
         if "backend_compile" in event:
             programs.append(fun_name)
-            fits.append("_comparison" in str(fun_name))
+            fits.append("compared_rows" in str(fun_name))
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     rng = np.random.default_rng(0)

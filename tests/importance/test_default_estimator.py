@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from array_functions import KERNELS
 from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_estimator, synthetic_sweep, zoo, zoo_sweep
 from reference import grid, logs, problems
 
 import parzax as px
-from parzax.importance.regime import regime_divergence
+from parzax.importance.grid.layout import grid_axis
+from parzax.importance.regime import RegimeComparison
 
 # Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
 # four digits.
@@ -28,9 +30,8 @@ PARITY = pytest.mark.parametrize(
 
 def _divergence(target, region, kind, estimator=None):
     estimator = px.GridEstimator() if estimator is None else estimator
-    return regime_divergence(
-        jnp.asarray(target), jnp.asarray(region), kind=kind, estimator=estimator, dtype=jnp.result_type(float)
-    )
+    counts = jnp.stack([jnp.asarray(target), jnp.asarray(region)])
+    return RegimeComparison(KERNELS[kind], estimator).divergences(counts)[0]
 
 
 def _counts(rng, size, n_r, n_t):
@@ -172,18 +173,15 @@ def test_parity_gives_a_constant_a_share():
 @pytest.mark.parametrize("n_values", [2, 3, 12, 49, 50, 51, 52, 53, 98, 99, 100, 101, 150, 1000, 1001])
 def test_integer_mirror_mirrors_the_cells(n_values):
     """x -> high - x: every cell maps to its mirror image, odd and even ranges, below and above 50 values."""
-    from parzax.observations.grid import cell_kind, cells
-
     for step, low in ((1, 0), (3, -7)):
         domain = px.Int(low, low + step * (n_values - 1), step=step)
-        spec = px.GridSpec()
+        axis = grid_axis(domain, px.GridSpec())
         x = domain.low + step * np.arange(n_values, dtype=np.float64)
-        mine = cells(domain, x, spec)
-        size = cell_kind(domain, spec)[1]
+        mine, size = axis.cells(x), axis.n_cells
         assert size <= 50
         assert mine.min() >= 0
         assert mine.max() <= size - 1
-        np.testing.assert_array_equal(cells(domain, domain.low + domain.high - x, spec), size - 1 - mine)
+        np.testing.assert_array_equal(axis.cells(domain.low + domain.high - x), size - 1 - mine)
         # Every value is in a nearest cell: the rule may only decide ties.
         distance = np.abs(mine - np.arange(n_values) * (size - 1) / (n_values - 1))
         assert distance.max() <= 0.5 + 1e-12

@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from array_functions import KERNELS
 from conftest import ZOO, ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import grid
 
 import parzax as px
-from parzax.importance.regime import level_densities, regime_divergence
+from parzax.importance.regime import RegimeComparison
 from parzax.importance.variance import inter_regime_variance
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -343,12 +344,12 @@ def _pair(draw):
 _plain = px.GridEstimator(debias=False)
 _both = {
     kind: jax.jit(
-        lambda t, r, kind=kind: (
-            regime_divergence(t, r, kind=kind, estimator=_plain, dtype=jnp.float64),
-            level_densities(jnp.stack([t, r]), kind=kind, estimator=_plain, dtype=jnp.float64),
+        lambda t, r, kernel=kernel: (
+            RegimeComparison(kernel, _plain).divergences(jnp.stack([t, r]))[0],
+            RegimeComparison(kernel, _plain).densities(jnp.stack([t, r])),
         )
     )
-    for kind in ("numeric", "categorical")
+    for kind, kernel in KERNELS.items()
 }
 
 

@@ -125,7 +125,7 @@ def test_single_value_and_never_active():
         {
             "c": px.Float(0, 1),
             "one": px.Categorical(["only"]),
-            "never": px.Float(0, 1, when=px.Between("c", high=0.0)),
+            "never": px.Float(0, 1, when=px.Between("c", high=1e-6)),
             "fixed": px.Int(3, 3),
         }
     )
@@ -152,6 +152,53 @@ def test_sparse_regime():
     assert (result.status[:, 4] & S.SPARSE_REGIME).all()
     assert not (result.status[:, :4] & S.SPARSE_REGIME).any()
     assert (result.divergence[:, 4, 0] == 0).all()
+
+
+def test_low_regime_data():
+    """Fifty regimes of ten rows: the level has rows enough, and no regime has."""
+    space = px.Space(
+        {
+            "kind": px.Categorical([f"kind {i}" for i in range(50)]),
+            "x": tuple(px.Float(i, i + 1.0, when=px.In("kind", [f"kind {i}"])) for i in range(50)),
+            "z": px.Float(0, 1),
+        }
+    )
+    rng = np.random.default_rng(0)
+    kind = np.repeat(np.arange(50.0), 10)
+    values = np.stack([kind, kind + rng.uniform(size=500), rng.uniform(size=500)], axis=-1)
+    result = _two(values, values[:, 1] - kind, levels=(0.1,), space=space)
+    assert result.n_target.tolist() == [50]
+    assert not (result.status & S.LOW_DATA).any()
+    np.testing.assert_array_equal(result.status[0] & S.LOW_REGIME_DATA > 0, [False, True, False])
+    assert (result.regime_status[0, 1, :50] == S.LOW_DATA).all()
+    # As many rows in two regimes are enough.
+    few = px.Space({"kind": px.Categorical(["a", "b"]), "x": tuple(_half(label) for label in "ab")})
+    values = np.stack([np.arange(500.0) % 2, rng.uniform(size=500)], axis=-1)
+    assert not (_two(values, values[:, 1], levels=(0.1,), space=few).status & S.LOW_REGIME_DATA).any()
+
+
+def _half(label):
+    return px.Float(0, 1, when=px.In("kind", [label]))
+
+
+def test_unique_labels():
+    """Two columns of ids: nothing to say, and no noise is normalised to an importance."""
+    space = px.Space({name: px.Categorical([f"{name}{i}" for i in range(40)]) for name in "ab"})
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.permutation(40), rng.permutation(40)], axis=-1).astype(float)
+    result = _two(values, rng.normal(size=40), levels=(0.3,), space=space)
+    assert (result.status & S.UNIQUE_LABELS).all()
+    assert (result.status & S.ALL_ZERO).all()
+    assert (result.variance == 0).all()
+    assert (result.importance == 0).all()
+    # Beside a parameter that matters they have none of its importance.
+    both = px.Space({"a": space["a"][0], "x": px.Float(0, 1)})
+    x = rng.uniform(size=40)
+    result = _two(np.stack([values[:, 0], x], axis=-1), x, levels=(0.3,), space=both)
+    np.testing.assert_allclose(result.importance, [[0, 1]], rtol=1e-6)
+    # One label that occurs twice, and it is no id.
+    values[0, 0] = values[1, 0]
+    assert not (_two(values, x, levels=(0.3,), space=space).status[:, 0] & S.UNIQUE_LABELS).any()
 
 
 def test_unidentifiable():

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from parzax.kernels import TruncatedNormalGrid, prior_on_grid
+from parzax.kernels import TruncatedNormal
 
 
-def _matrix(kernel, size):
-    return np.stack([kernel.smooth(jnp.eye(size)[m]) for m in range(size)], axis=1)
+def _on_grid(bandwidth, size):
+    """The smoother of a grid whose rule gives this bandwidth."""
+    counts = jnp.zeros(size, bandwidth.dtype)
+    return TruncatedNormal.on_grid(counts, lambda *_: bandwidth, None, bandwidth.dtype)
 
 
 def _scipy(bandwidth, size):
@@ -27,7 +29,7 @@ def _scipy(bandwidth, size):
 @pytest.mark.parametrize("bandwidth", [0.5 / 1.64, 1.0, 4.0, 60.0])
 def test_columns_are_truncated_normals(size, bandwidth, double):
     """Every column against scipy.stats.truncnorm: catches a wrong edge, centre or normaliser."""
-    kernel = jax.jit(TruncatedNormalGrid.fit, static_argnums=1)(jnp.asarray(bandwidth), size)
+    kernel = jax.jit(_on_grid, static_argnums=1)(jnp.asarray(bandwidth), size)
     matrix = jax.jit(lambda k: jax.vmap(k.smooth, out_axes=1)(jnp.eye(size)))(kernel)
     # Absolute: far cells are differences of cumulative probabilities near 1 in the oracle.
     np.testing.assert_allclose(matrix, _scipy(bandwidth, size), atol=1e-14)
@@ -37,7 +39,7 @@ def test_columns_are_truncated_normals(size, bandwidth, double):
 
 def test_far_masses_against_mpmath(double):
     """Masses of distant cells keep their relative accuracy: catches a difference of values near 1."""
-    kernel = TruncatedNormalGrid.fit(jnp.asarray(0.5 / 1.64), 12)
+    kernel = _on_grid(jnp.asarray(0.5 / 1.64), 12)
     mpmath.mp.dps = 60
     sigma = mpmath.mpf(0.5 / 1.64)
     for distance in (0, 1, 3, 6, 10):
@@ -52,7 +54,7 @@ def test_far_masses_against_mpmath(double):
 def test_squared_matrix(x64):
     """smooth_squared uses K entry by entry, not K applied twice."""
     bandwidth = jnp.asarray(1.3)
-    kernel = TruncatedNormalGrid.fit(bandwidth, 6)
+    kernel = _on_grid(bandwidth, 6)
     x = jnp.asarray(np.random.default_rng(0).uniform(size=6), bandwidth.dtype)
     expected = np.square(_scipy(1.3, 6)) @ np.asarray(x)
     np.testing.assert_allclose(kernel.smooth_squared(x), expected, rtol=1e-12 if x64 else 1e-5)
@@ -60,11 +62,11 @@ def test_squared_matrix(x64):
 
 
 @pytest.mark.parametrize("size", [2, 5, 50])
-def test_prior(size):
+def test_prior(size, double):
     """A normal in the middle with sigma = g, truncated: symmetric, sums to 1."""
     edges = np.arange(size + 1) - 0.5
     centre = (size - 1) / 2
     cdf = stats.norm.cdf(edges, centre, size)
-    prior = prior_on_grid(size)
+    prior = TruncatedNormal.prior_on_grid(size, None, jnp.float64)
     np.testing.assert_allclose(prior, np.diff(cdf) / (cdf[-1] - cdf[0]), rtol=1e-12)
     np.testing.assert_allclose(prior, prior[::-1], rtol=1e-13)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import normal
 
-from parzax._numerics import log_normal_mass, log_upper_tail
+from parzax._numerics import log_normal_mass
 
 MASS = jax.jit(log_normal_mass)
 GRADIENT = jax.jit(jax.vmap(jax.grad(log_normal_mass, (0, 1))))
@@ -56,10 +56,10 @@ def test_infinite_bounds(x64):
     a = jnp.asarray([-inf, -inf, -inf, 3.0, -3.0, 30.0])
     b = jnp.asarray([inf, 3.0, -3.0, inf, inf, inf])
     z = jnp.asarray([inf, 3.0, -3.0, -3.0, 3.0, -30.0])
-    np.testing.assert_allclose(MASS(a, b), log_upper_tail(-z), rtol=1e-6 if not x64 else 1e-13)
+    value, slope = (np.array(part, float) for part in zip(*map(normal.log_ndtr, z.tolist()), strict=True))
+    np.testing.assert_allclose(MASS(a, b), value, rtol=1e-6 if not x64 else 1e-13)
     slope_a, slope_b = GRADIENT(a, b)
-    slope = jax.vmap(jax.grad(log_upper_tail))(z * -1)
-    np.testing.assert_allclose(slope_b - slope_a, -slope, rtol=1e-6 if not x64 else 1e-13)
+    np.testing.assert_allclose(slope_b - slope_a, slope, rtol=1e-6 if not x64 else 1e-13)
     np.testing.assert_array_equal(slope_a[:3], 0)
     np.testing.assert_array_equal(slope_b[3:], 0)
 

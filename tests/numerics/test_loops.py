@@ -38,7 +38,7 @@ def test_slope_of_the_largest(x64):
 def test_two_rounds(n, axis):
     """Catches slices in the wrong order, and those of the padding."""
     a, b = np.random.default_rng(n).normal(size=(2, 3, n)) if axis else np.ones((2, n, 3))
-    a, b = jnp.asarray(a) + jnp.arange(a.size).reshape(a.shape), jnp.asarray(b)
+    a, b = jnp.asarray(a + np.arange(a.size).reshape(a.shape)), jnp.asarray(b)
 
     def function(pair):
         first, second = pair

@@ -53,6 +53,31 @@ def test_options_are_those_of_a_table():
     assert several["b"].losses.tolist() == [[3, 0.1], [2, 0.9]]
 
 
+def test_states_are_those_of_the_whole_table():
+    """Catches a task of failed trials alone whose states are taken for labels, and reports of the whole."""
+    df = pd.DataFrame(TABLE | {"state": ["COMPLETE", "COMPLETE", "crashed", "FAIL", "crashed"]})
+    logs = by_task(df, space=px.Space({"x": px.Float(0, 1)}), failed="worst")
+    assert [log.losses[:, 0].tolist() for log in logs.values()] == [[3, np.inf], [1, np.inf], [np.inf]]
+    assert [(log.report.n_rows, log.report.n_failed) for log in logs.values()] == [(2, 1), (2, 1), (1, 1)]
+    exclude = {"by hand": np.array(TABLE["x"]) > 0.8}
+    logs = by_task(df[:4], space=px.Space({"x": px.Float(0, 1)}), exclude={"by hand": exclude["by hand"][:4]})
+    assert [log.report.dropped for log in logs.values()] == [{"by hand": 1}, {"state FAIL": 1}]
+
+
+def test_weights_normalised_within_tasks_are_warned_of():
+    df = pd.DataFrame({"task": ["a"] * 3 + ["b"] * 3, "x": np.arange(6) / 6, "value": np.arange(6.0)})
+    with pytest.warns(UserWarning, match="weight sums to 1") as caught:
+        by_task(df.assign(w=[1, 2, 3, 0.5, 0.25, 0.25]), "task", weight="w")
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.usefixtures("as_installed")
+def test_misspelt_options_are_refused():
+    """Catches options handed on unseen, of which a type checker knows nothing."""
+    with pytest.raises(TypeError, match=r"by_task\(\) got an unexpected keyword argument 'sapce'"):
+        px.Observations.by_task(pd.DataFrame(TABLE), "data", sapce=None)
+
+
 def test_names():
     """Numbers and the params_ prefix; the default name of the column."""
     df = pd.DataFrame({"task": [7, 8, 7], "params_x": [0.0, 0.5, 1.0], "value": [1.0, 2.0, 3.0]})

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import parzax as px
+from parzax.observations.columns import Table
+from parzax.observations.frames import open_table
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])
@@ -96,6 +98,66 @@ def test_failed_worst_keeps_failed_rows_and_drops_pending_ones():
     assert obs.losses[:, 0].tolist() == [1.0, np.inf]
     assert obs.report.dropped == {"state RUNNING": 1, "state WAITING": 1}
     assert read(df).n == 1
+
+
+def test_rows_are_left_out_by_reason():
+    """Catches a row counted under two reasons, and rows left out that are read all the same."""
+    df = pd.DataFrame({"params_x": [0.1, 0.2, 7.0, 0.4], "value": [1, "crashed", 2, 3], "w": [1, -1, "", 2]})
+    df["state"] = ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    space = px.Space({"x": px.Float(0, 1)})
+    options = {"space": space, "direction": "minimize", "weight": "w"}
+    exclude = {"by hand": [False, False, True, False], "again": np.array([False, True, True, False])}
+    obs = read(df, **options, exclude=exclude)
+    assert obs.values[:, 0].tolist() == [0.1, 0.4]
+    assert obs.losses[:, 0].tolist() == [1, 3]
+    assert obs.weight.tolist() == [1, 2]
+    assert obs.report.dropped == {"by hand": 1, "again": 1}
+    assert obs.report.n_rows == 4
+    assert read(df, **options, exclude={"by hand": exclude["by hand"]}).report.dropped == {
+        "by hand": 1,
+        "state FAIL": 1,
+    }
+    with pytest.raises(ValueError, match=r"no row of the table is left \(3 all others, 1 state FAIL\)"):
+        read(df, **options, exclude={"all others": [True, False, True, True]})
+    with pytest.raises(ValueError, match=r"exclude\['short'\] must have shape \(4,\)"):
+        read(df, **options, exclude={"short": [True]})
+    with pytest.raises(TypeError, match="exclude must have a reason for each mask"):
+        read(df, **options, exclude={"": exclude["again"]})
+    with pytest.raises(TypeError, match=r"exclude\['numbers'\] must be a boolean mask"):
+        read(df, **options, exclude={"numbers": [0, 1, 2, 3]})
+
+
+def test_each_column_is_read_once():
+    """Catches a table that is read again for its space, its states or each of its tasks."""
+    data = TRIALS | {"task": ["a", "b", "a", "b"]}
+    reads = []
+
+    def column(name):
+        reads.append(name)
+        return open_table(pd.DataFrame(data)).read(name)
+
+    for build in (read, lambda table: px.Observations.by_task(table, warn=False)):
+        reads.clear()
+        build(Table(list(data), 4, column))
+        assert {"params_x", "params_b", "state", "value"} <= set(reads)
+        assert len(set(reads)) == len(reads)
+
+
+def test_normalised_weights_are_warned_of():
+    """Catches a warning that names a line of the library."""
+    with pytest.warns(UserWarning, match="weight sums to 1") as caught:
+        read(pd.DataFrame(TRIALS).assign(w=[0.5, 0.25, 0.25, 0.25]), weight="w")
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_control_characters_are_written_out_in_notes():
+    """Catches names that move the cursor of whoever reads a warning or a report."""
+    bad = "a\x1b[2J\nb"
+    df = pd.DataFrame({bad: [0.1, 0.2], "value": [1.0, 2.0], "state": ["COMPLETE", f"{bad}"]})
+    obs = read(df, target="value")
+    assert obs.space.names == (bad,)
+    assert all(line.isprintable() for line in obs.report.lines())
+    assert obs.report.dropped == {r"state A\x1b[2J\nB": 1}
 
 
 def test_targets():
@@ -186,6 +248,53 @@ def test_a_state_that_is_no_trial_state_is_a_column_like_any_other(frame):
         obs = read(frame(data | {"state": [complete, "crashed", complete]}))
         assert obs.report.dropped == {"state CRASHED": 1}
         assert obs.space.names == ("x",)
+
+
+def of_numbers(values):
+    """Columns whose own type says that the numbers in them are labels."""
+    dictionary = pa.array(values).dictionary_encode()
+    chunks = pa.chunked_array(
+        [pa.array(values[:1]).dictionary_encode(), pa.array(values[1:]).dictionary_encode()]
+    )
+    objective = list(range(len(values)))
+    return {
+        "pandas": pd.DataFrame({"x": pd.Categorical(values), "value": objective}),
+        "ordered": pd.DataFrame({"x": pd.Categorical(values, ordered=True), "value": objective}),
+        "arrow": pa.table({"x": dictionary, "value": objective}),
+        "chunks": pa.table({"x": chunks, "value": objective}),
+        "arrow in pandas": pa.table({"x": dictionary, "value": objective}).to_pandas(
+            types_mapper=pd.ArrowDtype
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", of_numbers([1, 2]))
+def test_explicit_categories_are_categories(kind):
+    """Catches numbers of a categorical column taken for a range of numbers."""
+    found = [read(of_numbers(values)[kind]) for values in ([3, 1, 2], [0.5, None, 0.1])]
+    assert found[0].space == px.Space({"x": px.Categorical([1, 2, 3])})
+    assert found[0].values[:, 0].tolist() == [2, 0, 1]
+    assert found[1].space == px.Space({"x": px.Categorical([0.1, 0.5], when=px.Recorded())})
+    np.testing.assert_array_equal(found[1].values[:, 0], [1, np.nan, 0])
+    assert any("x: Categorical, 3 choices (1, 2, 3)" in note for note in found[0].report.inferred)
+    # A given space says what they are.
+    space = px.Space({"x": px.Int(0, 9)})
+    assert read(of_numbers([3, 1, 2])[kind], space=space).values[:, 0].tolist() == [3, 1, 2]
+
+
+def test_polars_categories_and_enums_are_categories():
+    """Text that looks like numbers, in both of polars' types."""
+    for dtype in (pl.Categorical, pl.Enum(["10", "2", "1"])):
+        df = pl.DataFrame({"x": pl.Series(["2", None, "10"], dtype=dtype), "value": [1.0, 2.0, 3.0]})
+        assert read(df).space == px.Space({"x": px.Categorical(["10", "2"], when=px.Recorded())})
+
+
+def test_labels_that_are_no_choices_are_named():
+    """Catches Python's own complaint about comparing or hashing them."""
+    for value in (1j, b"a", (1,), pd.Timestamp("2020-01-01")):
+        df = pd.DataFrame({"x": pd.Series([value, value, "a"], dtype=object), "value": [1.0, 2.0, 3.0]})
+        with pytest.raises(ValueError, match=f"column 'x': it holds labels of type {type(value).__name__}"):
+            read(df)
 
 
 def test_integers_with_gaps_stay_integers_when_the_gaps_are_left_out():
@@ -319,6 +428,24 @@ ERRORS = [
         {"space": SPACE},
         r"row 2, column 0 \('x'\) = 1.5",
     ),
+    (
+        "outside, after a pending row",
+        GOOD.assign(state=["RUNNING", "FAIL", "COMPLETE", "COMPLETE"], params_x=[0.1, 0.2, 1.5, 0.1]),
+        {"space": SPACE, "failed": "worst"},
+        r"row 2, column 0 \('x'\) = 1.5",
+    ),
+    (
+        "bad weight, after a dropped row",
+        GOOD.assign(state=["FAIL", "COMPLETE", "COMPLETE", "COMPLETE"], w=[1, 2, -1, 1]),
+        {"space": SPACE, "weight": "w"},
+        "weight: row 2 is -1.0",
+    ),
+    (
+        "missing constraint, after a pending row",
+        GOOD.assign(state=["RUNNING", "FAIL", "COMPLETE", "COMPLETE"], c=[np.nan, 0, np.nan, 1]),
+        {"space": SPACE, "constraints": "c", "failed": "worst"},
+        "constraints: row 2, constraint 0 is NaN",
+    ),
     ("infinite", GOOD.assign(params_x=[0.1, np.inf, 0.2, 0.3]), {}, r"column 'params_x': row 1 is inf"),
     ("no rows", GOOD.head(0), {}, "no rows"),
     ("no columns", pd.DataFrame(), {}, "no columns"),
@@ -357,7 +484,14 @@ def test_errors_name_what_is_wrong():
 
 def test_types_of_arguments():
     """Catches something that is no table, or no space, failing far from its cause."""
-    for bad, options in (([1, 2], {}), ({"x": [1]}, {}), (GOOD, {"space": {"x": 1}}), (GOOD, {"target": 3})):
+    for bad, options in (
+        ([1, 2], {}),
+        ({"x": [1]}, {}),
+        (GOOD["value"], {}),
+        (pa.array([1]), {}),
+        (GOOD, {"space": {"x": 1}}),
+        (GOOD, {"target": 3}),
+    ):
         with pytest.raises(TypeError):
             read(bad, **options)
 

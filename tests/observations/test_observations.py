@@ -1,5 +1,7 @@
 """Observations: what is kept, negated, weighted, left out."""
 
+import enum
+
 import numpy as np
 import pytest
 from conftest import zoo, zoo_observations
@@ -116,6 +118,89 @@ def test_a_direction_that_is_none_is_refused_by_name():
         px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], direction=None)
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_a_misspelt_option_of_from_dataframe_is_refused_by_its_own_name():
     with pytest.raises(TypeError, match=r"from_dataframe\(\) got an unexpected keyword argument 'sapce'"):
         px.Observations.from_dataframe({}, sapce=None)
+
+
+class Direction(enum.IntEnum):
+    """As Optuna's StudyDirection, which is not imported here."""
+
+    NOT_SET = 0
+    MINIMIZE = 1
+    MAXIMIZE = 2
+
+
+def test_directions_of_an_enumeration():
+    """Catches Optuna's StudyDirection refused, and NOT_SET or a mere number taken for a direction."""
+    maximised = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], direction=Direction.MAXIMIZE)
+    assert maximised.losses[:, 0].tolist() == [-1, -2, -3]
+    assert maximised.report.direction == ("maximize",)
+    both = px.Observations.from_arrays(
+        SPACE, VALUES, np.ones((3, 2)), direction=[Direction.MINIMIZE, Direction.MAXIMIZE]
+    )
+    assert both.losses[0].tolist() == [1, -1]
+    for bad, error in ((Direction.NOT_SET, ValueError), (2, TypeError), ("MAXIMIZE", ValueError)):
+        with pytest.raises(error, match="direction must be"):
+            px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], direction=bad)
+
+
+def test_masked_entries_are_missing():
+    """Catches a masked loss that counts, and a mask that is dropped where nothing can be missing."""
+    mask = np.array([False, True, False])
+    losses = np.ma.array([1.0, -99.0, 3.0], mask=mask)
+    obs = px.Observations.from_arrays(SPACE, VALUES, losses)
+    np.testing.assert_array_equal(obs.losses[:, 0], [1, np.nan, 3])
+    assert obs.report.n_failed == 1
+    # Rows of a list keep their masks, and integers have missing entries too.
+    whole = [np.ma.array(row, mask=[m]) for row, m in zip([[1], [-99], [3]], mask, strict=True)]
+    np.testing.assert_array_equal(px.Observations.from_arrays(SPACE, VALUES, whole).losses, obs.losses)
+    space = px.Space({"x": px.Float(0, 1, when=px.Recorded())})
+    values = np.ma.array([[0.1], [0.5], [0.9]], mask=mask[:, None])
+    assert px.Observations.from_arrays(space, values, [1, 2, 3]).regime[:, 0].tolist() == [0, -1, 0]
+    constrained = px.Observations.from_arrays(SPACE, VALUES, losses, constraints=losses)
+    np.testing.assert_array_equal(constrained.constraints, obs.losses)
+    # No mask, or an empty one, changes nothing.
+    plain = px.Observations.from_arrays(SPACE, np.ma.array(VALUES), np.ma.array([1, 2, 3], mask=False))
+    assert plain.losses[:, 0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("values", np.ma.array(VALUES, mask=VALUES == 0)),
+        ("constraints", np.ma.array([1, 2, 3], mask=[0, 1, 0])),
+        ("weight", np.ma.array([1, 2, 3], mask=[0, 1, 0])),
+        ("regime", np.ma.array(np.zeros((3, 2), int), mask=VALUES == 0)),
+    ],
+)
+def test_masked_entries_are_refused_where_nothing_may_be_missing(name, array):
+    """Catches what lies under a mask taken for a value: an active parameter, a weight, a regime."""
+    with pytest.raises(ValueError, match=rf"{name}.*(row 1|masked)"):
+        px.Observations.from_arrays(SPACE, **{"values": VALUES, "objectives": [1, 2, 3], name: array})
+
+
+def test_a_masked_selection_is_refused():
+    obs = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3])
+    with pytest.raises(ValueError, match="keep has masked entries"):
+        obs.select(np.ma.array([True, False, True], mask=[0, 1, 0]))
+
+
+def test_normalised_weights_are_warned_of():
+    """Catches weights meant as shares, with which all rows together count as one."""
+    obs = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3])
+    shares = [0.5, 0.25, 0.25]
+    seeds = [np.stack([x, x]) for x in (VALUES, [1, 2, 3])]
+    for build in (
+        lambda: px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], weight=shares),
+        lambda: px.Observations.from_arrays(SPACE, *seeds, weight=[[1, 1, 1], shares]),
+        lambda: obs.with_weight(shares),
+    ):
+        with pytest.warns(UserWarning, match="weight sums to 1.*multiply by the number of rows") as caught:
+            build()
+        assert [warning.filename for warning in caught] == [__file__]
+    # One row that is left, or two, may have a weight of 1 together; counts never do.
+    obs.with_weight([0, 0, 1])
+    obs.with_weight([0.5, 0.5, 0])
+    obs.with_weight([1, 1, 1]).select([True, False, False])

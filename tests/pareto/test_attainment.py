@@ -70,6 +70,7 @@ def test_laws():
     assert (np.asarray(every.y[1:]) >= np.asarray(every.y[:-1])).all()
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_errors_name_the_argument():
     """Catches runs of three objectives, and a mask of another shape."""
     with pytest.raises(ValueError, match=r"losses must be \(s, n, 2\)"):

@@ -9,7 +9,7 @@ from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
 from parzax.pareto import hypervolume, hypervolume_host, log_hypervolume
-from parzax.pareto.boxes import power_of_two, scale
+from parzax.pareto.hypervolume import power_of_two, scale
 
 # "wide" has boxes of 1e300 beside some of 1: the cells of the loop overflow. Infinite ones are tried below.
 NAMES = [
@@ -87,8 +87,8 @@ def test_laws(m, double):
     kept = losses[np.flatnonzero(mask)]
     fewer = jnp.concatenate([kept, jnp.repeat(kept[:1], N - len(kept), axis=0) + 0.5])
     assert float(hypervolume(fewer, ref)) == pytest.approx(value, rel=1e-14)
-    units = 2.0 ** jnp.arange(m)
-    assert float(hypervolume(losses * units, ref * units, mask)) == value * float(jnp.prod(units))
+    units = 2.0 ** jnp.arange(m, dtype=float)
+    assert float(hypervolume(losses * units[None], ref * units, mask)) == value * float(jnp.prod(units))
     assert float(jax.jit(hypervolume)(losses, ref, mask)) == value
     batch = jax.vmap(hypervolume, (0, None, 0))(
         jnp.stack([losses, losses[new]]), ref, jnp.stack([mask, mask[new]])
@@ -122,6 +122,7 @@ def test_powers_of_two(x64):
             assert scale(jnp.asarray(start, dtype), jnp.asarray(by)) == np.ldexp(dtype(start), by)
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_errors_name_the_argument():
     """Catches a fourth objective that would be left out, and a reference that would be broadcast."""
     with pytest.raises(ValueError, match="use hypervolume_host"):

@@ -100,6 +100,7 @@ def test_keys_are_in_the_order_of_floats(x64):
     assert order.order_key(jnp.asarray(np.nan, dtype)) > key[-1]
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_errors_name_the_argument():
     """Catches a shape that would be broadcast."""
     with pytest.raises(ValueError, match=r"losses must be \(n, m\)"):

@@ -77,6 +77,7 @@ def test_laws(m, double):
     np.testing.assert_array_equal(batched, jnp.stack([order, order[new]]))
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_few_rows_and_errors():
     """Catches sizes beyond the rows, and a traced or negative size."""
     assert greedy_hypervolume_order(jnp.zeros((0, 2)), jnp.ones(2), 3).shape == (0,)
@@ -86,7 +87,7 @@ def test_few_rows_and_errors():
         greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(2), -1)
     with pytest.raises(ValueError, match="use greedy_hypervolume_order_host"):
         greedy_hypervolume_order(jnp.zeros((1, 4)), jnp.ones(4), 1)
-    with pytest.raises(ValueError, match="reference must be a vector of length 2"):
+    with pytest.raises(ValueError, match=r"reference \(m,\)"):
         greedy_hypervolume_order(jnp.zeros((1, 2)), jnp.ones(3), 1)
 
 

@@ -34,8 +34,11 @@ MUTANTS = Checks(5e-7, 500)
 
 def _sample_anew(pe: px.ParzenEstimator, seed: int) -> jax.Array:
     """`ParzenEstimator.sample` compiled anew, so that it sees what was patched."""
-    original = mixture._sample.__wrapped__
-    return eqx.filter_jit(lambda pe, key, shape: original(pe, key, shape))(pe, key(seed), (N,))
+
+    def draw(basis, mixture, key):
+        return basis.frame.decode(mixture.sample(basis, key, N))
+
+    return eqx.filter_jit(draw)(pe.basis, pe.mixture, key(seed))
 
 
 def _with(case: Case, where: Callable, new: Callable) -> tuple[Case, px.ParzenEstimator, Any]:
@@ -80,31 +83,31 @@ def _own_component_per_parameter():
 
 
 def _prior_dropped():
-    return _with(CASES["narrow"], lambda pe: pe.prior_weight, lambda pe: 0 * pe.prior_weight)
+    return _with(CASES["narrow"], lambda pe: pe.mixture.prior_weight, lambda pe: 0 * pe.prior_weight)
 
 
 def _prior_of_mixed_dropped():
-    return _with(CASES["mixed"], lambda pe: pe.prior_weight, lambda pe: 0 * pe.prior_weight)
+    return _with(CASES["mixed"], lambda pe: pe.mixture.prior_weight, lambda pe: 0 * pe.prior_weight)
 
 
 def _weights_ignored():
     case = CASES["mixture weights"]
-    return _with(case, lambda pe: pe.weight, lambda pe: jnp.where(pe.weight > 0, 1 / 13, 0))
+    return _with(case, lambda pe: pe.mixture.weight, lambda pe: jnp.where(pe.weight > 0, 1 / 13, 0))
 
 
 def _weights_shifted():
     """The row before the one whose weight was drawn."""
-    return _with(CASES["unequal weights"], lambda pe: pe.weight, lambda pe: jnp.roll(pe.weight, 1))
+    return _with(CASES["unequal weights"], lambda pe: pe.mixture.weight, lambda pe: jnp.roll(pe.weight, 1))
 
 
 def _scale_off():
     case = Case(UNIT, [[0.375]], prior_weight=0)
-    return _with(case, lambda pe: pe.scale, lambda pe: pe.scale * 1.03)
+    return _with(case, lambda pe: pe.mixture.scale, lambda pe: pe.scale * 1.03)
 
 
 def _top_off():
     case = Case(KINDS, [[2]], prior_weight=0)
-    return _with(case, lambda pe: pe.scale, lambda pe: pe.scale + 0.02)
+    return _with(case, lambda pe: pe.mixture.scale, lambda pe: pe.scale + 0.02)
 
 
 def _wide_kernel_for_the_users_prior():
@@ -143,16 +146,16 @@ def _kernels_of_other_regimes():
     case = CASES["tree"]
     return _with(
         case,
-        lambda pe: (pe.kernels.regime, pe.scale),
-        lambda pe: (jnp.maximum(pe.kernels.regime, 0), jnp.where(pe.scale == 1, 0.1, pe.scale)),
+        lambda pe: (pe.mixture.rows.regime, pe.mixture.scale),
+        lambda pe: (jnp.maximum(pe.mixture.rows.regime, 0), jnp.where(pe.scale == 1, 0.1, pe.scale)),
     )
 
 
 def _prior_in_every_second_regime():
     """Rows of the second regime are not known as such."""
     case = CASES["tree"]
-    regimes = lambda pe: jnp.where(pe.kernels.regime == 1, -1, pe.kernels.regime)  # noqa: E731
-    return _with(case, lambda pe: pe.kernels.regime, regimes)
+    regimes = lambda pe: jnp.where(pe.mixture.rows.regime == 1, -1, pe.mixture.rows.regime)  # noqa: E731
+    return _with(case, lambda pe: pe.mixture.rows.regime, regimes)
 
 
 def _branches_independent():
@@ -177,12 +180,11 @@ def _children_forget_the_component():
 
 
 def _own_category_among_others(monkeypatch):
-    def quantile(kernel, level):
-        moved = level < kernel.bandwidth
-        part = level / kernel.bandwidth
-        return jnp.where(moved, (part * kernel.n_choices).astype(jnp.int32), kernel.index)
+    def quantile(cls, level, place, scale, n_values):
+        number = jnp.floor(level / scale * n_values)
+        return jnp.where(level < scale, (number + 0.5) / n_values, place)
 
-    monkeypatch.setattr(AitchisonAitken, "quantile", quantile)
+    monkeypatch.setattr(AitchisonAitken, "quantile", classmethod(quantile))
     case = replace(CASES["categories"], prior_weight=0)
     pe = case.fit()
     return case, pe, _sample_anew(pe, 8)

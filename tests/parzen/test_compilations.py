@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.parzen import fitting, scoring
+from parzax.parzen import estimator
+from parzax.parzen import rows as host
 
 
 def _compiled(function) -> int:
@@ -19,14 +20,14 @@ def test_few_compilations_over_fifty_sizes():
     sizes = {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
     while len(sizes) < 50:
         sizes.add(int(rng.integers(1, 4097)))
-    before = _compiled(fitting.compiled_fit), _compiled(scoring._log_prob)
+    before = _compiled(estimator._fit), _compiled(host.log_prob_at)
     at = np.stack([np.linspace(0, 1.25, 8), np.arange(8) % 2], axis=-1)
     for n in sorted(sizes):
         rows = np.stack([rng.uniform(0, 1.25, n), rng.integers(0, 2, n)], axis=-1)
         pe = px.ParzenEstimator.fit(space, rows)
         assert np.isfinite(pe.log_prob(at)).all()
         np.testing.assert_allclose(pe.prior_weight, 1 / (n + 1), rtol=1e-6)
-    after = _compiled(fitting.compiled_fit), _compiled(scoring._log_prob)
+    after = _compiled(estimator._fit), _compiled(host.log_prob_at)
     assert len(sizes) >= 50
     assert all(1 <= b - a <= 4 for a, b in zip(before, after, strict=True)), (before, after)
 
@@ -38,17 +39,17 @@ def test_few_compilations_over_fifty_numbers_of_points():
     rng = np.random.default_rng(0)
     at = np.stack([rng.uniform(0, 1.75, 4096), rng.integers(0, 2, 4096)], axis=-1)
     pe = px.ParzenEstimator.fit(space, at[:40])
-    form = pe.form(4096)
+    form = pe.mixture.form(pe.basis, 4096)
     expected = np.asarray(pe.log_prob(at, form=form))
-    before = _compiled(scoring._log_prob)
+    before = _compiled(host.log_prob_at)
     for n in np.unique(np.geomspace(1, 4096, 60).astype(int)):
         found = pe.log_prob(at[:n], form=form)
         assert found.shape == (n,)
         np.testing.assert_allclose(found, expected[:n], rtol=1e-5, atol=1e-5)
-    assert _compiled(scoring._log_prob) - before <= 3  # 4096 is compiled already
+    assert _compiled(host.log_prob_at) - before <= 3  # 4096 is compiled already
     assert pe.log_prob(at[:0]).shape == (0,)
     assert pe.log_prob(at[:6].reshape(2, 3, 2)).shape == (2, 3)
-    assert [scoring._bucket(n) for n in (1, 64, 65, 4096, 4097, 9000, 100_000)] == [
+    assert [host._bucket(n) for n in (1, 64, 65, 4096, 4097, 9000, 100_000)] == [
         64, 64, 256, 4096, 4608, 9216, 106_496,
     ]  # fmt: skip
 
@@ -56,7 +57,7 @@ def test_few_compilations_over_fifty_numbers_of_points():
 def test_values_of_settings_do_not_compile_again():
     """Arrays are traced: other clips, tops, weights and prior weights use what is compiled."""
     space = px.Space({"x": px.Float(0.0, 1.5)})
-    before = _compiled(fitting.compiled_fit)
+    before = _compiled(estimator._fit)
     for value in (0.1, 0.2, 0.3):
         setting = np.asarray(value)
         px.ParzenEstimator.fit(
@@ -66,4 +67,4 @@ def test_values_of_settings_do_not_compile_again():
             bandwidth=px.bandwidth.scott(setting),
             prior_weight=setting,
         )
-    assert _compiled(fitting.compiled_fit) == before + 1
+    assert _compiled(estimator._fit) == before + 1

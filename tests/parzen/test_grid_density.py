@@ -5,9 +5,11 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from array_functions import KERNELS
 from reference import grid
 
 import parzax as px
+from parzax.kernels import AitchisonAitken
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
@@ -17,7 +19,7 @@ def test_against_the_loops(kind, size, double):
     rng = np.random.default_rng(0)
     parity = px.GridEstimator.optuna()
     functions = [
-        jax.jit(lambda c, e=e: px.grid_density(c, kind=kind, estimator=e))
+        jax.jit(lambda c, e=e: px.grid_density(c, kernel=KERNELS[kind], estimator=e))
         for e in (parity, px.GridEstimator())
     ]
     for n in (0, 1, 2, 17, 400):
@@ -45,7 +47,9 @@ def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
-        np.asarray(px.grid_density(counts, kind="categorical", estimator=px.GridEstimator(prior_weight=w)))
+        np.asarray(
+            px.grid_density(counts, kernel=AitchisonAitken, estimator=px.GridEstimator(prior_weight=w))
+        )
         for w in (1.0, 8.0)
     )
     spread = 1 / 2
@@ -69,8 +73,10 @@ def test_options_are_checked():
             px.GridEstimator(**options)
     with pytest.raises(ValueError, match="max_cells"):
         px.GridSpec(max_cells=1)
-    with pytest.raises(ValueError, match="kind must be one of"):
-        px.grid_density(np.ones(3), kind="ordinal")
+    with pytest.raises(TypeError, match="mirror must be True or False"):
+        px.GridSpec(mirror="no")
+    with pytest.raises(TypeError, match="kernel must be a class of kernels"):
+        px.grid_density(np.ones(3), kernel="ordinal")
 
 
 def test_parity_is_data():
@@ -94,10 +100,14 @@ def test_grids_padded_to_one_width(kind, n_cells, double):
     counts = np.random.default_rng(0).integers(0, 5, n_cells)
     padded = np.pad(counts, (0, 12 - n_cells))
     for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
-        function = jax.jit(lambda c, n=None, e=estimator: px.grid_density(c, n, kind=kind, estimator=e))
+        function = jax.jit(
+            lambda c, n=None, e=estimator: px.grid_density(c, n, kernel=KERNELS[kind], estimator=e)
+        )
         density = np.asarray(function(padded, n_cells))
         alone = function(counts)
         np.testing.assert_allclose(density[:n_cells], alone, rtol=1e-13)
         assert (density[n_cells:] == 0).all()
-    jacobian = jax.jit(jax.jacrev(lambda c: px.grid_density(c, n_cells, kind=kind)))(padded.astype(float))
+    jacobian = jax.jit(jax.jacrev(lambda c: px.grid_density(c, n_cells, kernel=KERNELS[kind])))(
+        padded.astype(float)
+    )
     assert np.isfinite(jacobian).all()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.parzen.evaluation import Mixture
-from parzax.parzen.points import Points, slots
-from parzax.parzen.prior import priors
+from parzax.parzen.basis import basis_of
+from parzax.parzen.mixture import KernelMixture
+from parzax.space import Points
 
 N_POINTS, N_KERNELS, D = 100_000, 10_000, 10
 LIMIT_MIB = 64
@@ -25,17 +25,17 @@ LIMIT_MIB = 64
 )
 def test_temporaries_stay_within_the_limit(form, gradient):
     """1e5 candidates x 1e4 kernels x 10 dimensions, with respect to candidates, locations and widths."""
-    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(D)})
+    basis = basis_of(px.Space({f"x{j}": px.Float(0, 1) for j in range(D)}), jnp.float32)
 
     def points(unit):
         zeros = jnp.zeros(unit.shape, jnp.int32)
-        return Points(zeros, unit, zeros, jnp.zeros_like(unit), jnp.ones(unit.shape, bool))
+        return Points(zeros, unit, zeros, jnp.ones(unit.shape, bool))
 
     def mean_log_prob(unit, loc, scale):
         weight = jnp.full(N_KERNELS, 1 / (N_KERNELS + 1), jnp.float32)
-        own = priors(space, None, jnp.float32)
-        mixture = Mixture.prepare(points(loc), scale, weight, weight[0], own, slots(space), form, len(unit))
-        return mixture.log_prob(points(unit)).mean()
+        mixture = KernelMixture(points(loc), scale, weight, weight[0], (), None)
+        prepared = mixture.prepare(basis, len(unit), form)
+        return prepared.log_prob(basis, points(unit)).mean()
 
     function = jax.value_and_grad(mean_log_prob, (0, 1, 2)) if gradient else mean_log_prob
     shapes = [jax.ShapeDtypeStruct((n, D), np.float32) for n in (N_POINTS, N_KERNELS, N_KERNELS)]

@@ -68,7 +68,7 @@ def mixed_observations(n: int = 60, equal: bool = False) -> px.Observations:
             "op": px.Categorical([f"${i}$" for i in range(40)]),
             "constant": px.Float(0, 1),
             "fixed": px.Float(3, 3),
-            "never": px.Float(0, 1, when=px.Between("strong", low=2)),
+            "never": px.Float(0, 1, when=px.Recorded()),
             "moving": px.Varying(0, 1, when=px.Recorded()),
             "rare": px.Float(0, 1, when=px.Recorded()),
             "noise $a$ with a long name": px.Int(1, 9),

@@ -5,12 +5,14 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.offsetbox import AnnotationBbox
 
 import parzax as px
 from parzax.plotting import importance_bars, importance_sweep, regimes
-from parzax.plotting._bars import value_text
+from parzax.plotting.bars import value_text
 
 from .conftest import activation, mixed_observations
+from .reading import written
 
 
 def rows(ax):
@@ -18,10 +20,6 @@ def rows(ax):
     ticks = sorted(zip(ax.get_yticks(), ax.get_yticklabels(), strict=True), key=lambda t: t[0])
     assert ax.yaxis_inverted()
     return [label.get_text() for _, label in ticks]
-
-
-def footnote(ax):
-    return " ".join(" ".join(t.get_text() for t in ax.texts).split())
 
 
 def test_value_text():
@@ -55,6 +53,8 @@ def test_the_rest_is_summed(mixed):
     ax = importance_bars(mixed, max_parameters=4)
     assert rows(ax)[-1] == "7 others"
     assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1, rel=1e-5)
+    # One alone keeps its name and colour.
+    assert rows(importance_bars(mixed, max_parameters=10)) == rows(importance_bars(mixed))
     with pytest.raises(ValueError, match="max_parameters"):
         importance_bars(mixed, max_parameters=0)
 
@@ -74,9 +74,9 @@ def test_statuses_are_signed_and_explained(mixed):
         "‡ domain moves from row to row",
         "§ a regime with one row",
     ):
-        assert words in footnote(ax)
-    assert "ten rows" not in footnote(ax)
-    assert "ten rows or fewer" in footnote(importance_bars(mixed, level=0.1))
+        assert words in written(ax)
+    assert "ten rows" not in written(ax)
+    assert "ten rows or fewer" in written(importance_bars(mixed, level=0.1))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,9 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.SINGLE_VALUE, "* one value per regime"),
         (px.Status.NEVER_ACTIVE, "† never active"),
         (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not comparable"),
+        (px.Status.NOT_IN_TARGET, "¶ inactive in the target, counts as 0"),
+        (px.Status.UNIQUE_LABELS, "# as many labels as rows, says nothing"),
+        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime: rough"),
         (px.Status.SPARSE_REGIME, "§ a regime with one row left out"),
         (px.Status.NOT_ABOVE_CHANCE, "° not above chance, counts as 0"),
         (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it: rough"),
@@ -98,17 +101,18 @@ def test_statuses_are_signed_and_explained(mixed):
 def test_every_status_has_its_words(single, bit, words):
     # Catches a status that no picture mentions; none at all must give no footnote.
     clean = dataclasses.replace(single, status=np.zeros_like(single.status))
-    assert words not in footnote(importance_bars(clean))
+    assert words not in written(importance_bars(clean))
     flagged = dataclasses.replace(clean, status=np.full_like(single.status, int(bit)))
-    assert words in footnote(importance_bars(flagged))
+    assert words in written(importance_bars(flagged))
 
 
 def test_footnote_lies_in_the_figure(mixed):
     # Catches a footnote that runs over the edge of the figure or over the label of the axis.
     ax = importance_bars(mixed, level=0.1)
-    figure = ax.get_figure(root=True)
+    figure = ax.figure
     figure.canvas.draw()
-    box, label = ax.texts[-1].get_window_extent(), ax.xaxis.label.get_window_extent()
+    (note,) = ax.findobj(AnnotationBbox)
+    box, label = note.get_window_extent(), ax.xaxis.label.get_window_extent()
     assert box.y1 <= label.y0 + 1
     assert box.y0 >= -1
     assert box.x1 <= figure.bbox.x1 + 1
@@ -118,7 +122,7 @@ def test_equal_bars_keep_the_order_of_the_space(zero):
     # Catches an order that changes from run to run; and all-zero bars without a word.
     ax = importance_bars(zero)
     assert [label.split(" ")[0] for label in rows(ax)] == [n.split(" ")[0] for n in zero.names]
-    assert "No parameter has a positive variance" in footnote(ax)
+    assert "No parameter has a positive variance" in written(ax)
     assert ax.get_xlim()[1] >= 1
 
 
@@ -165,7 +169,7 @@ def test_seeds_without_importance_do_not_count():
     ax = importance_bars(result)
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))
     assert ax.get_xlabel() == "importance at γ′ = 0.3 (mean ± standard error, 3 of 4 seeds)"
-    assert "all losses are equal (some seeds)" in footnote(ax)
+    assert "all losses are equal (some seeds)" in written(ax)
     ax = importance_sweep(result)
     line = ax.lines[0]
     np.testing.assert_allclose(line.get_ydata(), mean[:, result.names.index(line.get_label())], rtol=1e-6)
@@ -191,14 +195,6 @@ def test_few_bars_stay_thin(draw, n):
     result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), 0.3)
     for given in (None, plt.subplots(figsize=(6, 5), layout="constrained")[1]):
         ax = draw(result, ax=given)
-        ax.get_figure(root=True).canvas.draw()
-        points = 72 / ax.get_figure(root=True).dpi
+        ax.figure.canvas.draw()
+        points = 72 / ax.figure.dpi
         assert 4 < max(bar.get_window_extent().height for bar in ax.patches) * points < 30
-
-
-def test_removed_axes_say_so(one_level):
-    # Catches an AttributeError of None for Axes that belong to no figure any more.
-    ax = plt.subplots()[1]
-    ax.remove()
-    with pytest.raises(ValueError, match="belongs to no figure"):
-        importance_bars(one_level, ax=ax)

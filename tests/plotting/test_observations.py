@@ -4,11 +4,11 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.offsetbox import TextArea
 
 import parzax as px
 from parzax.plotting import observations
 
+from .reading import below, places
 from .runs import trace
 
 SPACE = px.Space(
@@ -27,13 +27,9 @@ RUN = trace(LOSS, LIMIT, X)
 def marks(ax):
     """Places and numbers of every kind of mark, by the number of corners that its path has."""
     out = {}
-    for found, words in zip(ax.collections, words_below(ax), strict=False):
+    for found, words in zip(ax.collections, below(ax), strict=False):
         out[words] = (np.asarray(found.get_offsets()), np.asarray(found.get_array()).tolist())
     return out
-
-
-def words_below(ax):
-    return [area.get_text() for area in ax.findobj(TextArea)]
 
 
 def test_marks_say_feasibility_and_colours_the_order():
@@ -69,7 +65,7 @@ def test_rows_without_a_parameter_are_counted_below():
     # Catches rows that are lost without a word.
     ax = observations(RUN, SPACE, "lr", "momentum")
     assert sum(len(c.get_offsets()) for c in ax.collections) == 3
-    assert words_below(ax)[-1] == "2 rows without momentum left out"
+    assert below(ax)[-1] == "2 rows without momentum left out"
 
 
 def test_a_state_gives_the_same_picture():
@@ -81,6 +77,27 @@ def test_a_state_gives_the_same_picture():
     for words in found[0]:
         np.testing.assert_allclose(found[0][words][0], found[1][words][0], rtol=1e-6)
         assert found[0][words][1] == found[1][words][1]
+
+
+def test_constraint_only_rows_are_neither_pending_nor_failed():
+    # Catches rows of `augment` that look like failed evaluations, and pending rows that look like them.
+    sampler = px.c_tpe(SPACE)
+    state = sampler.tell(sampler.init(64), X, LOSS, np.nan_to_num(LIMIT, nan=np.inf))
+    state = sampler.augment(state, X[:2], [1.0, -1.0])
+    ax = observations(state, sampler, "lr", "opt")
+    assert {words: numbers for words, (_, numbers) in marks(ax).items()} == {
+        "constraints only": [6, 7],
+        "pending or failed": [4],
+        "violates a constraint": [3, 5],
+        "feasible": [1],
+        "best feasible": [2],
+    }
+
+
+def test_the_best_is_the_largest_where_that_is_asked_for():
+    # Catches a star on the worst row.
+    ax = observations(trace(-LOSS, LIMIT, X, direction="maximize"), SPACE, "lr", "opt")
+    assert marks(ax)["best feasible"][1] == marks(observations(RUN, SPACE, "lr", "opt"))["best feasible"][1]
 
 
 def test_one_of_several_runs():
@@ -111,8 +128,30 @@ def test_domains_of_two_regimes_share_an_axis():
     ax = observations(rows, space, "x", "k")
     assert ax.get_xlim()[0] < -7 < 7 < ax.get_xlim()[1]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["1", "2", "3", "8", "16"]
-    places = np.concatenate([c.get_offsets() for c in ax.collections])
-    assert sorted(np.round(places[:, 1])) == [2, 4]
+    assert sorted(np.round(places(ax)[:, 1])) == [2, 4]
+
+
+def test_choices_of_two_regimes_and_single_values_have_axes():
+    # Catches a code with the name of another regime's choice, and limits that collapse around a single value.
+    choices = (px.Categorical(["a", "b"], when=px.Between("c", high=0.5)), px.Categorical(["a", "z", "y"]))
+    space = px.Space({"c": px.Float(0, 1), "opt": choices, "one": px.Float(3, 3)})
+    ax = observations(trace(np.ones(2), None, [[0.1, 1, 3], [0.9, 2, 3]]), space, "opt", "one")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b / z", "y"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["3"]
+    assert ax.get_ylim() == pytest.approx((-0.53, 0.53))
+
+
+def test_of_many_choices_some_are_named():
+    # Catches codes in place of names, and 60 names over each other.
+    space = px.Space({"c": px.Float(0, 1), "opt": px.Categorical([f"choice {i}" for i in range(60)])})
+    ax = observations(trace(np.ones(1), None, [[0.1, 59]]), space)
+    assert [t.get_text() for t in ax.get_yticklabels()] == [f"choice {i}" for i in (0, 12, 24, 35, 47, 59)]
+
+
+def test_a_batch_of_states_is_refused():
+    state = jax.tree.map(lambda a: np.stack([a, a]), px.c_tpe(SPACE).init(64))
+    with pytest.raises(ValueError, match=r"batch of states of shape \(2,\)"):
+        observations(state, SPACE)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +161,6 @@ def test_domains_of_two_regimes_share_an_axis():
 def test_nothing_to_draw_is_said(x, words):
     ax = observations(trace(np.ones(len(x)), None, x), SPACE, "lr", "momentum")
     assert words in [text.get_text() for text in ax.texts]
-    ax.figure.canvas.draw()
 
 
 def test_all_infeasible_has_no_star():
@@ -135,11 +173,10 @@ def test_all_infeasible_has_no_star():
     [
         ({"rows": X}, TypeError, "rows must be a sampler's State or"),
         ({"space": 3}, TypeError, "space must be a parzax.Space"),
-        ({"x": "beta"}, ValueError, "x must be a parameter of the space"),
-        ({"x": "lr", "y": "lr"}, ValueError, "x and y must be different"),
+        ({"x": "beta"}, ValueError, "x and y: no parameter 'beta'"),
+        ({"x": "lr", "y": "lr"}, ValueError, "x and y must be different names"),
         ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "this picture needs two"),
         ({"space": px.problems.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
-        ({"ax": 3}, TypeError, "ax must be"),
     ],
 )
 def test_refusals(arguments, error, message):

@@ -6,17 +6,13 @@ import itertools
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.text import Annotation, Text
 
 import parzax as px
 from parzax.plotting import importance_sweep
 
 from .conftest import mixed_observations
-
-
-def ribbons(ax):
-    return [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
+from .reading import ribbons
 
 
 def texts(ax):
@@ -69,7 +65,7 @@ def test_labels(seeds):
 def test_names_stand_apart_and_inside(mixed):
     # Catches labels on top of each other or outside the Axes, where a figure would cut them off.
     ax = importance_sweep(mixed)
-    ax.get_figure(root=True).canvas.draw()
+    ax.figure.canvas.draw()
     boxes = sorted(
         # Of the words alone: that of an annotation has its arrow in it.
         (Text.get_window_extent(t) for t in ax.texts if isinstance(t, Annotation) and t.arrow_patch),

@@ -1,50 +1,46 @@
 """The picture of which values are good."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.collections import FillBetweenPolyCollection
 
 import parzax as px
 from parzax.plotting import values
 
 from .conftest import activation
+from .reading import panel, ribbons
 
 
 def texts(ax):
-    return [t.get_text() for t in ax.texts]
+    return [text.get_text() for text in ax.texts]
 
 
 def line(ax, label):
-    return next(x for x in ax.lines if x.get_label().startswith(label))
+    return next(own for own in ax.lines if own.get_label().startswith(label))
 
 
 def test_curves_are_the_densities(single):
-    # Catches the wrong level, regime or set.
-    axes = values(single, "x", level=0.7)
-    assert axes.shape == (2, 2)
-    for column, density in zip(axes.T, single.density("x"), strict=True):
-        np.testing.assert_allclose(line(column[0], "target").get_ydata(), density.target[0], rtol=1e-6)
-        np.testing.assert_allclose(line(column[0], "region").get_ydata(), density.region[0], rtol=1e-6)
-        np.testing.assert_allclose(line(column[1], "ratio").get_ydata(), density.ratio[0], rtol=1e-6)
-        np.testing.assert_allclose(line(column[0], "target").get_xdata(), density.values)
-        assert any(np.all(np.asarray(x.get_ydata()) == 1) for x in column[1].lines), "a line at ratio 1"
+    # Catches the wrong level, regime or set, and a first panel that is not the one returned.
+    ax = values(single, "x", level=0.7)
+    assert panel(ax, "densities 0") is ax
+    for i, density in enumerate(single.density("x")):
+        top, bottom = panel(ax, f"densities {i}"), panel(ax, f"ratio {i}")
+        np.testing.assert_allclose(line(top, "target").get_ydata(), density.target[0], rtol=1e-6)
+        np.testing.assert_allclose(line(top, "region").get_ydata(), density.region[0], rtol=1e-6)
+        np.testing.assert_allclose(line(bottom, "ratio").get_ydata(), density.ratio[0], rtol=1e-6)
+        np.testing.assert_allclose(line(top, "target").get_xdata(), density.values)
+        assert any(np.all(np.asarray(own.get_ydata()) == 1) for own in bottom.lines), "a line at ratio 1"
 
 
 def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     # Catches a ribbon without seeds, and seeds without one.
-    def ribbons(ax):
-        found = [c for c in ax.collections if isinstance(c, FillBetweenPolyCollection)]
-        return [c for c in found if c.get_label() != "_area"]
-
-    axes = values(seeds, "x", level=0.7, regime=1)
-    assert axes.shape == (2, 1)
-    (_, density) = seeds.density("x")
-    np.testing.assert_allclose(
-        line(axes[0, 0], "target").get_ydata(), density.target[:, 3].mean(axis=0), rtol=1e-5
-    )
-    assert len(ribbons(axes[0, 0])) == 2
-    assert len(ribbons(axes[1, 0])) == 1
-    assert not ribbons(values(single, "x", level=0.7, regime=1)[0, 0])
+    ax = values(seeds, "x", level=0.7, regime=1)
+    assert [own.get_label() for own in ax.figure.axes] == ["densities 1", "ratio 1"]
+    expected = seeds.density("x")[1].target[:, 3].mean(axis=0)
+    np.testing.assert_allclose(line(ax, "target").get_ydata(), expected, rtol=1e-5)
+    assert len(ribbons(ax)) == 2
+    assert len(ribbons(panel(ax, "ratio 1"))) == 1
+    assert not ribbons(values(single, "x", level=0.7, regime=1))
 
 
 def test_seeds_without_target_rows_do_not_count():
@@ -53,46 +49,53 @@ def test_seeds_without_target_rows_do_not_count():
     has_rows = result.alpha[:, 0, 1, 1] > 0
     assert has_rows.any(), "the example must have both kinds of seed"
     assert not has_rows.all(), "the example must have both kinds of seed"
-    axes = values(result, "x", regime=1)
     wanted = result.density("x")[1].target[has_rows, 0].mean(axis=0)
-    np.testing.assert_allclose(line(axes[0, 0], "target").get_ydata(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(line(values(result, "x", regime=1), "target").get_ydata(), wanted, rtol=1e-5)
 
 
-def test_log_domains_have_log_axes(mixed):
-    # Catches five decades pressed against the left edge.
-    assert {ax.get_xscale() for ax in values(mixed, "eta").flat} == {"log"}
-    assert {ax.get_xscale() for ax in values(mixed, "units").flat} == {"log"}
-    assert {ax.get_xscale() for ax in values(mixed, "strong").flat} == {"linear"}
-    assert [t.get_text() for t in values(mixed, "units")[1, 0].get_xticklabels()] == ["16", "32", "64", "128"]
+@pytest.mark.parametrize(
+    ("name", "scale", "ticks"),
+    [
+        ("eta", "log", None),
+        ("strong", "linear", None),
+        ("units", "linear", ["16", "32", "64", "128"]),
+        ("booster", "linear", ["gbtree", "gblinear", "dart"]),
+        ("noise $a$ with a long name", "linear", list("123456789")),
+    ],
+)
+def test_every_domain_has_its_axis(mixed, name, scale, ticks):
+    # Catches five decades pressed against the left edge, and values without their names.
+    ax = values(mixed, name)
+    bottom = panel(ax, "ratio 0")
+    assert ax.get_xscale() == bottom.get_xscale() == scale
+    assert ticks is None or [t.get_text() for t in bottom.get_xticklabels()] == ticks
 
 
-def test_categories_are_bars(mixed):
-    # Catches choices joined by a line, as if they had an order.
-    axes = values(mixed, "booster", level=0.6)
-    (density,) = mixed.density("booster")
-    region, target = axes[0, 0].containers
-    np.testing.assert_allclose([b.get_height() for b in region], density.region[2], rtol=1e-6)
-    np.testing.assert_allclose([b.get_height() for b in target], density.target[2], rtol=1e-6)
-    assert [t.get_text() for t in axes[1, 0].get_xticklabels()] == ["gbtree", "gblinear", "dart"]
+@pytest.mark.parametrize("name", ["booster", "units"])
+def test_few_values_are_bars(mixed, name):
+    # Catches choices joined by a line, as if there were something between them.
+    ax = values(mixed, name, level=0.6)
+    (density,) = mixed.density(name)
+    for bars, expected in zip(ax.containers, (density.region, density.target), strict=True):
+        np.testing.assert_allclose([bar.get_height() for bar in bars], expected[2], rtol=1e-6)
+    assert ax.get_ylabel() == "probability"
 
 
 def test_many_choices_are_cut_and_said_so(mixed):
     # Catches 40 labels on one axis, and choices that vanish without a word.
-    axes = values(mixed, "op")
-    assert len(axes[0, 0].containers[0]) == 20
-    assert axes[1, 0].get_xlabel() == "op (20 rarer choices not shown)"
-    axes[0, 0].get_figure(root=True).canvas.draw()
+    ax = values(mixed, "op")
+    assert len(ax.containers[0]) == 20
+    assert panel(ax, "ratio 0").get_xlabel() == "op (20 rarer choices not shown)"
 
 
 def test_regimes_without_target_rows_have_a_note(seeds):
     # Catches the prior's leftovers drawn as if they were data.
-    axes = values(seeds, "x", level=0.1)
-    assert texts(axes[1, 1]) == ["No target rows in this regime."]
-    assert [x.get_label() for x in axes[0, 1].lines] == ["region  $p_R$"]
-    assert not axes[1, 1].lines
+    ax = values(seeds, "x", level=0.1)
+    assert texts(panel(ax, "ratio 1")) == ["No target rows in this regime."]
+    assert not panel(ax, "ratio 1").lines
+    assert [own.get_label() for own in panel(ax, "densities 1").lines] == ["region  $p_R$"]
     of_region = 100 * seeds.beta[:, 0, 1, 0].mean()
-    wanted = f"[-5, -2] if c < 0.5\n100 % of the target, {of_region:.0f} % of the region"
-    assert axes[0, 0].get_title() == wanted
+    assert ax.get_title() == f"[-5, -2] if c < 0.5\n100 % of the target, {of_region:.0f} % of the region"
 
 
 @pytest.mark.parametrize(
@@ -101,37 +104,37 @@ def test_regimes_without_target_rows_have_a_note(seeds):
 )
 def test_nothing_to_compare_says_why(mixed, name, words):
     # Catches a crash, or a blank panel, where there is no density.
-    axes = values(mixed, name)
-    assert words in texts(axes[0, 0])[0]
-    assert not axes[0, 0].lines
+    ax = values(mixed, name)
+    assert words in texts(ax)[0]
+    assert not ax.lines
 
 
-@pytest.mark.parametrize("name", ["strong", "rare", "constant", "noise $a$ with a long name"])
+@pytest.mark.parametrize("name", ["strong", "rare", "constant", "noise $a$ with a long name", "op"])
 def test_other_parameters_can_be_rendered(mixed, zero, name):
     # Catches degenerate densities and names that Matplotlib would read as formulae.
     for result in (mixed, zero):
-        values(result, name)[0, 0].get_figure(root=True).canvas.draw()
+        values(result, name).figure.canvas.draw()
 
 
 def test_nothing_is_cut_off(seeds):
     # Catches limits set from one panel where panels share an axis.
-    axes = values(seeds, "x", level=0.7)
-    for ax in axes.flat:
-        assert max(np.max(x.get_ydata()) for x in ax.lines) <= ax.get_ylim()[1]
+    for ax in values(seeds, "x", level=0.7).figure.axes:
+        assert max(np.max(own.get_ydata()) for own in ax.lines) <= ax.get_ylim()[1]
 
 
-def test_bad_arguments_are_named(seeds):
+BAD_REGIMES = [2, -1, [0, 5], 0.5, "0", True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "z"}, "name: no parameter 'z'"),
+        *(({"regime": regime}, "regime must be a whole number from 0 to 1") for regime in BAD_REGIMES),
+        ({"regime": []}, "regime must be an index or several"),
+    ],
+)
+def test_bad_arguments_are_named(seeds, arguments, message):
     # Catches errors from the depths, and a regime counted from the end by accident.
-    import matplotlib.pyplot as plt
-
-    with pytest.raises(KeyError, match="name: no parameter 'z'"):
-        values(seeds, "z")
-    for regime in (2, -1, [], [0, 5]):
-        with pytest.raises(ValueError, match=r"regime must be in 0\.\.1"):
-            values(seeds, "x", regime=regime)
-    for regime in (0.5, "0", True):
-        with pytest.raises(TypeError, match="regime must be an index"):
-            values(seeds, "x", regime=regime)
+    with pytest.raises(ValueError, match=message):
+        values(seeds, **{"name": "x", **arguments})
     assert not plt.get_fignums()
-    with pytest.raises(ValueError, match="ax must be an array of 2 x 2"):
-        values(seeds, "x", ax=plt.subplots()[1])

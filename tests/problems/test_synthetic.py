@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from reference import logs
+from reference import problems as written
 
 import parzax as px
 from parzax import problems
@@ -50,10 +51,11 @@ def test_objective_and_conditions(problem):
 
 
 @each
-def test_space_is_the_one_of_the_stored_logs(problem):
-    """Catches bounds or conditions that differ from the reference data's."""
-    space, _, _ = logs.synthetic(problem.name)
-    assert problem.space == px.Space.from_json({"parameters": space["parameters"]})
+def test_space_is_the_one_of_the_paper_and_of_the_stored_logs(problem):
+    """Catches bounds or conditions that differ from those written down here, or the reference data's."""
+    stored, _, _ = logs.synthetic(problem.name)
+    for parameters in (stored["parameters"], written.SPACES[problem.name]):
+        assert problem.space == px.Space.from_json({"parameters": parameters})
 
 
 @each

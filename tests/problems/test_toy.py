@@ -173,7 +173,7 @@ def test_float64():
         (lambda: problems.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
         (lambda: problems.ellipsoids(2, 1.0), "centers must have shape"),
         (lambda: problems.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
-        (lambda: problems.zdt1(1), "dim must be at least 2"),
+        (lambda: problems.zdt1(1), "dim must be a whole number of at least 2"),
     ],
 )
 def test_wrong_arguments(make, message):

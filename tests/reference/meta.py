@@ -32,7 +32,7 @@ def scores(
     """What the sampler maximises, (j,).
 
     A task without rows in the groups of the objective, or of a constraint, is not counted there; a source
-    with fewer feasible rows than are to be good says nothing about the objective.
+    with fewer feasible rows than are to be below says nothing about the objective.
 
     Args:
         settings: of the sampler.
@@ -44,15 +44,17 @@ def scores(
         missing: number of a table -> columns that it does not have: the prior stands for them.
     """
     parameters, missing = mixture.parameters_of(space), missing or {}
-    groups = [tpe.groups(settings, t.x, t.objectives, t.constraints, t.extra) for t in tables]
+    groups = [tpe.groups(settings, t.x, t.objectives, t.constraints, t.constraint_only) for t in tables]
     for m in lacking:
         t = tables[m]
-        free = tpe.groups(settings, t.x, t.objectives, np.full_like(t.constraints, -1), t.extra)
+        free = tpe.groups(settings, t.x, t.objectives, np.full_like(t.constraints, -1), t.constraint_only)
         groups[m] = [free[0], *[NOTHING] * (len(free) - 1)]
     for m, t in enumerate(tables[1:], 1):
-        told = [i for i, row in enumerate(t.objectives) if not t.extra[i] and not np.isnan(row).any()]
-        n_feasible = sum(m in lacking or bool((t.constraints[i] <= 0).all()) for i in told)
-        if n_feasible < tpe.count(settings, len(told)):
+        evaluated = [
+            i for i, row in enumerate(t.objectives) if not t.constraint_only[i] and not np.isnan(row).any()
+        ]
+        n_feasible = sum(m in lacking or bool((t.constraints[i] <= 0).all()) for i in evaluated)
+        if n_feasible < tpe.count(settings, len(evaluated)):
             groups[m] = [NOTHING, *groups[m][1:]]
     total = np.zeros(len(candidates))
     for i in range(len(groups[0])):
@@ -72,9 +74,13 @@ def scores(
             logs[name] = [
                 mixed([tpe.log_density(parameters, f, c) for f in fitted], own_sizes) for c in candidates
             ]
-        # Pending rows are bad, but are not known.
+        # Pending rows are above, but are not known.
         pending = [
-            sum(any(map(math.isnan, row)) for row, e in zip(t.objectives, t.extra, strict=True) if not e)
+            sum(
+                any(map(math.isnan, row))
+                for row, e in zip(t.objectives, t.constraint_only, strict=True)
+                if not e
+            )
             * bool(groups[m][i].below or groups[m][i].above)
             for m, t in enumerate(tables)
         ]
@@ -108,7 +114,7 @@ def mixed(logs: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int]) -> np.ndarray:
-    """PED-ANOVA's variances of the good rows among those that count, against the uniform density."""
+    """PED-ANOVA's variances of the rows below among those that count, against the uniform density."""
     parameters = mixture.parameters_of(space)
     out = np.zeros(len(parameters))
     regimes = [mixture.regimes(parameters, row) for row in x]
@@ -132,10 +138,10 @@ def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int])
     return out
 
 
-def kept(space: Any, of_tasks: Sequence[Any], n_good: int, eta: float, rule: str) -> list[int]:
-    """Columns that the target, the first task, is compared by; None are where it has too few good rows."""
+def kept(space: Any, of_tasks: Sequence[Any], n_below: int, eta: float, rule: str) -> list[int]:
+    """Columns that the target, the first task, is compared by; None are where it has too few rows below."""
     n, t = 0, len(of_tasks)
-    while eta ** (n + 1) <= n_good:
+    while eta ** (n + 1) <= n_below:
         n += 1
     of_target, of_sources = of_tasks[0], np.sum(of_tasks[1:], axis=0)
     both = of_target / t + (1 - 1 / t if rule == "sum" else 1 / t) * of_sources
@@ -152,7 +158,7 @@ def kept(space: Any, of_tasks: Sequence[Any], n_good: int, eta: float, rule: str
 
 
 def similarity(space: Any, first: Any, second: Any, columns: Sequence[int]) -> float:
-    """Of two sets of good rows in a space of discrete parameters, by summing over all values."""
+    """Of two sets of rows in a space of discrete parameters, by summing over all values."""
     parameters = [mixture.parameters_of(space)[j] for j in columns]
     values = [
         sorted({v for d in mixture.domains(p) for v in mixture.listed(p["kind"], d)}) for p in parameters

@@ -45,7 +45,7 @@ def regimes(parameters, row):
         if math.isnan(value):
             return False
         if "values" in condition:
-            value = parent["choices"][int(value)] if parent["kind"] == "categorical" else value
+            value = parent["choices"][int(value)] if parent.get("kind") == "categorical" else value
             return value in condition["values"]
         return condition.get("ge", -math.inf) <= value < condition.get("lt", math.inf)
 

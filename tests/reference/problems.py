@@ -13,6 +13,10 @@ def _ge(parent: str, at: float) -> dict:
     return {"parent": parent, "ge": at}
 
 
+def _within(parent: str, low: float, high: float) -> dict:
+    return {"parent": parent, "ge": low, "lt": high}
+
+
 def _float(name: str, low: float, high: float, *conditions: dict) -> dict:
     entry = {"name": name, "kind": "float", "low": low, "high": high}
     return entry | ({"conditions": list(conditions)} if conditions else {})
@@ -35,13 +39,13 @@ SPACES = {
     "nested-conditions": [
         _float("c0", 0.0, 1.0),
         _float("c1", 0.0, 1.0, _lt("c0", 0.75)),
-        _float("x", -7, -4, _lt("c1", 0.5)),
-        _float("y", -3, 0, _ge("c1", 0.5)),
+        _float("x", -7, -4, _lt("c0", 0.75), _lt("c1", 0.5)),
+        _float("y", -3, 0, _lt("c0", 0.75), _ge("c1", 0.5)),
         _float("z", 2, 5, _ge("c0", 0.75)),
     ],
     "three-way-branching": [
         _C,
-        _regimes("x", (-7, -4, _lt("c", 1 / 3)), (-3, 0, _ge("c", 1 / 3), _lt("c", 2 / 3))),
+        _regimes("x", (-7, -4, _lt("c", 1 / 3)), (-3, 0, _within("c", 1 / 3, 2 / 3))),
         _float("y", 4, 7, _ge("c", 2 / 3)),
     ],
 }

@@ -1,7 +1,7 @@
 """The TPE family as plain loops, from the papers' definitions: groups, densities, scores.
 
 Splits are those of arXiv 2304.11127 (top quantile), 2211.14411 (constraints) and 2212.06751 (several
-objectives). A row is pending where an objective is NaN, and extra where it speaks of constraints alone.
+objectives). A row is pending where an objective is NaN; a constraint-only one speaks of constraints alone.
 Scales, regimes and positions are those of `reference.mixture`; kernels are evaluated here, in float64.
 """
 
@@ -35,7 +35,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Group:
-    """Row numbers of the good and of the bad group, and the share of the good one."""
+    """Row numbers of the group below and of the group above, and the share of the one below."""
 
     below: list[int]
     above: list[int]
@@ -46,7 +46,7 @@ class Group:
 
 
 def count(settings: Settings, n: int) -> int:
-    """Number of good rows among n; whole numbers stay whole."""
+    """Number of rows below among n; whole numbers stay whole."""
     if settings.rule == "sqrt":
         return next(k for k in range(n + 1) if 16 * k * k >= n)
     if settings.rule == "optuna":
@@ -54,21 +54,25 @@ def count(settings: Settings, n: int) -> int:
     return math.ceil(round(settings.quantile * n, 9))
 
 
-def groups(settings: Settings, x: Any, objectives: Any, constraints: Any, extra: Any) -> list[Group]:
+def groups(
+    settings: Settings, x: Any, objectives: Any, constraints: Any, constraint_only: Any
+) -> list[Group]:
     """Groups of the objective and of every constraint."""
     objectives, constraints = np.asarray(objectives, float), np.asarray(constraints, float)
     everything = range(len(objectives))
-    told = [i for i in everything if not extra[i] and not any(math.isnan(v) for v in objectives[i])]
-    pending = [i for i in everything if not extra[i] and i not in told]
+    evaluated = [
+        i for i in everything if not constraint_only[i] and not any(math.isnan(v) for v in objectives[i])
+    ]
+    pending = [i for i in everything if not constraint_only[i] and i not in evaluated]
     rows = [
         (*(None if math.isnan(v) else v for v in a), *b)
         for a, b in zip(np.asarray(x), objectives, strict=True)
     ]
-    repeated = {i for k, i in enumerate(told) if rows[i] in [rows[j] for j in told[:k]]}
-    out = [_objective(settings, objectives, constraints, told, pending, repeated)]
+    repeated = {i for k, i in enumerate(evaluated) if rows[i] in [rows[j] for j in evaluated[:k]]}
+    out = [_objective(settings, objectives, constraints, evaluated, pending, repeated)]
     for j in range(constraints.shape[1]):
         value = constraints[:, j]
-        known = sorted(told + [i for i in everything if extra[i] and not math.isnan(value[i])])
+        known = sorted(evaluated + [i for i in everything if constraint_only[i] and not math.isnan(value[i])])
         below = _satisfied(value, known, settings.every_minimum)
         above = [i for i in everything if i in (*known, *pending) and i not in below]
         out.append(Group(below, above, len(below) / max(len(known), 1)))
@@ -76,26 +80,26 @@ def groups(settings: Settings, x: Any, objectives: Any, constraints: Any, extra:
 
 
 def _objective(
-    settings: Settings, objectives: Any, constraints: Any, told: list, pending: list, repeated: set
+    settings: Settings, objectives: Any, constraints: Any, evaluated: list, pending: list, repeated: set
 ) -> Group:
-    wanted = count(settings, len(told))
+    wanted = count(settings, len(evaluated))
     up_to_feasible = constraints.shape[1] > 0 and settings.score != "naive"
     counts = [bool((row <= 0).all()) if up_to_feasible else True for row in constraints]
     if objectives.shape[1] == 1:
-        order = sorted(told, key=lambda i: (objectives[i, 0], i))
+        order = sorted(evaluated, key=lambda i: (objectives[i, 0], i))
     else:
-        mask = np.array([i in told for i in range(len(objectives))])
+        mask = np.array([i in evaluated for i in range(len(objectives))])
         rank = pareto.ranks(objectives, mask)
         if settings.whole_front:
             # Repeated rows are a front behind the others of theirs.
-            rank = np.array([2 * r + (i in repeated) if i in told else r for i, r in enumerate(rank)])
-            # Rows of the first front that do not count as good ones do not make it larger.
-            wanted = max(wanted, len([i for i in told if rank[i] == 0 and counts[i]]))
+            rank = np.array([2 * r + (i in repeated) if i in evaluated else r for i, r in enumerate(rank)])
+            # Rows of the first front that do not count do not make it larger.
+            wanted = max(wanted, len([i for i in evaluated if rank[i] == 0 and counts[i]]))
         if settings.ties == "hypervolume":
-            order = by_hypervolume(objectives, rank, told, counts, wanted)
+            order = by_hypervolume(objectives, rank, evaluated, counts, wanted)
         else:
             distance = pareto.crowding(objectives, rank, mask)
-            order = sorted(told, key=lambda i: (rank[i], -distance[i], i))
+            order = sorted(evaluated, key=lambda i: (rank[i], -distance[i], i))
     below, found = [], 0
     for i in order:
         if found == wanted:
@@ -103,15 +107,15 @@ def _objective(
         below.append(i)
         found += counts[i]
     below = sorted(below)
-    above = sorted([i for i in told if i not in below] + pending)
-    return Group(below, above, len(below) / max(len(told), 1))
+    above = sorted([i for i in evaluated if i not in below] + pending)
+    return Group(below, above, len(below) / max(len(evaluated), 1))
 
 
-def by_hypervolume(objectives: Any, rank: Any, told: list[int], counts: Any, wanted: int) -> list[int]:
+def by_hypervolume(objectives: Any, rank: Any, evaluated: list[int], counts: Any, wanted: int) -> list[int]:
     """Front after front; the one with the last wanted row as the greedy choice takes its rows."""
     order: list[int] = []
-    for front in sorted({int(rank[i]) for i in told}):
-        rows = [i for i in told if rank[i] == front]
+    for front in sorted({int(rank[i]) for i in evaluated}):
+        rows = [i for i in evaluated if rank[i] == front]
         found = sum(counts[i] for i in order)
         if found < wanted <= found + sum(counts[i] for i in rows):
             rows = [rows[k] for k in _greedy(tuple(map(tuple, objectives[rows].tolist())))]
@@ -135,10 +139,10 @@ def reference_point(losses: Any) -> np.ndarray:
 
 
 def _satisfied(value: Any, known: list[int], every_minimum: bool) -> list[int]:
-    good = [i for i in known if value[i] <= 0]
+    satisfied = [i for i in known if value[i] <= 0]
     measured = [i for i in known if not math.isnan(value[i])]
-    if good or not measured:
-        return good
+    if satisfied or not measured:
+        return satisfied
     lowest = min(value[i] for i in measured)
     equal = [i for i in measured if value[i] == lowest]
     return equal if every_minimum else equal[:1]
@@ -231,9 +235,9 @@ def relative(ratio: float, gamma: float) -> float:
 
 def ratios(settings: Settings, space: Any, table: Any, candidates: Any) -> tuple[np.ndarray, list[Group]]:
     """log l - log g of every group at every candidate, (c + 1, j), and the groups."""
-    x, objectives, constraints, extra = (np.asarray(part) for part in table)
+    x, objectives, constraints, constraint_only = (np.asarray(part) for part in table)
     parameters = mixture.parameters_of(space)
-    own = groups(settings, x, objectives, constraints, extra)
+    own = groups(settings, x, objectives, constraints, constraint_only)
     out = np.empty((len(own), len(candidates)))
     for k, group in enumerate(own):
         below, above = (fit(settings, parameters, x[rows]) for rows in (group.below, group.above))

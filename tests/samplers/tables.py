@@ -12,6 +12,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.samplers import Sampler, State
+from parzax.space import frame_of
 
 N_ROWS, N_EXTRA, CAPACITY, N_CANDIDATES = 30, 6, 40, 12
 NAN, INF = math.nan, math.inf
@@ -30,12 +31,12 @@ SPACE_OF = {
 
 
 class Table(NamedTuple):
-    """Native values, losses, constraints, and whether a row is extra; extra ones come last."""
+    """Native values, losses, constraints, and which rows are constraint-only ones; these come last."""
 
     x: np.ndarray
     objectives: np.ndarray
     constraints: np.ndarray
-    extra: np.ndarray
+    constraint_only: np.ndarray
 
 
 @cache
@@ -112,9 +113,11 @@ def empty(sampler: Sampler, capacity: int) -> State:
 
 
 @eqx.filter_jit
-def add(state: State, space: px.Space, x, objectives, constraints, extra: bool) -> State:
-    """`State.add`, compiled."""
-    return state.add(space, x, objectives, constraints, extra)
+def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_only: bool) -> State:
+    """`Sampler.tell` or `Sampler.augment`, compiled."""
+    if constraint_only:
+        return sampler.augment(state, x, constraints)
+    return sampler.tell(state, x, objectives, constraints)
 
 
 @eqx.filter_jit
@@ -123,14 +126,20 @@ def score_of(sampler: Sampler, state: State, x):
     return sampler.score_of(state, x)
 
 
+def valid(space: px.Space, x) -> np.ndarray:
+    """(n,) which rows are configurations of a space, as compiled code sees them."""
+    x = jnp.asarray(x)
+    return np.asarray(frame_of(space, x.dtype).encode(x).valid.all(axis=-1))
+
+
 def told(sampler: Sampler, own: Table, capacity: int = CAPACITY) -> State:
     """The state after all rows of a table."""
     state = empty(sampler, capacity)
-    for extra in (False, True):
-        these = own.extra == extra
+    for only in (False, True):
+        these = own.constraint_only == only
         if these.any():
             parts = (jnp.asarray(part[these], state.x.dtype) for part in own[:3])
-            state = add(state, sampler.space, *parts, extra)
+            state = add(sampler, state, *parts, only)
     return state
 
 
@@ -145,12 +154,12 @@ FAMILY = {
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: px.c_tpe(s, 2, forget=True), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
     "naive": (lambda s: px.c_tpe(s, 2, naive=True), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
         lambda s: px.tpe(
-            s, count_rule=px.samplers.groups.CountRule("linear", 0.3), prior_weight=3.0, top=1.0
+            s, gamma=px.gamma.linear(0.3), prior_weight=3.0, top=1.0
         ), 1, 0, oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
     ),
     "mo_tpe": (
@@ -163,22 +172,22 @@ FAMILY = {
     ),
     "mo_tpe, hypervolume": (
         lambda s: px.mo_tpe(
-            s, 2, ties="hypervolume", count_rule=px.samplers.groups.CountRule("linear", 0.4)
+            s, 2, ties=px.ties.hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
         ), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
-        lambda s: px.mo_tpe(s, 2, 1, ties="hypervolume"), 2, 1,
+        lambda s: px.mo_tpe(s, 2, 1, ties=px.ties.hypervolume()), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe of three, hypervolume": (
-        lambda s: px.mo_tpe(s, 3, 1, ties="hypervolume"), 3, 1,
+        lambda s: px.mo_tpe(s, 3, 1, ties=px.ties.hypervolume()), 3, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "optuna_tpe": (
         lambda s: px.optuna_tpe(s), 1, 0, oracle.Settings(rule="optuna", kernel="neighbours", top=None)
     ),
     "optuna_tpe, ages": (
-        lambda s: px.optuna_tpe(s, forget=True), 1, 0,
+        lambda s: px.optuna_tpe(s, ages=px.ages.ramp()), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
     ),
     "optuna_tpe, constrained": (

@@ -28,7 +28,7 @@ def test_four_compilations_from_1_row_to_4096():
     assert len(sizes) >= 50
     state, capacities = sampler.init(capacity(1)), {64}
     for n in range(1, N + 1):
-        state = state if n <= state.capacity else state.grown(SPACE, capacity(n))
+        state = state if n <= state.capacity else sampler.grow(state, capacity(n))
         capacities.add(state.capacity)
         state = tell(state, x[n - 1 : n], loss[n - 1], excess[n - 1])
         if n in sizes:

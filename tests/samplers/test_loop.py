@@ -10,7 +10,7 @@ from compilations import compilations
 from jax.tree_util import Partial
 
 import parzax as px
-from parzax.samplers.progress import progress_bar
+from parzax.samplers.loop import progress_bar
 
 # One discrete parameter: the smallest program, and a trace that no rounding changes.
 SPACE = px.Space({"k": px.Categorical(["a", "b", "c", "d"])})
@@ -118,7 +118,10 @@ def test_lanes_round_but_do_not_choose():
 
 def test_best_is_of_an_objective_that_there_is():
     trace = px.samplers.Trace(
-        jnp.zeros((3, 1)), jnp.array([[2.0, 5.0], [3.0, 4.0], [1.0, 6.0]]), jnp.zeros((3, 0))
+        jnp.zeros((3, 1)),
+        jnp.array([[2.0, 5.0], [3.0, 4.0], [1.0, 6.0]]),
+        jnp.zeros((3, 0)),
+        ("minimize", "minimize"),
     )
     assert trace.best(1).tolist() == [5.0, 4.0, 4.0]
     for objective in (2, -1, 0.5):

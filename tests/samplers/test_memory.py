@@ -67,7 +67,7 @@ def test_blocks_are_the_whole(family, double):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["c_tpe", "mo_tpe, constrained", "mo_tpe of three, hypervolume"])
 def test_gradients_in_losses_and_rows(family):
-    """Who is good has no derivative; through the rows' places gradients are finite, 0 in absent rows."""
+    """Who is below has no derivative; through the rows' places gradients are finite, 0 in absent rows."""
     make, m, c, _ = FAMILY[family]
     sampler, at = make(SPACE_OF["mixed"]), jnp.asarray(candidates("mixed"), jnp.float32)
     x, losses, excess, _ = table("mixed", "random", m, c)
@@ -75,7 +75,7 @@ def test_gradients_in_losses_and_rows(family):
     @jax.jit
     @jax.grad
     def slope(parts):
-        return sampler.score_of(sampler.init(64).add(sampler.space, *parts), at).sum()
+        return sampler.score_of(sampler.tell(sampler.init(64), *parts), at).sum()
 
     places, *others = slope(tuple(jnp.asarray(part, jnp.float32) for part in (x, losses, excess)))
     assert np.isfinite(places).all()

@@ -9,8 +9,6 @@ import pytest
 from reference import mixture
 from reference import tpe as oracle
 
-from parzax.samplers.groups import groups
-
 from .tables import DATA, FAMILY, SPACE_OF, candidates, score_of, table, told
 
 # Absolute, for logs of ratios of order 1 to 30. float64: the product form of a density loses eps / (8 s^2),
@@ -68,7 +66,7 @@ def test_groups(family):
     """Masks and shares of all groups, row by row."""
     make, m, c, settings = FAMILY[family]
     sampler = make(SPACE_OF["categories"])
-    split = jax.jit(lambda state: groups(sampler, state))
+    split = jax.jit(lambda state: sampler.split(state))
     for data in _data(c):
         if data == "few values" and settings.ties == "hypervolume":
             continue  # where the worst loss is 0, gains of 1e-12 are ties to the loops, which allow for that
@@ -76,7 +74,7 @@ def test_groups(family):
             own = table("categories", data, m, c, seed)
             found = split(told(sampler, own))
             for k, group in enumerate(
-                oracle.groups(settings, own.x, own.objectives, own.constraints, own.extra)
+                oracle.groups(settings, own.x, own.objectives, own.constraints, own.constraint_only)
             ):
                 below, above = (np.flatnonzero(mask[k]).tolist() for mask in (found.below, found.above))
                 assert (below, above) == (group.below, group.above), (data, seed, k)

@@ -1,4 +1,4 @@
-"""The state's incremental orders against sorting, and densities of groups against one estimator each."""
+"""The state's incremental orders against sorting, and densities of groups against one mixture each."""
 
 import functools
 
@@ -10,12 +10,11 @@ import pytest
 from densities import SPACES, points, rows
 
 import parzax as px
-from parzax.kernels import FixedTop, OptunaTop
-from parzax.parzen import ParzenEstimator
 from parzax.parzen.common import CommonScale
-from parzax.parzen.points import points as encode
-from parzax.parzen.sampling import sample_one, uniforms
+from parzax.parzen.sampling import uniforms
+from parzax.parzen.smoothing import Smoothing
 from parzax.samplers import State
+from parzax.space import frame_of
 
 from . import tables
 from .tables import SPACE_OF, add, candidates, empty
@@ -41,7 +40,8 @@ def _all_at_once(sampler, data, extra=False, capacity=CAPACITY):
 
 
 def _put(state, data, extra=False):
-    return add(state, SPACE, *(jnp.asarray(part, state.x.dtype) for part in data), extra)
+    sampler = TWO if state.objectives.shape[1] == 2 else SAMPLER
+    return add(sampler, state, *(jnp.asarray(part, state.x.dtype) for part in data), extra)
 
 
 def _one_by_one(state, data, extra=False):
@@ -62,17 +62,17 @@ def _sorted(state: State, data, extra) -> None:
     x, losses, excess = data
     n = int(state.count)
     assert n == min(len(x), state.capacity)
-    told = [i for i in range(n) if not np.isnan(losses[i]).any() and not extra[i]]
-    feasible = [i for i in told if (excess[i] <= 0).all()]
-    np.testing.assert_array_equal(np.flatnonzero(state.told), told)
+    evaluated = [i for i in range(n) if not np.isnan(losses[i]).any() and not extra[i]]
+    feasible = [i for i in evaluated if (excess[i] <= 0).all()]
+    np.testing.assert_array_equal(np.flatnonzero(state.evaluated), evaluated)
     np.testing.assert_array_equal(np.flatnonzero(state.feasible), feasible)
-    key = {i: (losses[i, 0], i) for i in told}
-    for i in told:
-        assert int(state.before[i]) == sum(key[j] < key[i] for j in told)
+    key = {i: (losses[i, 0], i) for i in evaluated}
+    for i in evaluated:
+        assert int(state.before[i]) == sum(key[j] < key[i] for j in evaluated)
         assert int(state.feasible_before[i]) == sum(key[j] < key[i] for j in feasible)
     if losses.shape[1] > 1:
-        seen = [(*np.nan_to_num(x[i], nan=-7.0), *losses[i]) for i in told]
-        repeated = [i for k, i in enumerate(told) if seen[k] in seen[:k]]
+        seen = [(*np.nan_to_num(x[i], nan=-7.0), *losses[i]) for i in evaluated]
+        repeated = [i for k, i in enumerate(evaluated) if seen[k] in seen[:k]]
         np.testing.assert_array_equal(np.flatnonzero(state.repeated), repeated)
     unit = np.asarray(state.points.unit)
     for j in range(x.shape[1]):
@@ -90,7 +90,7 @@ def test_one_by_one_is_all_at_once_is_sorting(sampler):
         _same(_one_by_one(empty(sampler, CAPACITY), data), whole)
 
 
-def test_extra_rows_count_for_no_objective():
+def test_constraint_only_rows_count_for_no_objective():
     """They have their place by coordinates, and in no order of losses, whatever their losses are."""
     first, second = _draw(1), _draw(2)
     extra = np.arange(N) >= 6
@@ -99,7 +99,7 @@ def test_extra_rows_count_for_no_objective():
     own = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
     state = _put(_put(empty(SAMPLER, CAPACITY), parts[0]), parts[1], True)
     _sorted(state, own, extra)
-    np.testing.assert_array_equal(state.extra, np.r_[extra, [False] * (CAPACITY - N)])
+    np.testing.assert_array_equal(state.constraint_only, np.r_[extra, [False] * (CAPACITY - N)])
     _same(_one_by_one(_one_by_one(empty(SAMPLER, CAPACITY), parts[0]), parts[1], True), state)
 
 
@@ -127,12 +127,12 @@ def test_grown_is_as_if_there_had_been_room_from_the_start():
     wanted = _all_at_once(SAMPLER, data)
     for at in (0, 3, 4):
         state = _one_by_one(empty(SAMPLER, 4), [part[:at] for part in data])
-        state = _one_by_one(state.grown(SPACE, 8), [part[at:7] for part in data])
-        state = state.grown(SPACE, 8).grown(SPACE, CAPACITY)
+        state = _one_by_one(SAMPLER.grow(state, 8), [part[at:7] for part in data])
+        state = SAMPLER.grow(SAMPLER.grow(state, 8), CAPACITY)
         _same(_one_by_one(state, [part[7:] for part in data]), wanted)
         _same(_put(state, [part[7:] for part in data]), wanted)
     with pytest.raises(ValueError, match="capacity must be at least 16, got 8"):
-        wanted.grown(SPACE, 8)
+        SAMPLER.grow(wanted, 8)
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -150,7 +150,7 @@ def test_under_vmap():
     """A batch of states is each of them."""
     data = [_draw(seed) for seed in (5, 6)]
     stacked = [jnp.asarray(np.stack(parts), jnp.float32) for parts in zip(*data, strict=True)]
-    batch = jax.jit(jax.vmap(lambda x, y, z: SAMPLER.init(CAPACITY).add(SPACE, x, y, z)))(*stacked)
+    batch = jax.jit(jax.vmap(lambda x, y, z: SAMPLER.tell(SAMPLER.init(CAPACITY), x, y, z)))(*stacked)
     for i, own in enumerate(data):
         _same(jax.tree.map(lambda a, i=i: a[i], batch), _all_at_once(SAMPLER, own))
 
@@ -159,9 +159,9 @@ def test_under_vmap():
 
 N_GROUPS, N_DRAWS = 4, 8
 RULES = {
-    "scott": (px.bandwidth.scott(), FixedTop(0.8), 1.0),
-    "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), OptunaTop(), 2.5),
-    "constant": (px.bandwidth.constant(0.1), FixedTop(0.9), 0.01),
+    "scott": (px.bandwidth.scott(), px.bandwidth.fixed_top(0.8), 1.0),
+    "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), px.bandwidth.optuna_top(), 2.5),
+    "constant": (px.bandwidth.constant(0.1), px.bandwidth.fixed_top(0.9), 0.01),
 }
 CASES = [(s, r, double) for s in ("mixed", *SPACES) for r in RULES for double in (True, False)]
 
@@ -172,36 +172,31 @@ def _masks(n: int) -> np.ndarray:
     return np.stack([np.arange(n) % 3 == 0, np.ones(n, bool), np.arange(n) == 4, np.zeros(n, bool)])
 
 
-_encode = eqx.filter_jit(encode)
+@eqx.filter_jit
+def _encode(space, x):
+    return frame_of(space, x.dtype).encode(x)
 
 
 @eqx.filter_jit
-def _both(space, observed, at, masks, ages, key, rule, top, prior_weight):
+def _both(space, rows, at, masks, ages, key, bandwidth, top, prior_weight):
     """log densities and draws of groups: with one set of coefficients, each on its own, order unknown."""
-    order = jnp.argsort(jnp.where(observed.valid, observed.unit, jnp.inf), axis=0).T
-    settings = {"bandwidth": rule, "top": top, "prior_weight": prior_weight}
-    common = CommonScale.fit(space, observed, masks, mixture_weight=ages, order=order, **settings)
-    unordered = CommonScale.fit(space, observed, masks, mixture_weight=ages, **settings)
-
-    def one(mask, age):
-        return ParzenEstimator.fit_points(
-            space, observed, mask.astype(observed.unit.dtype), mixture_weight=age, **settings
-        )
-
-    each = jax.vmap(one)(masks, ages)
-    logs = jax.vmap(lambda pe: pe.prepare(len(at.unit), "difference").log_prob(at))(each)
-    drawn = common.sample(key, N_DRAWS, joint=True)
-    components, levels = uniforms(key, N_GROUPS * N_DRAWS, space, observed.unit.dtype, joint=True)
-
-    def draw(pe, component, level):
-        return sample_one(
-            component, level, None, space=space, kernels=pe.kernels, scale=pe.scale,
-            running_weight=jnp.cumsum(pe.weight), prior_weight=pe.prior_weight, priors=pe.priors,
-        )  # fmt: skip
-
-    parts = (a.reshape(N_GROUPS, N_DRAWS, -1) for a in (components, levels))
-    drawn_alone = jax.vmap(jax.vmap(draw, in_axes=(None, 0, 0)))(each, *parts)
-    return common.log_prob(at), unordered.log_prob(at), logs, drawn, drawn_alone
+    order = jnp.argsort(jnp.where(rows.valid, rows.unit, jnp.inf), axis=0).T
+    smoothing = Smoothing(bandwidth, top, prior_weight, joint=True)
+    basis = smoothing.basis(space, rows.unit.dtype)
+    common, unordered = (
+        CommonScale.fit(basis, rows, masks, ages, (bandwidth, top, prior_weight), order, joint=True)
+        for order in (order, None)
+    )
+    each = jax.vmap(lambda mask, age: smoothing.mixture(basis, rows, mask.astype(rows.unit.dtype), age))(
+        masks, ages
+    )
+    logs = jax.vmap(lambda one: one.prepare(basis, len(at), "difference").log_prob(basis, at))(each)
+    uniform = uniforms(key, N_GROUPS * N_DRAWS, basis, rows.unit.dtype, joint=True)
+    by_group = (a.reshape(N_GROUPS, N_DRAWS, -1) for a in uniform)
+    alone = jax.vmap(lambda one, *own: one.from_uniforms(basis, *own))(each, *by_group)
+    alone = jax.tree.map(lambda a: a.reshape(-1, len(space)), alone)
+    drawn = (basis.frame.decode(own) for own in (common.sample(key, N_DRAWS), alone))
+    return common.log_prob(at), unordered.log_prob(at), logs, *drawn
 
 
 @pytest.mark.slow
@@ -224,4 +219,4 @@ def test_groups_with_one_scale(name, rule, double):
         np.testing.assert_allclose(unordered, found, rtol=tolerance, atol=tolerance)
         # A kernel's scale may be off by a rounding, and its draws by as much.
         np.testing.assert_allclose(drawn, alone, rtol=tolerance, atol=tolerance)
-        assert _encode(space, drawn).valid.all()
+        assert tables.valid(space, drawn).all()

@@ -96,7 +96,8 @@ class _StableNumpy:
         return np.argsort(a, **(options | {"kind": "stable"}))
 
 
-@pytest.mark.parametrize("family", ["optuna_tpe", pytest.param("optuna_tpe, ages", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["optuna_tpe", "optuna_tpe, ages"])
 def test_the_order_of_optunas_density_ratio(family, double, monkeypatch):
     """Optuna's own estimators of the groups; also the values, as logs of densities cancel their measure."""
     monkeypatch.setattr(optunas, "np", _StableNumpy())
@@ -119,7 +120,7 @@ def test_the_order_of_optunas_density_ratio(family, double, monkeypatch):
 
     for data in ("random", "few values", "pending", "infinite"):
         own = table("mixed", data, m, c)
-        (group,) = oracle.groups(own_settings, own.x, own.objectives, own.constraints, own.extra)
+        (group,) = oracle.groups(own_settings, own.x, own.objectives, own.constraints, own.constraint_only)
         wanted = log_pdf(own.x[group.below]) - log_pdf(own.x[group.above])
         found = score_of(sampler, told(sampler, own), jnp.asarray(at))
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

@@ -4,6 +4,7 @@ import importlib
 
 import jax
 import numpy as np
+import pytest
 from conftest import COARSE, synthetic_observations
 
 import parzax as px
@@ -12,6 +13,7 @@ import parzax as px
 _module = importlib.import_module("parzax.importance.sweep")
 
 
+@pytest.mark.slow
 def test_few_compilations_over_fifty_sizes():
     """n over 50 sizes from 1 to 4096: at most 4 compilations, with the answer's size right each time."""
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 # 2^f on [-1/2, 1/2], interpolated at Chebyshev's points: relative errors 2.0e-9 and 2.2e-16.
 _SINGLE = (
@@ -19,17 +19,14 @@ _LOG_2 = float(np.log(2))
 
 
 @jax.custom_jvp
-def exp2(x: Float[Array, "..."]) -> Float[Array, "..."]:
+def exp2(x: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
     """2^x, elementwise, in float32 or float64.
 
     2^x = 2^k 2^f with the whole number k next to x (as in every mathematical library; Muller, Elementary
     Functions, 2016). The factor 2^k is put together from its bits. On a CPU XLA makes straight vector code of
     it, faster than its exponential in float32 (``python -m benchmarks.density`` prints by how much). Other
-    devices have an instruction for it, which is used there.
-
-    Returns:
-        Within two units in the last place; 0 below the smallest normal number, infinity beyond the
-        largest, NaN for NaN. Its slope is log(2) 2^x.
+    devices have an instruction for it, which is used there. Right within two units in the last place; 0
+    below the smallest normal number, infinity beyond the largest, NaN for NaN. Its slope is log(2) 2^x.
     """
     return jax.lax.platform_dependent(x, cpu=_polynomial, default=jnp.exp2)
 

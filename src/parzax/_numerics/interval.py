@@ -1,46 +1,35 @@
-"""The standard normal on an interval: log mass, boundary densities and moments without cancellation."""
+"""Normals on an interval: the log of a mass, and its derivatives, without cancellation; quantiles."""
 
 import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Num
+from jaxtyping import Array, Bool, Float
 
-from parzax._numerics.dtypes import as_floats
-from parzax._numerics.hazard import gaussian, hazard_excess, log1m
+from parzax._numerics.tails import gaussian, hazard, log1m
 
-LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+Real = Float[Array, "..."]
+Where = Bool[Array, "..."]
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
 
-class Interval(NamedTuple):
-    """A standard normal Z on [a, b] with a + b >= 0, seen from a reference point c.
+class _Interval(NamedTuple):
+    """The standard normal on [a, b] with a + b >= 0, seen from a reference point c.
 
     c is the midpoint of a narrow interval, a in the tail, and 0 where the interval straddles 0: whatever
     would cancel at c is left out by formula, not subtracted.
-
-    Attributes:
-        reference: c.
-        log_mass: log(Phi(b) - Phi(a)) + c^2/2.
-        low_ratio: phi(a) / (Phi(b) - Phi(a)).
-        high_ratio: phi(b) / (Phi(b) - Phi(a)).
-        mean: E[Z] - c.
-        square: E[Z^2] - c^2.
-        narrow: which formula was used.
-        tail: which formula was used.
     """
 
-    reference: Float[Array, "..."]
-    log_mass: Float[Array, "..."]
-    low_ratio: Float[Array, "..."]
-    high_ratio: Float[Array, "..."]
-    mean: Float[Array, "..."]
-    square: Float[Array, "..."]
-    narrow: Bool[Array, "..."]
-    tail: Bool[Array, "..."]
+    reference: Real  # c
+    log_mass: Real  # log(Phi(b) - Phi(a)) + c^2/2
+    low_ratio: Real  # phi(a) / (Phi(b) - Phi(a))
+    high_ratio: Real  # phi(b) / (Phi(b) - Phi(a))
 
 
-def log_normal_mass(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) -> Float[Array, "..."]:
+# Outside of jit, a hundred operations would be dispatched one by one.
+@jax.jit
+def log_normal_mass(a: Real, b: Real) -> Real:
     """log(Phi(b) - Phi(a)) of the standard normal for a <= b, elementwise; the bounds may be infinite.
 
     Three formulas, after a reflection that makes a + b >= 0 (m midpoint, h half-width, h(x) hazard rate):
@@ -54,12 +43,12 @@ def log_normal_mass(a: Num[Array, "..."] | float, b: Num[Array, "..."] | float) 
     phi(b)/mass come from the same formulas and can be differentiated again. The value is -inf where a = b or
     b - a underflows, NaN where a > b, with derivatives 0 in both.
     """
-    return _compiled_log_normal_mass(*as_floats(a, b))
+    return _log_normal_mass(a, b)
 
 
 @jax.custom_jvp
-def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    proper, _, interval = _of_bounds(a, b)
+def _log_normal_mass(a: Real, b: Real) -> Real:
+    proper, _, interval = _described(a, b)
     value = interval.log_mass - 0.5 * jnp.square(interval.reference)
     return jnp.where(proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
 
@@ -67,38 +56,22 @@ def _log_normal_mass(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Ar
 @_log_normal_mass.defjvp
 def _log_normal_mass_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
-    proper, flip, interval = _of_bounds(a, b)
-    ratio_a, ratio_b = swap(flip, interval.low_ratio, interval.high_ratio)
+    proper, flip, interval = _described(a, b)
+    ratio_a = jnp.where(flip, interval.high_ratio, interval.low_ratio)
+    ratio_b = jnp.where(flip, interval.low_ratio, interval.high_ratio)
     return _log_normal_mass(a, b), jnp.where(proper, ratio_b, 0) * db - jnp.where(proper, ratio_a, 0) * da
 
 
-# Outside of jit, a hundred operations would be dispatched one by one.
-_compiled_log_normal_mass = jax.jit(_log_normal_mass)
-
-
-def _of_bounds(
-    a: Float[Array, "..."], b: Float[Array, "..."]
-) -> tuple[Bool[Array, "..."], Bool[Array, "..."], Interval]:
-    proper = b - a > 0
-    a, b = jnp.where(proper, a, -1), jnp.where(proper, b, 1)
-    flip = a + b < 0
-    low, high = swap(flip, a, b, -1)
-    return proper, flip, describe(low, high, b - a)
-
-
-def swap(
-    flip: Bool[Array, "..."], low: Float[Array, "..."], high: Float[Array, "..."], sign: int = 1
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """What belongs to the two ends, exchanged (and multiplied by the sign) where flipped."""
-    return jnp.where(flip, sign * high, low), jnp.where(flip, sign * low, high)
-
-
-def describe(low: Float[Array, "..."], high: Float[Array, "..."], width: Float[Array, "..."]) -> Interval:
-    """The interval [low, high], low + high >= 0, of a width that may be known better than high - low.
+def _described(a: Real, b: Real) -> tuple[Where, Where, _Interval]:
+    """Where there is an interval ([-1, 1] elsewhere), where it was reflected, and the interval.
 
     Every formula is evaluated everywhere, on harmless operands where it is not the one wanted, so that no
     derivative of an unselected branch is NaN.
     """
+    proper = b - a > 0
+    a, b = jnp.where(proper, a, -1), jnp.where(proper, b, 1)
+    width, flip = b - a, a + b < 0
+    low, high = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
     limit = 0.25 if low.dtype == jnp.float64 else 0.4
     narrow = (low + 0.5 * width + 1) * (0.5 * width) <= limit
     tail = ~narrow & (low >= 0)
@@ -107,93 +80,81 @@ def describe(low: Float[Array, "..."], high: Float[Array, "..."], width: Float[A
     # infinity would be multiplied by it.
     x_low = jnp.where(narrow, 1, jnp.where(tail, low, jnp.minimum(-low, 64)))
     x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(high, 64)))
-    ends = x_low, x_high, hazard_excess(x_low), hazard_excess(x_high)
+    rates = hazard(x_low), hazard(x_high)
     branches = (
         _narrow(jnp.where(narrow, low, 0), jnp.where(narrow, width, 0.25)),
-        _tail(*ends, finite_width, tail & (width < jnp.inf)),
-        _straddling(*ends),
+        _tail(x_low, *rates, finite_width, tail & (width < jnp.inf)),
+        _straddling(x_low, x_high, *rates),
     )
-    chosen = (jnp.where(narrow, a, jnp.where(tail, b, c)) for a, b, c in zip(*branches, strict=True))
-    return Interval(*chosen, narrow=narrow, tail=tail)
+    chosen = (jnp.where(narrow, n, jnp.where(tail, t, s)) for n, t, s in zip(*branches, strict=True))
+    return proper, flip, _Interval(*chosen)
 
 
-def _narrow(low: Float[Array, "..."], width: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:
+def _narrow(low: Real, width: Real) -> _Interval:
     h = 0.5 * width
     m = low + h
-    one_plus_sum, odd, even = hermite_sums(m, h)
+    one_plus_sum = _hermite_sum(m, h)
     low_ratio = jnp.exp(h * (m - 0.5 * h)) / (width * one_plus_sum)
     high_ratio = jnp.exp(-h * (m + 0.5 * h)) / (width * one_plus_sum)
-    log_mass = jnp.log(width) + (jnp.log(one_plus_sum) - jnp.asarray(LOG_SQRT_2PI, m.dtype))
-    # From d log mass / dm = -E[Z] and (m d/dm + h d/dh) log mass = 1 - E[Z^2].
-    mean = -h * odd / one_plus_sum
-    square = -(m * h * odd + even) / one_plus_sum
-    return m, log_mass, low_ratio, high_ratio, mean, square
+    return _Interval(m, jnp.log(width) + (jnp.log(one_plus_sum) - _LOG_SQRT_2PI), low_ratio, high_ratio)
 
 
-def hermite_sums(
-    m: Float[Array, "..."], h: Float[Array, "..."]
-) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """1 + S, (dS/dm)/h and h dS/dh of S = sum_k He_2k(m) h^2k / (2k + 1)!, for (|m| + 1) h small.
+def _hermite_sum(m: Real, h: Real) -> Real:
+    """1 + sum_k He_2k(m) h^2k / (2k + 1)!, for (|m| + 1) h small.
 
     By the recurrence of g_n = He_n(m) h^n, which, unlike He_n(m), cannot overflow.
     """
     x, y = m * h, jnp.square(h)
-    previous, current = jnp.ones_like(x), x
-    total, odd, even = jnp.ones_like(x), jnp.zeros_like(x), jnp.zeros_like(x)
-    # First term left out: He_16 h^16/17! <= 2e-18 and He_12 h^12/13! <= 2e-11, at the limits of `describe`.
+    total, previous, current = jnp.ones_like(x), jnp.ones_like(x), x
+    # First term left out: He_16 h^16/17! <= 2e-18 and He_12 h^12/13! <= 2e-11, at the limits of a narrow one.
     for k in range(1, 8 if m.dtype == jnp.float64 else 6):
-        factorial = math.factorial(2 * k + 1)
-        odd = odd + current * (2 * k / factorial)
         previous, current = current, x * current - (2 * k - 1) * y * previous
-        total, even = total + current / factorial, even + current * (2 * k / factorial)
+        total = total + current / math.factorial(2 * k + 1)
         previous, current = current, x * current - 2 * k * y * previous
-    return total, odd, even
+    return total
 
 
-def _tail(
-    low: Float[Array, "..."],
-    high: Float[Array, "..."],
-    excess_low: Float[Array, "..."],
-    excess_high: Float[Array, "..."],
-    width: Float[Array, "..."],
-    bounded: Bool[Array, "..."],
-) -> tuple[Float[Array, "..."], ...]:
-    rate_low, rate_high = low + excess_low, high + excess_high
+def _tail(low: Real, rate_low: Real, rate_high: Real, width: Real, bounded: Where) -> _Interval:
     # Q(high)/Q(low)
     q = jnp.where(bounded, jnp.exp(-width * (low + 0.5 * width)) * (rate_low / rate_high), 0)
-    low_ratio, high_ratio = rate_low / (1 - q), q * rate_high / (1 - q)
-    log_mass = log1m(q) - jnp.log(rate_low) - jnp.asarray(LOG_SQRT_2PI, low.dtype)
-    # The mean of Z - a above a, less the part above b; then E[Z^2] = 1 + a low_ratio - b high_ratio.
-    mean = (excess_low - q * (excess_high + width)) / (1 - q)
-    square = 1 + low * mean - width * high_ratio
-    return low, log_mass, low_ratio, high_ratio, mean, square
+    log_mass = log1m(q) - jnp.log(rate_low) - _LOG_SQRT_2PI
+    return _Interval(low, log_mass, rate_low / (1 - q), q * rate_high / (1 - q))
 
 
-def _straddling(
-    low: Float[Array, "..."],
-    high: Float[Array, "..."],
-    excess_low: Float[Array, "..."],
-    excess_high: Float[Array, "..."],
-) -> tuple[Float[Array, "..."], ...]:
+def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> _Interval:
     """[-low, high]."""
-    scale = jnp.asarray((2 * math.pi) ** -0.5, low.dtype)
-    low_density, high_density = scale * gaussian(low), scale * gaussian(high)
-    outside = low_density / (low + excess_low) + high_density / (high + excess_high)
-    low_ratio, high_ratio = low_density / (1 - outside), high_density / (1 - outside)
-    mean = low_ratio - high_ratio
-    square = 1 - low * low_ratio - high * high_ratio
-    return jnp.zeros_like(low), log1m(outside), low_ratio, high_ratio, mean, square
+    low_density, high_density = (gaussian(x) * (2 * math.pi) ** -0.5 for x in (low, high))
+    outside = low_density / rate_low + high_density / rate_high
+    inside = 1 - outside
+    return _Interval(jnp.zeros_like(low), log1m(outside), low_density / inside, high_density / inside)
 
 
-def log_unit_mass(loc: Float[Array, "..."], scale: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log of the mass within [0, 1] of a normal centred in it, elementwise.
+def log_unit_mass(loc: Real, scale: Real) -> Real:
+    """log of the mass within [0, 1] of a normal, ``loc`` in it and the scale positive, elementwise.
 
     log((erf(loc / s) + erf((1 - loc) / s)) / 2) with s = sqrt(2) scale: both terms are positive, so nothing
     cancels and no tail is far. Five times as fast as `log_normal_mass`.
-
-    Args:
-        loc: centre, in [0, 1].
-        scale: standard deviation, positive.
     """
     unit = math.sqrt(0.5) / scale
     return jnp.log(0.5 * (jax.lax.erf(loc * unit) + jax.lax.erf((1 - loc) * unit)))
+
+
+def unit_normal_quantile(u: Real, loc: Real, scale: Real) -> Real:
+    """The x below which a normal as of `log_unit_mass`, truncated to [0, 1], has mass u in (0, 1).
+
+    x = loc + s erfinv(u erf((1 - loc) / s) - (1 - u) erf(loc / s)) with s = sqrt(2) scale. Nothing cancels
+    where the density is; far out the mass beyond x is good to an ulp of 1, which is the spacing of uniform
+    numbers. Differentiable as it stands.
+    """
+    s = math.sqrt(2) * scale
+    share = u * jax.lax.erf((1 - loc) / s) - (1 - u) * jax.lax.erf(loc / s)
+    inside = 1 - float(jnp.finfo(u.dtype).epsneg)
+    return jnp.clip(loc + s * jax.lax.erf_inv(jnp.clip(share, -inside, inside)), 0, 1)
+
+
+def open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+    """Uniforms (k + 1/2)/2^n of an integer k < 2^n, n = 23 (float32) or 52 (float64): never 0 or 1."""
+    double = dtype == jnp.float64
+    n, bits = (52, jnp.uint64) if double else (23, jnp.uint32)
+    k = jax.random.bits(key, shape, bits) >> (12 if double else 9)
+    return (k.astype(dtype) + 0.5) * 2.0**-n

@@ -2,31 +2,22 @@
 
 import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from parzax.observations.columns import Column
+from parzax.observations.columns import Column, Table, listed, number_of
 
-_OPERATORS = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_TERM = re.compile(
-    r"""\s*(?:"([^"]+)"|'([^']+)'|([^\s'"=!<>()]+))"""
-    r"""\s*(==|!=|<=|>=|<|>)"""
-    r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s'"=!<>()]+))(?:\s+and\s|\s*$)"""
-)
+_EQUAL = {"==": operator.eq, "!=": operator.ne}
+_OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+# In double quotes, in single quotes, or one word.
+_WORD = r"""(?:"([^"]*)"|'([^']*)'|([^\s'"=!<>()]+))"""
+_TERM = re.compile(rf"\s*{_WORD}\s*(==|!=|<=|>=|<|>)\s*{_WORD}(?:\s+(and)\s|\s*$)")
 _HELP = """write comparisons such as "state == COMPLETE and lr < 0.1" (== != < <= > >=, joined by and)"""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FilterTerm:
     """``column op value``; ``number`` is the value as a number, None for words and quoted text."""
 
     column: str
@@ -35,22 +26,16 @@ class Comparison:
     number: float | None
 
     def mask(self, column: Column) -> np.ndarray:
-        """(n,) the rows where it holds; never those without a value.
-
-        Raises:
-            ValueError: for an order of text, or a word compared with numbers.
-        """
-        compare, missing = _OPERATORS[self.op], column.missing()
-        if column.numbers is None and self.op in ("==", "!="):
-            assert column.labels is not None
-            equal = np.fromiter((self._is(x) for x in column.labels), bool, len(column.labels))
-            return (equal == (self.op == "==")) & ~missing
+        """(n,) rows where it holds, never those without a value; ValueError for an order of text."""
+        if column.index is not None and self.op in _EQUAL:
+            equal = [self._is(label) == (self.op == "==") for label in column.labels]
+            return np.array([*equal, False])[column.index]  # the last one is for index -1, missing
         if self.number is None:
             raise ValueError(
                 f"--filter: {self.column!r} {self.op} needs a number, got {self.text!r}"
                 + ("." if column.numbers is None else "; the column holds numbers.")
             )
-        return compare(column.as_numbers(), self.number) & ~missing
+        return _OPERATORS[self.op](column.as_numbers(), self.number) & ~column.missing()
 
     def _is(self, label: object) -> bool:
         if isinstance(label, bool):
@@ -60,53 +45,34 @@ class Comparison:
         return str(label) == self.text
 
 
-def parse_filter(text: str) -> list[Comparison]:
-    """Comparisons that must all hold. Columns and values with spaces are quoted; quoted values are text.
+def parse_filter(text: str) -> list[FilterTerm]:
+    """Terms that must all hold. Columns and values with spaces are quoted; quoted values are text.
 
-    Raises:
-        ValueError: for anything else; nothing is evaluated.
-
-    >>> [(c.column, c.op, c.number) for c in parse_filter("lr < 0.1 and state == 'COMPLETE'")]
+    >>> [(term.column, term.op, term.number) for term in parse_filter("lr < 0.1 and state == 'COMPLETE'")]
     [('lr', '<', 0.1), ('state', '==', None)]
     """
-    out, position, joined = [], 0, True
+    terms, position, joined = [], 0, True
     while joined:
         found = _TERM.match(text, position)
         if found is None:
             raise ValueError(f"--filter: cannot read {text[position:].strip()[:60]!r}; {_HELP}.")
-        double, single, word, op, text_double, text_single, value = found.groups()
-        quoted = text_double if text_double is not None else text_single
-        out.append(
-            Comparison(
-                column=double or single or word,
-                op=op,
-                text=value if quoted is None else quoted,
-                number=None if quoted is not None else _number(value),
-            )
-        )
-        position, joined = found.end(), found.group(0).endswith(("and ", "and\t", "and\n"))
-        joined = joined or position < len(text)
-    return out
+        *column, op, double, single, word, joined = found.groups()
+        value = next(part for part in (double, single, word) if part is not None)
+        name = next(part for part in column if part is not None)
+        number = number_of(word)
+        finite = number is not None and np.isfinite(number)
+        terms.append(FilterTerm(name, op, value, number if finite else None))
+        position = found.end()
+    return terms
 
 
-def filter_mask(text: str, find: Callable[[str], Column | None], known: str, n: int) -> np.ndarray:
-    """(n,) rows of a log that pass the filter ``text``; ``find`` gives a column by its name.
-
-    Raises:
-        ValueError: for an unknown column, listing the ``known`` ones.
-    """
-    keep = np.ones(n, dtype=bool)
-    for comparison in parse_filter(text):
-        column = find(comparison.column)
-        if column is None:
-            raise ValueError(f"--filter: no column {comparison.column!r}; there are {known}.")
-        keep &= comparison.mask(column)
+def filter_mask(text: str, table: Table) -> np.ndarray:
+    """(n,) rows of a log that pass the filter ``text``; "params_x" and "x" both name the parameter x."""
+    keep = np.ones(table.n, dtype=bool)
+    for term in parse_filter(text):
+        spellings = (term.column, f"params_{term.column}", term.column.removeprefix("params_"))
+        name = next((name for name in spellings if name in table.names), None)
+        if name is None:
+            raise ValueError(f"--filter: no column {term.column!r}; there are {listed(table.names)}.")
+        keep &= term.mask(table.read(name))
     return keep
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) and "_" not in text else None

@@ -2,26 +2,21 @@
 
 import sys
 from argparse import Namespace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import jax
 
-from parzax.cli.levels import parse_levels
-from parzax.cli.progress import progress
-from parzax.cli.reading import Source, read_log
-from parzax.cli.writing import (
-    Writer,
-    check_outputs,
-    csv_writer,
-    figure_writer,
-    json_writer,
-    space_writer,
-    write_all,
-)
-from parzax.importance import cond_ped_anova
+from parzax import _checks
+from parzax.cli import writing
+from parzax.cli.reading import log_path, read_log
+from parzax.cli.writing import progress, say
+from parzax.importance import GridEstimator, cond_ped_anova
 from parzax.importance.table import to_text
 from parzax.observations.columns import listed
-from parzax.parzen import GridEstimator
+
+MAX_LEVELS = 10_000
+_OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
 
 
 def run_importance(args: Namespace) -> None:
@@ -30,33 +25,19 @@ def run_importance(args: Namespace) -> None:
     region = parse_levels("--region-quantile", args.region_quantile)
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
-    source = Source(
-        path=Path(args.file),
-        study=args.study,
-        target=args.target,
-        direction=args.direction,
-        space=args.space,
-        filter=args.filter,
-        failed=args.failed,
-    )
-    check_outputs(
-        {
-            "--plot": args.plot,
-            "--json": args.json,
-            "--csv": args.csv,
-            "--npz": args.npz,
-            "--write-space": args.write_space,
-        },
-        {"the log": source.path} | ({} if args.space is None else {"the search space": Path(args.space)}),
-    )
-    _check_plot(args)
-    if args.npz is not None and args.npz.suffix != ".npz":
-        raise ValueError(f"--npz: {str(args.npz)!r} must end in .npz.")
+    path = log_path(args.file)
+    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    asked = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
+    outputs = {option: path for option, path in asked.items() if path is not None}
+    writing.check_outputs(outputs, inputs)
+    if args.plot_kind is not None and args.plot is None:
+        raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
+    if args.plot_parameter is not None and args.plot_kind != "values":
+        raise ValueError("--plot-parameter goes with --plot-kind values only.")
     if args.plot is not None:
-        # Before the work: the figure may need something that is not installed.
-        from parzax import plotting as plotting
-    with progress(f"reading {source.path}"):
-        obs = read_log(source)
+        from parzax import plotting as plotting  # says now if it cannot be drawn
+    with progress(f"reading {path}"):
+        obs = read_log(path, args)
     if args.plot_parameter is not None and args.plot_parameter not in obs.space:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
@@ -70,33 +51,42 @@ def run_importance(args: Namespace) -> None:
             estimator=GridEstimator.optuna() if args.estimator == "optuna" else GridEstimator(),
             reference=args.reference,
         )
-    # The inferences stand on stderr, as notes.
     text = to_text(result, inferred=False)
-    outputs: list[tuple[Path, Writer]] = []
-    if args.plot is not None:
-        outputs.append((args.plot, figure_writer(result, args.plot_kind, args.plot_parameter)))
-    if args.json is not None:
-        outputs.append((args.json, json_writer(result)))
-    if args.csv is not None:
-        outputs.append((args.csv, csv_writer(result)))
-    if args.npz is not None:
-        outputs.append((args.npz, result.save))
-    if args.write_space is not None:
-        outputs.append((args.write_space, space_writer(obs.space)))
-    write_all(outputs)
-    for sentence in obs.report.inferred:
-        print(f"parzax: note: {sentence}", file=sys.stderr)
+    writers = {
+        "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
+        "--json": lambda: writing.json_writer(result),
+        "--csv": lambda: writing.csv_writer(result),
+        "--npz": lambda: result.save,
+        "--write-space": lambda: writing.text_writer(obs.space.to_json()),
+    }
+    writing.write_all([(path, writers[option]()) for option, path in outputs.items()])
+    # What was inferred stands on stderr, as notes.
+    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
     if obs.n_objectives > 1:
         direction = obs.report.direction[args.objective]
-        print(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
-    print(text)
-    for path, _ in outputs:
-        print(f"written: {path}")
+        say(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
+    say(*text.split("\n"), *(f"written: {path}" for path in outputs.values()))
 
 
-def _check_plot(args: Namespace) -> None:
-    """Refuse options of a figure that nobody asked for."""
-    if args.plot_kind is not None and args.plot is None:
-        raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
-    if args.plot_parameter is not None and args.plot_kind != "values":
-        raise ValueError("--plot-parameter goes with --plot-kind values only.")
+def parse_levels(option: str, text: str) -> list[float]:
+    """Levels from "0.1", "0.1,0.5" or "first:last:step"; a range includes its end where the steps reach it.
+
+    >>> parse_levels("--target-quantile", "0.1:0.3:0.1,0.5")
+    [0.1, 0.2, 0.3, 0.5]
+    """
+    levels: list[float] = []
+    for part in text.split(","):
+        try:
+            pieces = [Decimal(piece.strip()) for piece in part.split(":")]
+        except InvalidOperation:
+            pieces = []
+        if len(pieces) not in (1, 3) or not all(piece.is_finite() for piece in pieces):
+            raise ValueError(f"{option} must look like 0.1, 0.1,0.5 or 0.01:0.99:0.01, got {text!r}.")
+        first, last, step = pieces if len(pieces) == 3 else (pieces[0], pieces[0], Decimal(1))
+        if step <= 0 or last < first:
+            raise ValueError(f"{option}: the range {part!r} needs first <= last and a step above 0.")
+        # The size of the quotient first: its digits may be too many to write out.
+        if (last - first) / step >= MAX_LEVELS:
+            raise ValueError(f"{option}: the range {part!r} has more than {MAX_LEVELS} levels.")
+        levels += [float(first + i * step) for i in range(int((last - first) / step) + 1)]
+    return [_checks.quantile(option, level) for level in levels]

@@ -1,57 +1,68 @@
-"""Output files: checked before the work, written together after it."""
+"""What the command gives: lines on the terminal, and files, checked before the work and written together."""
 
 import csv
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import numpy as np
 
 import parzax
+from parzax._checks import visible
+from parzax.importance import ImportanceResult
 from parzax.importance.table import long_columns, status_names
-from parzax.space import Space
 
-if TYPE_CHECKING:
-    from parzax.importance import ImportanceResult
-
-Writer = Callable[[Path], None]
+Writer = Callable[[Path], Any]
 KINDS = ("sweep", "bars", "regimes", "values")
-FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
+_FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
+_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",)}
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path] | None = None) -> None:
-    """Refuse outputs that cannot be written, before any work is done.
+def say(*lines: str, file: TextIO | None = None) -> None:
+    """Print lines; characters that would move the cursor, or break a line, are written out."""
+    for line in lines:
+        print(visible(line), file=file)
 
-    Args:
-        outputs: option -> path, or None where it is not asked for.
-        inputs: what it is ("the log") -> path; never written to.
-    """
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show ``what ...`` on stderr meanwhile, if that is a terminal; no trace of it is left."""
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"{visible(what)} ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
+    """Refuse outputs (option -> path) that cannot be written, or are an input, before any work is done."""
     seen: dict[Path, str] = {}
     for option, path in outputs.items():
-        if path is None:
-            continue
-        if str(path) == "-":
-            raise ValueError(f"{option}: - is not a file; give a path such as ./out.")
-        if path.is_dir():
-            raise ValueError(f"{option}: {str(path)!r} is a folder.")
-        if path.exists() and not path.is_file():
+        folder, file = path.parent, path.resolve()
+        same = next((what for what, source in inputs.items() if file == source.resolve()), None)
+        endings = _ENDINGS.get(option, (path.suffix.lower(),))
+        for wrong, problem in (
+            (str(path) == "-", "- is not a file; give a path such as ./out"),
+            (path.is_dir(), f"{str(path)!r} is a folder"),
             # Such as /dev/null, which would be replaced by a file.
-            raise ValueError(f"{option}: {str(path)!r} is no regular file.")
-        if not path.parent.is_dir():
-            raise ValueError(f"{option}: there is no folder {str(path.parent)!r}.")
-        if not os.access(path.parent, os.W_OK):
-            raise ValueError(f"{option}: cannot write to the folder {str(path.parent)!r}.")
-        for what, source in (inputs or {}).items():
-            if path.resolve() == source.resolve():
-                raise ValueError(f"{option}: {str(path)!r} is {what} itself.")
-        if (other := seen.setdefault(path.resolve(), option)) != option:
-            raise ValueError(f"{option} and {other} name the same file {str(path)!r}.")
-        if option in ("--plot", "--out") and path.suffix.lower() not in FIGURES:
-            raise ValueError(f"{option}: {str(path)!r} must end in one of {', '.join(FIGURES)}.")
+            (path.exists() and not path.is_file(), f"{str(path)!r} is no regular file"),
+            (not folder.is_dir(), f"there is no folder {str(folder)!r}"),
+            (not os.access(folder, os.W_OK), f"cannot write to the folder {str(folder)!r}"),
+            (same is not None, f"{str(path)!r} is {same} itself"),
+            (file in seen, f"it and {seen.get(file)} name the same file {str(path)!r}"),
+            (path.suffix.lower() not in endings, f"{str(path)!r} must end in {' or '.join(endings)}"),
+        ):
+            if wrong:
+                raise ValueError(f"{option}: {problem}.")
+        seen[file] = option
 
 
 def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
@@ -59,33 +70,30 @@ def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
 
     After any error, also in putting them in place, nothing new is left, and what was there before still is.
     """
-    new = [_beside(path, f"{i}-new") for i, (path, _) in enumerate(outputs)]
-    old = [_beside(path, f"{i}-old") for i, (path, _) in enumerate(outputs)]
-    touched: list[tuple[Path, Path]] = []
+    beside = ((path, path.with_name(f".parzax-{os.getpid()}-{i}")) for i, (path, _) in enumerate(outputs))
+    files = [(path, Path(f"{own}-new{path.suffix}"), Path(f"{own}-old{path.suffix}")) for path, own in beside]
+    touched: list[tuple[Path, Path, Path]] = []
     try:
-        for temporary, (path, write) in zip(new, outputs, strict=True):
+        for (path, new, _), (_, write) in zip(files, outputs, strict=True):
             with _naming(path):
-                write(temporary)
-        for temporary, kept, (path, _) in zip(new, old, outputs, strict=True):
+                write(new)
+        for path, new, old in files:
             with _naming(path):
-                touched.append((path, kept))
+                touched.append((path, new, old))
                 if path.is_file() or path.is_symlink():
-                    os.replace(path, kept)
-                os.replace(temporary, path)
+                    os.replace(path, old)
+                os.replace(new, path)
     except BaseException:
-        for temporary, (path, kept) in zip(new, touched, strict=False):
-            if os.path.lexists(kept):
-                os.replace(kept, path)
-            elif not temporary.exists():
+        for path, new, old in touched:
+            if os.path.lexists(old):
+                os.replace(old, path)
+            elif not new.exists():
                 path.unlink()
         raise
     finally:
-        for temporary in (*new, *old):
-            temporary.unlink(missing_ok=True)
-
-
-def _beside(path: Path, name: str) -> Path:
-    return path.with_name(f".parzax-{os.getpid()}-{name}{path.suffix}")
+        for _, *temporary in files:
+            for file in temporary:
+                file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -97,18 +105,10 @@ def _naming(path: Path) -> Iterator[None]:
         raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
 
 
-def figure_writer(
-    result: "ImportanceResult", kind: str | None = None, parameter: str | None = None
-) -> Writer:
-    """Draw now, save later, in the size that the picture chooses itself.
+def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
+    """Draw now, save later, in the size that the picture chooses itself; ImportError without matplotlib.
 
-    Args:
-        result: what to draw, at the first of its levels where a picture shows one.
-        kind: one of `KINDS`; by default bars for one level and the sweep for several.
-        parameter: whose values, for "values"; by default the most important one's.
-
-    Raises:
-        ImportError: without matplotlib.
+    By default bars for one level, the sweep for several, and the values of the most important parameter.
     """
     from parzax import plotting  # says what to install
 
@@ -116,29 +116,24 @@ def figure_writer(
     # No window, whatever the machine has.
     plt.switch_backend("Agg")
     kind = kind or ("bars" if len(result.target_quantile) == 1 else "sweep")
-    if kind == "sweep":
-        ax = plotting.importance_sweep(result)
-    elif kind == "bars":
-        ax = plotting.importance_bars(result)
-    elif kind == "regimes":
-        ax = plotting.regimes(result)
+    if kind == "values":
+        ax = plotting.values(result, parameter or result.ranking()[0])
     else:
-        ax = plotting.values(result, parameter or result.ranking()[0])[0, 0]
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+        names = {"sweep": "importance_sweep", "bars": "importance_bars", "regimes": "regimes"}
+        ax = getattr(plotting, names[kind])(result)
+    figure = ax.figure.figure
     plt.close(figure)
     return lambda path: figure.savefig(path, dpi=160)
 
 
-def json_writer(result: "ImportanceResult") -> Writer:
+def json_writer(result: ImportanceResult) -> Writer:
     """Levels, importances, variances, statuses and the import report as JSON; NaN becomes null."""
     shape = (result.n_seeds, *result.importance.shape[-2:])
     mean, error = result.over_seeds()
-    names = np.vectorize(status_names, otypes=[object])(result.status.reshape(shape))
     content = {
         "version": parzax.__version__,
         "names": list(result.names),
-        "levels": result.target_quantile.tolist(),
+        "levels": result.target_quantile,
         "region_quantile": result.region_quantile,
         "reference": result.reference,
         "importance": {
@@ -148,18 +143,17 @@ def json_writer(result: "ImportanceResult") -> Writer:
             "per_seed": result.importance.reshape(shape),
         },
         "variance": result.variance.reshape(shape),
-        "status": names,
+        "status": np.vectorize(status_names, otypes=[object])(result.status.reshape(shape)),
         "n_target": result.n_target.reshape(shape[:2]),
         "n_region": result.n_region.reshape(shape[:1]),
         "report": result.report.lines(result.n_seeds),
         "advice": result.advice(),
     }
-    lines = [f" {json.dumps(k)}: {json.dumps(_plain(v), allow_nan=False)}" for k, v in content.items()]
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
-    return lambda path: _write_text(path, text)
+    lines = [f' "{k}": {json.dumps(v, default=_listed, allow_nan=False)}' for k, v in content.items()]
+    return text_writer("{\n" + ",\n".join(lines) + "\n}")
 
 
-def csv_writer(result: "ImportanceResult") -> Writer:
+def csv_writer(result: ImportanceResult) -> Writer:
     """The long form, one line per seed, level and parameter."""
     columns = long_columns(result)
 
@@ -172,21 +166,10 @@ def csv_writer(result: "ImportanceResult") -> Writer:
     return write
 
 
-def space_writer(space: Space) -> Writer:
-    """The search space, as --space reads it."""
-    text = space.to_json() + "\n"
-    return lambda path: _write_text(path, text)
+def text_writer(text: str) -> Writer:
+    """The text and a line end."""
+    return lambda path: path.write_text(text + "\n", encoding="utf-8")
 
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, dict):
-        return {key: _plain(x) for key, x in value.items()}
-    if isinstance(value, list):
-        return [_plain(x) for x in value]
-    return None if isinstance(value, float) and value != value else value
+def _listed(array: np.ndarray) -> Any:
+    return np.where(array != array, np.array(None), array).tolist()

@@ -1,9 +1,11 @@
-from parzax.importance.counts import level_counts as level_counts
-from parzax.importance.density import RegimeDensity as RegimeDensity
+from parzax.importance.grid import GridEstimator as GridEstimator
+from parzax.importance.grid import GridSpec as GridSpec
+from parzax.importance.grid import grid_density as grid_density
+from parzax.importance.grid import level_counts as level_counts
 from parzax.importance.ped_anova import cond_ped_anova as cond_ped_anova
 from parzax.importance.ped_anova import ped_anova as ped_anova
-from parzax.importance.regime import regime_divergence as regime_divergence
 from parzax.importance.result import ImportanceResult as ImportanceResult
+from parzax.importance.result import RegimeDensity as RegimeDensity
 from parzax.importance.sweep import Sweep as Sweep
 from parzax.importance.sweep import sweep as sweep
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance

@@ -1,67 +1,72 @@
 """Which statuses apply to each level and parameter of a sweep; compiled with it."""
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from typing import Any
 
-from parzax._numerics import total
-from parzax.observations import Layout
-from parzax.parzen import GridEstimator
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from parzax._numerics import namespace, total
+from parzax.importance.grid import GridEstimator, Layout
 from parzax.status import Status
 
 # As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
 # debiased variance of a strong parameter comes out a third too low.
 LOW_DATA_ROWS = 10
+# LOW_REGIME_DATA stands where such regimes hold one row in so many.
+_LOW_SHARE = 4
 
 
 def level_status(
-    variance: Float[Array, " d"],
-    regime_target: Shaped[Array, "d k"],
-    regime_region: Shaped[Array, "d k"],
+    variance: Float[Array, " d"], regime_target: Shaped[Array, "d k"], regime_region: Shaped[Array, "d k"]
 ) -> Int[Array, " d"]:
-    """Status bits of one level, for all parameters, from what was counted.
-
-    Args:
-        variance: (d,) signed variances.
-        regime_target, regime_region: (d, k) rows (weight) per regime, "inactive" last.
-    """
+    """Status bits of one level, for all parameters, from signed variances and the rows of every regime."""
     # Every row is in exactly one regime of the first parameter.
+    regime_target, regime_region = (x.astype(variance.dtype) for x in (regime_target, regime_region))
     n_target, n_region = total(regime_target[0]), total(regime_region[0])
-    bits = _bit(Status.SAME_SETS, n_target == n_region)
-    outside = n_region - n_target
-    bits |= _bit(Status.LOW_DATA, (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0)))
-    bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any())
-    absent = (regime_target[:, :-1] == 0).all(axis=-1) & (regime_region[:, :-1] > 0).any(axis=-1)
+    target, region = regime_target[:, :-1], regime_region[:, :-1]
+    low = few_rows(n_target, n_region)
+    absent = (target == 0).all(axis=-1) & (region > 0).any(axis=-1)
+    rough = jnp.where(low_regimes(target, region, n_target, n_region), region, 0).sum(axis=-1)
+    much = (rough > 0) & (_LOW_SHARE * rough >= region.sum(axis=-1)) & ~low & ~absent
+    bits = _bit(Status.SAME_SETS, n_target == n_region) | _bit(Status.LOW_DATA, low)
+    bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any()) | _bit(Status.LOW_REGIME_DATA, much)
     bits |= _bit(Status.NOT_IN_TARGET, absent & (n_target > 0))
     return bits | _bit(Status.NOT_ABOVE_CHANCE, variance < 0)
 
 
+def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[Any, "*n"]:
+    """Whether the target, or what is outside it in the region, has ten rows or fewer."""
+    outside = n_region - n_target
+    return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
+
+
+def low_regimes(
+    target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
+) -> Bool[Any, "*d k"]:
+    """Which regimes have few rows; where the target should have more, that it has few says something."""
+    xp = namespace(region)
+    expected = region * (n_target / xp.where(n_region > 0, n_region, xp.ones_like(n_region)))
+    return few_rows(xp.maximum(target, expected), region) & (region > 0)
+
+
 def parameter_status(
-    n_region: Shaped[Array, "d k"],
-    occupied: Int[Array, "d k"],
-    layout: Layout,
-    estimator: GridEstimator,
+    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d k"], layout: Layout, estimator: GridEstimator
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level.
-
-    Args:
-        n_region: (d, k) rows of the region per regime, "inactive" last.
-        occupied: (d, k) cells that the region occupies in each regime, 0 for "inactive".
-        layout: its kinds of regime say which parameters have nothing to compare by construction.
-        estimator: its ``min_regime_rows``.
-    """
+    """Status bits that each parameter has at every level, from the region's rows and occupied cells."""
     active = n_region[:, :-1]
-    sparse = ((active > 0) & (active < estimator.min_regime_rows)).any(axis=-1)
-    bits = _bit(Status.SPARSE_REGIME, sparse) | _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    fixed = [_without_grid({s.kind for s in layout.slots if s.parameter == j}) for j in range(len(n_region))]
-    constant = (occupied.max(axis=-1) == 1) & (jnp.asarray(fixed) == 0)
-    return bits | _bit(Status.CONSTANT, constant) | jnp.asarray(fixed, jnp.int32)
+    least = jnp.asarray(estimator.min_regime_rows, active.dtype)
+    by_parameter = [[b for b in layout.blocks if b.parameter == j] for j in range(len(n_region))]
+    varying = np.array([any(b.varying for b in own) for own in by_parameter])
+    single = np.array([all(b.family is None for b in own) for own in by_parameter]) & ~varying
+    labels = np.array([any(b.family and b.family.exchangeable for b in own) for own in by_parameter])
+    each_once = (occupied[:, :-1].astype(active.dtype) == active).all(axis=-1) & (active > 1).any(axis=-1)
+    bits = _bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
+    bits |= _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
+    bits |= _bit(Status.CONSTANT, (occupied.max(axis=-1) == 1) & ~(varying | single))
+    bits |= _bit(Status.UNIQUE_LABELS, each_once & labels)
+    return bits | _bit(Status.UNIDENTIFIABLE, varying) | _bit(Status.SINGLE_VALUE, single)
 
 
-def _without_grid(kinds: set[str]) -> int:
-    if "varying" in kinds:
-        return int(Status.UNIDENTIFIABLE)
-    return int(Status.SINGLE_VALUE) if kinds == {"point"} else 0
-
-
-def _bit(status: Status, where: Array) -> Array:
-    return jnp.where(where, jnp.int32(status), jnp.int32(0))
+def _bit(status: Status, where: Any) -> Any:
+    return where.astype(np.int32) * np.int32(status)

@@ -1,6 +1,7 @@
 """Names short enough for a table or a picture, and still different from each other."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 
 def shorten(text: str, length: int) -> str:
@@ -14,21 +15,13 @@ def shorten(text: str, length: int) -> str:
 def short_names(names: Sequence[str], length: int) -> dict[str, str]:
     """Each name in about ``length`` characters, longer only as far as needed to keep all different.
 
-    The middle of a long name is left out; where that makes two names equal, what they have in common is
-    left out instead.
-
-    >>> names = [f"model.layer_{i}.dropout_probability" for i in (3, 4)]
-    >>> list(short_names(names, 18).values())
-    ['….layer_3.dropout…', '….layer_4.dropout…']
+    The middle of a long name is left out; where that makes two names equal, what they have in common.
     """
     labels = {name: shorten(name, length) for name in names}
-    longest = max(map(len, labels), default=0)
-    width = length
+    width, longest = length, max(map(len, labels), default=0)
     while len(set(labels.values())) < len(labels):
-        groups: dict[str, list[str]] = {}
-        for name, label in labels.items():
-            groups.setdefault(label, []).append(name)
-        for group in groups.values():
+        alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
+        for group in [list(group) for _, group in alike]:
             if len(group) > 1:
                 labels |= _differences(group, width)
         if width >= longest:
@@ -40,15 +33,12 @@ def short_names(names: Sequence[str], length: int) -> dict[str, str]:
 def _differences(group: list[str], length: int) -> dict[str, str]:
     """The part in which the names differ, with as much around it as fits."""
     before = _common(group)
-    room = min(map(len, group)) - before
-    after = min(_common([name[::-1] for name in group]), room)
+    after = min(_common([name[::-1] for name in group]), min(map(len, group)) - before)
     out = {}
     for name in group:
-        spare = length - 2 - (len(name) - before - after)
-        left = min(before, max(spare, 0) // 2)
-        right = min(after, max(spare, 0) - left)
-        left = min(before, max(spare, 0) - right)
-        start, stop = before - left, len(name) - after + right
+        spare = max(length - 2 - (len(name) - before - after), 0)
+        right = min(after, spare - min(before, spare // 2))
+        start, stop = max(before - spare + right, 0), len(name) - after + right
         text = ("…" if start else "") + name[start:stop] + ("…" if stop < len(name) else "")
         # An ellipsis in place of one character saves nothing.
         out[name] = name if len(name) <= max(length, len(text)) else shorten(text, length)

@@ -6,6 +6,7 @@ compares every parameter within rows of its own, imputation and expansion invent
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,31 +18,14 @@ from parzax.space import INACTIVE, Categorical, Domain, Float, Int, Numeric, Ord
 def filtering(obs: Observations, name: str) -> Observations:
     """Keep the rows where parameter ``name`` is active, and that parameter alone (Algorithm 2).
 
-    Levels are then taken among those rows. The importance of several parameters by filtering puts one such
-    computation for each side by side.
-
-    Args:
-        obs: the log.
-        name: a parameter with one domain.
-
-    Returns:
-        Observations of one parameter; rows where it is inactive have weight 0.
+    The other rows have weight 0, so levels are taken among those that are kept. The importance of several
+    parameters by filtering puts one such computation for each side by side.
 
     Raises:
         ValueError: if the parameter has several domains: filter after `expansion`.
     """
-    column = obs.space.index(name)
-    domain = _only_domain(obs.space, name, "expand the log first")
-    active = obs.regime[..., column] != INACTIVE
-    # Whatever stands where the parameter is inactive has weight 0; a value of the domain keeps it legal.
-    values = np.where(active, obs.values[..., column], _middle(domain))
-    reduced = replace(
-        obs,
-        space=Space({name: replace(domain, when=())}),
-        values=values[..., None],
-        regime=np.zeros((*values.shape, 1), np.int16),
-    )
-    return reduced.select(active)
+    # What stands where the parameter is inactive has weight 0.
+    return _imputed(obs, [name]).select(obs.regime[..., obs.space.index(name)] != INACTIVE)
 
 
 def imputation(obs: Observations) -> Observations:
@@ -53,13 +37,7 @@ def imputation(obs: Observations) -> Observations:
     Raises:
         ValueError: if a parameter has several domains: impute after `expansion`.
     """
-    values, parameters = obs.values.copy(), {}
-    for column, name in enumerate(obs.space.names):
-        domain = _only_domain(obs.space, name, "expand the log first")
-        inactive = obs.regime[..., column] == INACTIVE
-        values[..., column] = np.where(inactive, _middle(domain), values[..., column])
-        parameters[name] = replace(domain, when=())
-    return replace(obs, space=Space(parameters), values=values, regime=np.zeros(values.shape, dtype=np.int16))
+    return _imputed(obs, obs.space.names)
 
 
 def expansion(obs: Observations) -> Observations:
@@ -78,32 +56,30 @@ def expansion(obs: Observations) -> Observations:
             parameters[name] = domains[0]
             continue
         union = _union(name, domains)
+        own = regime[..., column]
         if isinstance(union, Categorical):
-            values[..., column] = _recoded(values[..., column], regime[..., column], domains, union)
-        active = regime[..., column] != INACTIVE
+            for i, domain in enumerate(domains):
+                assert isinstance(domain, Categorical)
+                codes = np.array([union.codes[key] for key in domain.codes], dtype=np.float64)
+                values[own == i, column] = codes[values[own == i, column].astype(np.int64)]
+        active = own != INACTIVE
         regime[..., column] = np.where(active, 0, INACTIVE)
         parameters[name] = union if active.all() else replace(union, when=Recorded())
     return replace(obs, space=Space(parameters), values=values, regime=regime)
 
 
-def _recoded(
-    codes: np.ndarray, regime: np.ndarray, domains: tuple[Domain, ...], union: Categorical
-) -> np.ndarray:
-    """Codes in the union's choices of codes in each regime's own."""
-    out = codes.copy()
-    for i, domain in enumerate(domains):
-        assert isinstance(domain, Categorical)
-        here = regime == i
-        table = np.array([union.codes[key] for key in domain.codes], dtype=np.float64)
-        out[here] = table[codes[here].astype(np.int64)]
-    return out
-
-
-def _only_domain(space: Space, name: str, remedy: str) -> Domain:
-    domains = space[name]
-    if len(domains) != 1:
-        raise ValueError(f"parameter {name!r} has {len(domains)} domains; {remedy}.")
-    return domains[0]
+def _imputed(obs: Observations, names: Sequence[str]) -> Observations:
+    """Observations of some parameters alone, without conditions."""
+    parameters, columns = {}, []
+    for name in names:
+        domains, column = obs.space[name], obs.space.index(name)
+        if len(domains) != 1:
+            raise ValueError(f"parameter {name!r} has {len(domains)} domains; expand the log first.")
+        inactive = obs.regime[..., column] == INACTIVE
+        columns.append(np.where(inactive, _middle(domains[0]), obs.values[..., column]))
+        parameters[name] = replace(domains[0], when=())
+    values = np.stack(columns, axis=-1)
+    return replace(obs, space=Space(parameters), values=values, regime=np.zeros(values.shape, np.int16))
 
 
 def _middle(domain: Domain) -> float:
@@ -114,9 +90,7 @@ def _middle(domain: Domain) -> float:
     assert isinstance(domain, Numeric)
     middle = math.sqrt(domain.low * domain.high) if domain.log else (domain.low + domain.high) / 2
     step = getattr(domain, "step", None)
-    if step is None:
-        return middle
-    return domain.low + math.floor((middle - domain.low) / step) * step
+    return middle if step is None else domain.low + math.floor((middle - domain.low) / step) * step
 
 
 def _union(name: str, domains: tuple[Domain, ...]) -> Domain:

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax.importance.grid import GridEstimator, grid_codes, layout
 from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import sweep
-from parzax.observations import Observations, capacity, grid_codes, layout, level_sets
-from parzax.parzen import GridEstimator
+from parzax.observations import Observations, capacity, level_sets
 
 REFERENCES = ("region", "uniform")
 
@@ -69,29 +69,22 @@ def cond_ped_anova(
         raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
     _checks.one_of("reference", reference, REFERENCES)
     target, region = _levels(target_quantile, region_quantile)
-    losses = _losses(obs, objective)
+    if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
+        raise TypeError(f"objective must be an integer index, got {objective!r}.")
+    if not 0 <= objective < obs.n_objectives:
+        raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
+    losses = obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     size = capacity(obs.n)
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels, rows=size)
+    codes, columns = grid_codes(obs, estimator.grid, size), layout(obs.space, estimator.grid)
+    frequencies, uniform = _frequencies(weight, size), reference == "uniform"
     out = sweep(
-        grid_codes(obs, estimator.grid, size),
-        sets.level,
-        _frequencies(weight, size),
-        sets.status,
-        layout=layout(obs.space, estimator.grid),
-        estimator=estimator,
-        uniform=reference == "uniform",
+        codes, sets.level, frequencies, sets.status, layout=columns, estimator=estimator, uniform=uniform
     )
-    return ImportanceResult.from_sweep(
-        out,
-        order=sets.order,
-        obs=obs,
-        target_quantile=target,
-        region_quantile=region,
-        estimator=estimator,
-        reference=reference,
-    )
+    asked = {"target_quantile": target, "region_quantile": region, "estimator": estimator}
+    return ImportanceResult.from_sweep(out, order=sets.order, obs=obs, reference=reference, **asked)
 
 
 def ped_anova(
@@ -113,28 +106,21 @@ def ped_anova(
             reduce the log with `parzax.naive` as the papers' baselines do.
     """
     if isinstance(obs, Observations):
-        unused = np.isnan(obs.losses).all(axis=-1)
-        if obs.weight is not None:
-            unused |= obs.weight == 0
-        for name, domains, regime in zip(
-            obs.space.names, obs.space.domains, np.moveaxis(obs.regime, -1, 0), strict=True
-        ):
-            if len(domains) != 1 or (bool(domains[0].conditions) and ((regime < 0) & ~unused).any()):
+        used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+        for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
+            inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
+            if len(domains) != 1 or inactive:
                 raise ValueError(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
     return cond_ped_anova(
-        obs,
-        target_quantile,
-        region_quantile,
-        objective=objective,
-        estimator=estimator,
-        reference=reference,
+        obs, target_quantile, region_quantile, objective=objective, estimator=estimator, reference=reference
     )
 
 
 def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
+    _checks.on_host("region_quantile", region_quantile)
     region = _checks.quantile("region_quantile", region_quantile)
     levels = _checks.float_array("target_quantile", target_quantile)
     if levels.ndim > 1 or levels.size == 0:
@@ -152,19 +138,10 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
     return levels, region
 
 
-def _losses(obs: Observations, objective: Any) -> np.ndarray:
-    if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
-        raise TypeError(f"objective must be an integer index, got {objective!r}.")
-    if not 0 <= objective < obs.n_objectives:
-        raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
-    return obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
-
-
 def _frequencies(weight: np.ndarray | None, size: int) -> Any:
     """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
     if weight is None:
         return None
     whole = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
-    return jnp.asarray(
-        np.pad(weight, ((0, 0), (0, size - weight.shape[1]))), dtype=jnp.int32 if whole else float
-    )
+    padded = np.pad(weight, ((0, 0), (0, size - weight.shape[1])))
+    return jnp.asarray(padded, dtype=jnp.int32 if whole else float)

@@ -1,6 +1,7 @@
 """One regime of one parameter: how far the target's density is from the region's, at every level."""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,163 +9,108 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
 from parzax.divergence import pearson_divergence
-from parzax.parzen import GridEstimator, fit_kernel, grid_density, in_grid, prior_density, uniform_density
+from parzax.importance.grid import GridEstimator, density_of
+from parzax.kernels import AbstractKernel, in_grid, uniform_on_grid
+
+# Roundings by which a divergence and its expectation may differ where they are equal.
+_ROUNDING = 64
 
 
-def regime_divergence(
-    target: Shaped[Array, " g"],
-    region: Shaped[Array, " g"],
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool = False,
-    dtype: jnp.dtype,
-) -> Float[Array, ""]:
-    """`level_divergences` of a single target."""
-    counts = jnp.stack([target, region])
-    return level_divergences(counts, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)[0]
+class RegimeComparison(NamedTuple):
+    """How the target is compared with the region, or with the ``uniform`` density of the domain."""
 
+    kernel: type[AbstractKernel]
+    estimator: GridEstimator
+    uniform: bool = False
 
-def level_divergences(
-    counts: Shaped[Array, "q1 g"],
-    n_cells: Int[Array, ""] | None = None,
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool = False,
-    dtype: jnp.dtype,
-) -> Float[Array, " q"]:
-    """Estimates of D_PE(p_T || p_R) within one regime, one per target level, from counts.
+    def divergences(
+        self, counts: Shaped[Array, "q1 g"], n_cells: Int[Array, ""] | None = None
+    ) -> Float[Array, " q"]:
+        """Estimates of D_PE(p_T || p_R), one per target level; ``n_cells`` is that of `grid_density`.
 
-    Args:
-        counts: (q + 1, g) as from `level_counts`: the target of each level, then the region.
-        n_cells: cells of the grid where the counts are padded with 0; None when they are not.
-        kind: "numeric" or "categorical".
-        estimator: how; with ``debias`` the answer is signed, with mean about 0 for a random target.
-        uniform: compare with the uniform density of the domain instead of the region's (global
-            importance).
-        dtype: floating dtype of the answer.
+        Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, with a
+        shared kernel, where the region occupies a single cell. With ``debias`` signed, and about 0 on average
+        for a random target.
+        """
+        target, region = counts[:-1], counts[-1]
+        n_target, n_region = jax.vmap(total)(target), total(region)
+        undefined = n_target == 0
+        if self.estimator.shared_kernel:
+            divergence = jax.vmap(self._shared, in_axes=(0, None, None))(target, region, n_cells)
+            # With one kernel for both sets a constant parameter has nothing to compare.
+            undefined |= total((region > 0).astype(jnp.int32)) <= 1
+        else:
+            densities = self._separate(counts, n_cells)
+            divergence = jax.vmap(pearson_divergence, in_axes=(0, None))(*densities)
+        if not self.uniform:
+            undefined |= n_target == n_region
+        return jnp.where(undefined, 0, divergence)
 
-    Returns:
-        (q,) divergences. Exactly 0 where the target is empty, where it equals the region (unless
-        ``uniform``), and, with a shared kernel, where the region occupies a single cell.
-    """
-    target, region = counts[:-1], counts[-1]
-    n_target, n_region = jax.vmap(total)(target), total(region)
-    undefined = n_target == 0
-    if estimator.shared_kernel:
-        shared = partial(_shared, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-        divergence = jax.vmap(shared, in_axes=(0, None, None))(target, region, n_cells)
-        # With one kernel for both sets a constant parameter has nothing to compare.
-        undefined |= total((region > 0).astype(jnp.int32)) <= 1
-    else:
-        p_target, p_region = _separate(
-            counts, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
-        )
-        divergence = jax.vmap(pearson_divergence, in_axes=(0, None))(p_target, p_region)
-    if not uniform:
-        undefined |= n_target == n_region
-    return jnp.where(undefined, 0, divergence)
+    def densities(self, counts: Shaped[Array, "q1 g"]) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+        """p_T and p_R per cell and level; of a shared kernel the level's target sets the bandwidth."""
+        if not self.estimator.shared_kernel:
+            p_target, p_region = self._separate(counts, None)
+            return p_target, jnp.broadcast_to(p_region, p_target.shape)
+        # An empty target has no bandwidth to lend; the region's own shows its density best.
+        empty = (jax.vmap(total)(counts[:-1]) == 0)[:, None]
+        target = jnp.where(empty, counts[-1], counts[:-1])
+        difference, p_region, _ = jax.vmap(self._smoothed, in_axes=(0, None, None))(target, counts[-1], None)
+        prior = self.kernel.prior_on_grid(counts.shape[1], None, difference.dtype)[None]
+        return jnp.where(empty, prior, p_region + difference), p_region
 
+    def _separate(
+        self, counts: Shaped[Array, "q1 g"], n_cells: Int[Array, ""] | None
+    ) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
+        """The references' densities: each set has its own bandwidth and prior share."""
+        dtype = jnp.result_type(float)
+        # All sets in one batch: the region is one more row and costs no second compilation.
+        one = partial(density_of, kernel=self.kernel, estimator=self.estimator, dtype=dtype)
+        density = jax.vmap(one, in_axes=(0, None))(counts.astype(dtype), n_cells)
+        p_region = uniform_on_grid(counts.shape[1], n_cells, dtype) if self.uniform else density[-1]
+        return density[:-1], p_region
 
-def level_densities(
-    counts: Shaped[Array, "q1 g"],
-    n_cells: Int[Array, ""] | None = None,
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool = False,
-    dtype: jnp.dtype,
-) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-    """p_T and p_R per cell at every level, as the divergence compares them.
+    def _smoothed(
+        self, target: Shaped[Array, " g"], region: Shaped[Array, " g"], n_cells: Int[Array, ""] | None
+    ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+        """delta = (1-e) K (q_T - q_R), p_R = (1-e) K q_R + e prior, and (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
+        width, dtype, estimator = len(target), jnp.result_type(float), self.estimator
+        n_region = total(region).astype(dtype)
+        share_target = target.astype(dtype) / divisor(total(target).astype(dtype))
+        if self.uniform:
+            share_region = uniform_on_grid(width, n_cells, dtype)
+        else:
+            share_region = region.astype(dtype) / divisor(n_region)
+        matrix = self.kernel.on_grid(target, estimator.bandwidth, n_cells, dtype)
+        weight = jnp.asarray(estimator.prior_weight, dtype)
+        prior_share = weight / divisor(n_region + weight)
+        smooth_region = matrix.smooth(share_region)
+        kept = 1 - prior_share
+        difference = kept * matrix.smooth(share_target - share_region)
+        prior = prior_share * self.kernel.prior_on_grid(width, n_cells, dtype)
+        p_region = kept * smooth_region + prior + jnp.asarray(estimator.floor, dtype)
+        spread = jnp.square(kept) * (matrix.smooth_squared(share_region) - jnp.square(smooth_region))
+        return in_grid(difference, n_cells), in_grid(p_region, n_cells), in_grid(spread, n_cells)
 
-    With a shared kernel p_R depends on the level, whose target sets the bandwidth.
-    """
-    if not estimator.shared_kernel:
-        p_target, p_region = _separate(
-            counts, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
-        )
-        return p_target, jnp.broadcast_to(p_region, p_target.shape)
-    smooth = partial(_smoothed, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype)
-    # An empty target has no bandwidth to lend; the region's own shows its density best.
-    empty = (jax.vmap(total)(counts[:-1]) == 0)[:, None]
-    target = jnp.where(empty, counts[-1], counts[:-1])
-    difference, p_region, _ = jax.vmap(smooth, in_axes=(0, None, None))(target, counts[-1], n_cells)
-    prior = prior_density(counts.shape[1], kind, dtype, n_cells)
-    return jnp.where(empty, prior, p_region + difference), p_region
+    def _shared(
+        self, target: Shaped[Array, " g"], region: Shaped[Array, " g"], n_cells: Int[Array, ""] | None
+    ) -> Float[Array, ""]:
+        """One kernel K and one prior share e for both sets; the expectation under chance is subtracted.
 
-
-def _separate(
-    counts: Shaped[Array, "q1 g"],
-    n_cells: Int[Array, ""] | None,
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool,
-    dtype: jnp.dtype,
-) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
-    """The references' densities: each set has its own bandwidth and prior share."""
-    # All sets in one batch: the region is one more row and costs no second compilation.
-    one = partial(grid_density, kind=kind, estimator=estimator)
-    density = jax.vmap(one, in_axes=(0, None))(counts.astype(dtype), n_cells)
-    p_region = uniform_density(counts.shape[1], dtype, n_cells) if uniform else density[-1]
-    return density[:-1], p_region
-
-
-def _smoothed(
-    target: Shaped[Array, " g"],
-    region: Shaped[Array, " g"],
-    n_cells: Int[Array, ""] | None,
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool,
-    dtype: jnp.dtype,
-) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
-    """delta = (1-e) K (q_T - q_R), p_R = (1-e) K q_R + e prior, and (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
-    width = target.shape[0]
-    n_region = total(region).astype(dtype)
-    share_target = target.astype(dtype) / divisor(total(target).astype(dtype))
-    if uniform:
-        share_region = uniform_density(width, dtype, n_cells)
-    else:
-        share_region = region.astype(dtype) / divisor(n_region)
-    kernel = fit_kernel(target, kind, estimator, dtype, n_cells)
-    weight = jnp.asarray(estimator.prior_weight, dtype)
-    prior_share = weight / divisor(n_region + weight)
-    smooth_region = kernel.smooth(share_region)
-    difference = (1 - prior_share) * kernel.smooth(share_target - share_region)
-    p_region = (1 - prior_share) * smooth_region + prior_share * prior_density(width, kind, dtype, n_cells)
-    spread = jnp.square(1 - prior_share) * (kernel.smooth_squared(share_region) - jnp.square(smooth_region))
-    floor = jnp.asarray(estimator.floor, dtype)
-    return in_grid(difference, n_cells), in_grid(p_region + floor, n_cells), in_grid(spread, n_cells)
-
-
-def _shared(
-    target: Shaped[Array, " g"],
-    region: Shaped[Array, " g"],
-    n_cells: Int[Array, ""] | None,
-    *,
-    kind: str,
-    estimator: GridEstimator,
-    uniform: bool,
-    dtype: jnp.dtype,
-) -> Float[Array, ""]:
-    """One kernel K and one prior share e for both sets; the expectation under chance is subtracted.
-
-    With shares q_T and q_R: p_R = (1-e) K q_R + e prior, delta = (1-e) K (q_T - q_R), D = sum delta^2 / p_R.
-    For a target drawn at random from the region E[D] = A (n_R - n_T) / ((n_R - 1) n_T), where
-    A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
-    """
-    difference, p_region, spread = _smoothed(
-        target, region, n_cells, kind=kind, estimator=estimator, uniform=uniform, dtype=dtype
-    )
-    inverse = jnp.where(p_region > 0, 1 / jnp.where(p_region > 0, p_region, 1), 0)
-    divergence = cell_sum(jnp.square(difference) * inverse)
-    if not estimator.debias:
-        return divergence
-    tiny = jnp.finfo(dtype).tiny
-    n_target, n_region = total(target).astype(dtype), total(region).astype(dtype)
-    # The uniform reference is a population without end, the region a finite one.
-    left = 1 if uniform else (n_region - n_target) / jnp.maximum(n_region - 1, tiny)
-    return divergence - cell_sum(spread * inverse) * left / jnp.maximum(n_target, tiny)
+        With shares q_T and q_R: p_R = (1-e) K q_R + e prior, delta = (1-e) K (q_T - q_R),
+        D = sum delta^2 / p_R. For a target drawn at random from the region
+        E[D] = A (n_R - n_T) / ((n_R - 1) n_T), A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
+        """
+        difference, p_region, spread = self._smoothed(target, region, n_cells)
+        positive = p_region > 0
+        inverse = jnp.where(positive, 1 / jnp.where(positive, p_region, 1), 0)
+        divergence = cell_sum(jnp.square(difference) * inverse)
+        if not self.estimator.debias:
+            return divergence
+        info = jnp.finfo(divergence.dtype)
+        n_target, n_region = total(target).astype(info.dtype), total(region).astype(info.dtype)
+        # The uniform reference is a population without end, the region a finite one.
+        left = 1 if self.uniform else (n_region - n_target) / jnp.maximum(n_region - 1, info.tiny)
+        by_chance = cell_sum(spread * inverse) * left / jnp.maximum(n_target, info.tiny)
+        # What is left of two equal numbers is rounding, which must not be normalised to an importance.
+        above = divergence - by_chance
+        return jnp.where(jnp.abs(above) > _ROUNDING * info.eps * by_chance, above, 0)

@@ -1,25 +1,54 @@
-"""The result of an importance computation: arrays by level and parameter, statuses, tables, files."""
+"""The result of an importance computation: arrays by level and parameter, densities, tables, files."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from jaxtyping import Array, Float, Shaped
 
-from parzax.importance.density import RegimeDensity, regime_densities
-from parzax.importance.files import read_result, save_result
-from parzax.importance.seeds import mean_and_error
+from parzax import _checks
+from parzax.importance.arrays import ResultArrays
+from parzax.importance.grid import GridEstimator, GridSpec, cell_values, layout
+from parzax.importance.regime import RegimeComparison
+from parzax.importance.sweep import Sweep
+from parzax.importance.table import long_columns, to_text
 from parzax.observations import ImportReport, Observations
-from parzax.parzen import GridEstimator
-from parzax.space import Space
-from parzax.status import describe
+from parzax.space import Domain, Space
 
-if TYPE_CHECKING:
-    from parzax.importance.sweep import Sweep
+BACKENDS = ("pandas", "polars", "pyarrow")
+# Of the files that `ImportanceResult.save` writes.
+_FORMAT = 1
+_ARRAYS = (
+    "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
+    "regime_target", "regime_region", "counts",
+)  # fmt: skip
+
+
+class RegimeDensity(NamedTuple):
+    """Densities of one regime of one parameter on its grid.
+
+    Attributes:
+        domain: the regime's domain.
+        values: (g,) native value at the centre of each cell, or the choices.
+        target: (..., q, g) p_T, mass per cell.
+        region: (..., q, g) p_R, mass per cell.
+        ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
+    """
+
+    domain: Domain
+    values: list
+    target: np.ndarray
+    region: np.ndarray
+    ratio: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class ImportanceResult:
+class ImportanceResult(ResultArrays):
     """Importances at q levels for d parameters, with everything they were made of.
 
     Leading axes "..." are the seeds of the observations; all arrays are NumPy.
@@ -43,143 +72,21 @@ class ImportanceResult:
         report: how the log was read.
     """
 
-    space: Space
-    target_quantile: np.ndarray
-    region_quantile: float
-    importance: np.ndarray
-    variance: np.ndarray
-    divergence: np.ndarray
-    inter: np.ndarray
-    unweighted: np.ndarray
-    status: np.ndarray
-    regime_target: np.ndarray
-    regime_region: np.ndarray
-    counts: np.ndarray
-    estimator: GridEstimator
-    reference: str
-    report: ImportReport
-
     @classmethod
     def from_sweep(
-        cls,
-        out: "Sweep",
-        *,
-        order: np.ndarray,
-        obs: Observations,
-        target_quantile: np.ndarray,
-        region_quantile: float,
-        estimator: GridEstimator,
-        reference: str,
+        cls, out: Sweep, *, order: np.ndarray, obs: Observations, **asked: Any
     ) -> "ImportanceResult":
         """Wrap the arrays of a sweep (s seeds, ascending levels) in the shape and order that was asked."""
         if len(order) > 1 and (order[:-1] > order[1:]).any():
             counts = np.concatenate([out.counts[:, order], out.counts[:, -1:]], axis=1)
-            by_level = (x if x is out.n_region else x[:, order] for x in out[1:])
-            out = type(out)(counts, *by_level)
+            out = Sweep(counts, *(x if x is out.n_region else x[:, order] for x in out[1:]))
         if obs.batch_shape != (len(out.counts),):
-            out = type(out)(*(x.reshape(*obs.batch_shape, *x.shape[1:]) for x in out))
+            out = Sweep(*(x.reshape(*obs.batch_shape, *x.shape[1:]) for x in out))
+        arrays = out._asdict()
+        target, region = arrays.pop("n_target"), arrays.pop("n_region")
         return cls(
-            space=obs.space,
-            target_quantile=target_quantile,
-            region_quantile=region_quantile,
-            importance=out.importance,
-            variance=out.variance,
-            divergence=out.divergence,
-            inter=out.inter,
-            unweighted=out.unweighted,
-            status=out.status,
-            regime_target=out.n_target,
-            regime_region=out.n_region,
-            counts=out.counts,
-            estimator=estimator,
-            reference=reference,
-            report=obs.report,
+            **arrays, regime_target=target, regime_region=region, space=obs.space, report=obs.report, **asked
         )
-
-    # --- views ---------------------------------------------------------------------------------
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, the order of the last axis."""
-        return self.space.names
-
-    @property
-    def n_target(self) -> np.ndarray:
-        """(..., q) rows (weight) in each target set, ties included."""
-        return self.regime_target[..., 0, :].sum(axis=-1)
-
-    @property
-    def n_region(self) -> np.ndarray:
-        """(...,) rows (weight) in the region."""
-        return self.regime_region[..., 0, :].sum(axis=-1)
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """(..., q, d, k) probability of each regime in the target, "inactive" last."""
-        return self.regime_target / np.where(self.n_target > 0, self.n_target, 1)[..., None, None]
-
-    @property
-    def beta(self) -> np.ndarray:
-        """(..., q, d, k) probability of each regime in the region, the same at every level."""
-        share = self.regime_region / np.where(self.n_region > 0, self.n_region, 1)[..., None, None]
-        return np.broadcast_to(share[..., None, :, :], self.regime_target.shape)
-
-    @property
-    def standard(self) -> np.ndarray:
-        """(..., q, d) standard local marginal variance, within + inter (Eq. 17)."""
-        return self.variance + self.inter
-
-    @property
-    def n_seeds(self) -> int:
-        """Number of seeds (1 without a seed axis)."""
-        return int(np.prod(self.importance.shape[:-2], dtype=int))
-
-    @property
-    def has_importance(self) -> np.ndarray:
-        """(..., q) whether any parameter has an importance there; where not, a status says why."""
-        return np.asarray((self.importance > 0).any(axis=-1))
-
-    @property
-    def seeds_counted(self) -> np.ndarray:
-        """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
-        return self.has_importance.reshape(-1, len(self.target_quantile)).sum(axis=0)
-
-    @property
-    def regime_importance(self) -> np.ndarray:
-        """(..., q, d, k) each regime's part of the importance of each parameter, "inactive" last (always 0).
-
-        Regime i adds (n_T/n_R)^2 alpha_i^2 / beta_i D_i to the variance (Eq. 11, arXiv 2601.20800). Its part
-        of the importance is in proportion to that; debiased divergences below 0 count as 0. The parts sum
-        over k to the importance, except where that is positive by convention alone (1/d of the parity
-        estimator): there they are 0.
-        """
-        # Of one parameter: n_T and n_R are the same for all of its regimes, and so drop out.
-        term = np.square(self.alpha) * np.maximum(self.divergence, 0)
-        term = np.where(self.beta > 0, term / np.where(self.beta > 0, self.beta, 1), 0)
-        whole = term.sum(axis=-1, keepdims=True)
-        return self.importance[..., None] * term / np.where(whole > 0, whole, 1)
-
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over the seeds that have one, (q, d) each.
-
-        A seed in which no parameter has an importance at a level (`has_importance`: NO_DATA, ALL_ZERO and
-        their like) says nothing about shares, so it is left out there; `seeds_counted` has how many remain.
-        With the parity estimator's 1/d every seed counts.
-
-        Returns:
-            Means, 0 where no seed counts, and standard errors, NaN where fewer than two do.
-        """
-        flat = self.importance.reshape(-1, *self.importance.shape[-2:])
-        return mean_and_error(flat, self.has_importance.reshape(flat.shape[:2]))
-
-    def ranking(self, level: int = 0) -> list[str]:
-        """Names by mean importance at the ``level``-th level, highest first; ties in the space's order."""
-        mean, _ = self.over_seeds()
-        return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
-
-    def advice(self) -> list[str]:
-        """One sentence for each status set anywhere in the result."""
-        return describe(self.status)
 
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
@@ -187,17 +94,52 @@ class ImportanceResult:
         Masses per cell at every level, smoothed as the divergence saw them. A set without rows in the
         regime gives the prior.
         """
-        return regime_densities(self, name)
+        grid, dtype = self.estimator.grid, self.importance.dtype
+        j, out = self.space.index(name), []
+        for block in layout(self.space, grid).blocks:
+            if block.parameter != j:
+                continue
+            counts = self.counts[..., block.start : block.start + block.n_cells]
+            shape = (*counts.shape[:-2], counts.shape[-2] - 1, block.n_cells)
+            if block.family is None:  # without a grid, mass 1 in its only cell
+                target = region = np.ones(shape, dtype)
+            else:
+                how = RegimeComparison(block.family, self.estimator, self.reference == "uniform")
+                # In the precision of the result, whatever the caller's is now.
+                with jax.enable_x64(dtype == np.float64):
+                    densities = _densities(counts.reshape(-1, *counts.shape[-2:]), how)
+                target, region = (np.asarray(density).reshape(shape) for density in densities)
+            domain = self.space[name][block.regime]
+            out.append(RegimeDensity(domain, cell_values(domain, grid), target, region, target / region))
+        return out
 
     def to_dataframe(self, backend: str | None = None) -> Any:
-        """One row per (seed, level, parameter), as a DataFrame of the first installed backend or ``backend``.
+        """One row per seed, level and parameter.
+
+        Columns: seed (if there is a seed axis), target_quantile, parameter, importance, variance, standard,
+        inter, unweighted, n_target, n_region, status, status_names.
 
         Args:
-            backend: "pandas", "polars" or "pyarrow"; needs the extra ``parzax[dataframe]``.
-        """
-        from parzax.importance.table import to_dataframe
+            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
 
-        return to_dataframe(self, backend)
+        Raises:
+            ValueError: for another backend.
+            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
+        """
+        backends = BACKENDS if backend is None else (_checks.one_of("backend", backend, BACKENDS),)
+        try:
+            import narwhals as nw
+        except ImportError as error:
+            raise ImportError(
+                "to_dataframe needs narwhals; install it with pip install 'parzax[dataframe]'."
+            ) from error
+        columns = long_columns(self).items()
+        data = {name: x.tolist() if x.dtype == object else np.ascontiguousarray(x) for name, x in columns}
+        installed: list[Any] = [name for name in backends if find_spec(name) is not None]
+        if not installed:
+            needed, package = backend or "pandas, polars or pyarrow", backend or "pyarrow"
+            raise ImportError(f"to_dataframe needs {needed}; install it with pip install {package}.")
+        return nw.from_dict(data, backend=installed[0]).to_native()
 
     def __repr__(self) -> str:
         q = len(self.target_quantile)
@@ -208,15 +150,21 @@ class ImportanceResult:
         )
 
     def __str__(self) -> str:
-        from parzax.importance.table import to_text
-
         return to_text(self)
-
-    # --- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""
-        save_result(self, path)
+        meta = {
+            "format": _FORMAT,
+            "space": json.loads(self.space.to_json()),
+            "region_quantile": self.region_quantile,
+            "estimator": asdict(self.estimator),
+            "reference": self.reference,
+            "report": asdict(self.report),
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with open(path, "wb") as file:
+            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "ImportanceResult":
@@ -225,4 +173,34 @@ class ImportanceResult:
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        return cls(**read_result(path))
+        try:
+            # Opened here, as np.load leaves a truncated file open.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
+                meta = json.loads(str(data["meta"]))
+                arrays = {name: data[name] for name in _ARRAYS}
+            if meta["format"] != _FORMAT:
+                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
+            space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
+            q, d = len(arrays["target_quantile"]), len(space)
+            for name in ("importance", "variance", "inter", "unweighted", "status"):
+                if arrays[name].shape[-2:] != (q, d):
+                    raise ValueError(f"{name} has shape {arrays[name].shape}, not (..., {q}, {d})")
+            return cls(
+                **arrays,
+                space=space,
+                region_quantile=float(meta["region_quantile"]),
+                estimator=GridEstimator(**(estimator | {"grid": GridSpec(**estimator["grid"])})),
+                reference=str(meta["reference"]),
+                report=ImportReport(
+                    **(report | {key: tuple(report[key]) for key in ("direction", "inferred")})
+                ),
+            )
+        except _checks.UNREADABLE as error:
+            raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
+
+
+@partial(jax.jit, static_argnames="how")
+def _densities(
+    counts: Shaped[Array, "s q1 g"], how: RegimeComparison
+) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
+    return jax.vmap(how.densities)(counts)

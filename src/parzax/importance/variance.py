@@ -1,17 +1,18 @@
 """Variances of conditional PED-ANOVA from the divergences of the regimes (arXiv 2601.20800)."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._checks import vectors
+from parzax._checks import flag, is_traced, real_array, vectors
 from parzax._numerics import divisor
+from parzax.importance.grid.density import checked_counts
 
 
 def within_regime_variance(
-    divergence: Float[Array, " k"],
-    n_target: Shaped[Array, " k"],
-    n_region: Shaped[Array, " k"],
-    total: Shaped[Array, ""],
+    divergence: Num[ArrayLike, " k"],
+    n_target: Shaped[ArrayLike, " k"],
+    n_region: Shaped[ArrayLike, " k"],
+    total: Shaped[ArrayLike, ""],
 ) -> Float[Array, ""]:
     """Within-regime local marginal variance of one parameter, Eq. 11.
 
@@ -20,8 +21,7 @@ def within_regime_variance(
 
     Args:
         divergence: (k,) D_PE within each regime; 0 for "inactive".
-        n_target: (k,) rows of the target in each regime.
-        n_region: (k,) rows of the region in each regime.
+        n_target, n_region: (k,) rows of the target and of the region in each regime.
         total: rows of the region, n_R.
 
     Returns:
@@ -32,31 +32,30 @@ def within_regime_variance(
     >>> float(within_regime_variance(divergence, n_target, n_region, jnp.array(8)))
     0.25
     """
-    divergence, n_target, n_region = map(jnp.asarray, (divergence, n_target, n_region))
-    vectors(divergence=divergence, n_target=n_target, n_region=n_region)
+    divergence = real_array("divergence", divergence)
     if not jnp.issubdtype(divergence.dtype, jnp.floating):
         divergence = divergence.astype(jnp.result_type(float))
-    n_target, n_region, total = (jnp.asarray(n).astype(divergence.dtype) for n in (n_target, n_region, total))
+    n_target, n_region, total = _counts(divergence.dtype, n_target=n_target, n_region=n_region, total=total)
+    vectors(divergence=divergence, n_target=n_target, n_region=n_region)
     share = jnp.square(n_target) / (divisor(total) * jnp.where(n_region > 0, n_region, 1))
     return jnp.where(n_region > 0, share * divergence, 0).sum()
 
 
 def inter_regime_variance(
-    n_target: Shaped[Array, " k"], n_region: Shaped[Array, " k"], *, dtype: jnp.dtype
+    n_target: Shaped[ArrayLike, " k"], n_region: Shaped[ArrayLike, " k"], *, dtype: jnp.dtype
 ) -> Float[Array, ""]:
     """Inter-regime term of one parameter, (n_T/n_R)^2 sum_i (alpha_i - beta_i)^2 / beta_i (Lemma F.2).
 
     The standard local marginal variance is the within-regime variance plus this (Eq. 17).
 
     Args:
-        n_target: (k,) rows of the target in each regime, "inactive" included.
-        n_region: (k,) rows of the region in each regime.
+        n_target, n_region: (k,) rows of the target and of the region in each regime, "inactive" included.
         dtype: floating dtype of the answer.
 
     Returns:
         A scalar >= 0; 0 where the target or the region is empty.
     """
-    target, region = n_target.astype(dtype), n_region.astype(dtype)
+    target, region = _counts(dtype, n_target=n_target, n_region=n_region)
     total_target, total_region = target.sum(), divisor(region.sum())
     # alpha_i - beta_i = excess_i / n_T, from products of whole numbers so that equal shares give exactly 0.
     excess = (target * total_region - region * total_target) / total_region
@@ -65,22 +64,31 @@ def inter_regime_variance(
 
 
 def unweighted_variance(
-    divergence: Float[Array, " k"], n_target: Shaped[Array, ""], n_region: Shaped[Array, ""]
+    divergence: Float[ArrayLike, " k"], n_target: Shaped[ArrayLike, ""], n_region: Shaped[ArrayLike, ""]
 ) -> Float[Array, ""]:
     """(n_T/n_R)^2 sum_i D_i, the ablation without regime probabilities (Eq. 18)."""
-    dtype = divergence.dtype
-    ratio = n_target.astype(dtype) / divisor(n_region).astype(dtype)
-    return jnp.square(ratio) * divergence.sum()
+    divergence = real_array("divergence", divergence)
+    target, region = _counts(divergence.dtype, n_target=n_target, n_region=n_region)
+    return jnp.square(target / divisor(region)) * divergence.sum()
 
 
-def normalise(variance: Float[Array, " d"], *, uniform_when_undefined: bool = False) -> Float[Array, " d"]:
+def normalise(
+    variance: Float[ArrayLike, "*b d"], *, uniform_when_undefined: bool = False
+) -> Float[Array, "*b d"]:
     """Importance: each parameter's share of the sum of the positive variances (Eq. 8).
 
     Args:
-        variance: (d,) variances; negative ones count as 0.
+        variance: (..., d) variances; negative ones count as 0.
         uniform_when_undefined: what to give where no variance is positive: 1/d each instead of 0.
     """
-    positive = jnp.maximum(variance, 0)
+    flag("uniform_when_undefined", uniform_when_undefined)
+    positive = jnp.maximum(real_array("variance", variance), 0)
     total = positive.sum(axis=-1, keepdims=True)
-    fallback = 1 / variance.shape[-1] if uniform_when_undefined else 0.0
+    fallback = 1 / positive.shape[-1] if uniform_when_undefined else 0.0
     return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), fallback)
+
+
+def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:
+    """Checked on the host; in compiled code, where they are sums already, as they are."""
+    known = (x if is_traced(x) else checked_counts(name, x) for name, x in counts.items())
+    return [jnp.asarray(x).astype(dtype) for x in known]

@@ -1,11 +1,12 @@
-from parzax.kernels.axis import Axis as Axis
-from parzax.kernels.axis import kernel_axis as kernel_axis
-from parzax.kernels.bandwidth import scott_on_grid as scott_on_grid
-from parzax.kernels.categorical import AitchisonAitken as AitchisonAitken
-from parzax.kernels.categorical import AitchisonAitkenGrid as AitchisonAitkenGrid
-from parzax.kernels.categorical import FixedTop as FixedTop
-from parzax.kernels.categorical import OptunaTop as OptunaTop
-from parzax.kernels.discrete_normal import DiscreteNormal as DiscreteNormal
+"""Kernel families, one file each under the contract of `AbstractKernel`, and their bandwidth rules."""
+
+from parzax.kernels import bandwidth as bandwidth
+from parzax.kernels.aitchison_aitken import AitchisonAitken as AitchisonAitken
+from parzax.kernels.kernel import AbstractKernel as AbstractKernel
+from parzax.kernels.kernel import AbstractPlainKernel as AbstractPlainKernel
+from parzax.kernels.kernel import AbstractProductKernel as AbstractProductKernel
+from parzax.kernels.kernel import AbstractSmoother as AbstractSmoother
+from parzax.kernels.kernel import DenseSmoother as DenseSmoother
+from parzax.kernels.kernel import in_grid as in_grid
+from parzax.kernels.kernel import uniform_on_grid as uniform_on_grid
 from parzax.kernels.truncated_normal import TruncatedNormal as TruncatedNormal
-from parzax.kernels.truncated_normal import TruncatedNormalGrid as TruncatedNormalGrid
-from parzax.kernels.truncated_normal import prior_on_grid as prior_on_grid

@@ -1,72 +1,115 @@
-"""The truncated normal kernel: on the kernel axis, and on a grid of unit cells."""
+"""The truncated normal kernel of numbers (arXiv 2304.11127)."""
 
 import math
+from typing import Self, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Shaped
 
-from parzax._numerics import (
-    log_unit_mass,
-    truncated_normal_quantile,
-    truncated_normal_sample,
-    unit_cell_tails,
-    upper_tail,
-)
+from parzax import _numerics
+from parzax.kernels.kernel import AbstractProductKernel, AbstractSmoother, Count, GridRule, Scalar
 
 
-class TruncatedNormalGrid(eqx.Module):
-    """Kernel matrix K[b, m]: mass in cell b of a normal at cell m, normalised over the grid.
-
-    K[b, m] = mass(|b - m|) / Z(m): all kernels share a bandwidth, so the masses depend on the distance
-    alone (a Toeplitz matrix) and the normaliser on the kernel's cell alone.
+@final
+class TruncatedNormal(AbstractProductKernel):
+    """A normal truncated to [0, 1]; over the cells of a stepped domain it is the discrete normal.
 
     Attributes:
-        mass: (g,) mass of the cell at distance 0..g-1 from the centre.
-        normaliser: (g,) Z(m), the mass of all g cells for a normal at cell m.
+        place: centre.
+        scale: standard deviation before truncation.
+        log_inside: log of the normal's mass within [0, 1].
+    """
+
+    place: Scalar
+    scale: Scalar
+    log_inside: Scalar
+
+    @classmethod
+    def around(cls, place: Scalar, scale: Scalar, n_values: Count) -> Self:
+        return cls(place, scale, _numerics.log_unit_mass(place, scale))
+
+    @classmethod
+    def wide(cls, n_values: Count, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
+        """In the middle of the axis and as wide as it."""
+        return jnp.asarray(0.5, dtype), jnp.asarray(1, dtype)
+
+    def log_density(self, place: Scalar) -> Scalar:
+        """The plain formula is exact: within [0, 1] is a third of the mass, or the scale is above 1."""
+        return -0.5 * jnp.square((place - self.place) / self.scale) - self._log_normaliser()
+
+    def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
+        ends = ((end - self.place) / self.scale for end in (lower, upper))
+        return _numerics.log_normal_mass(*ends) - self.log_inside
+
+    @classmethod
+    def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
+        return _numerics.unit_normal_quantile(level, place, scale)
+
+    @classmethod
+    def features(cls, place: Scalar) -> Float[Array, " f"]:
+        """c and c^2 with c = place - 1/2: centred, because squares of large numbers would cancel."""
+        centred = place - 0.5
+        return jnp.stack([centred, jnp.square(centred)])
+
+    @classmethod
+    def weights(cls, scale: Scalar) -> Float[Array, " f"]:
+        precision = 1 / jnp.square(scale)
+        return jnp.stack([precision, -0.5 * precision])
+
+    @classmethod
+    def centres(cls, place: Scalar) -> Float[Array, " f1"]:
+        return (place - 0.5)[None]
+
+    def constant(self) -> Scalar:
+        return -0.5 * jnp.square((self.place - 0.5) / self.scale) - self._log_normaliser()
+
+    def _log_normaliser(self) -> Scalar:
+        return self.log_inside + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
+
+    @classmethod
+    def on_grid(
+        cls, counts: Shaped[Array, " g"], bandwidth: GridRule, n_cells: Count | None, dtype: jnp.dtype
+    ) -> AbstractSmoother:
+        scale, width = bandwidth(counts, dtype), len(counts)
+        tails = _numerics.unit_cell_tails(scale, width)
+        mass = jnp.concatenate([1 - 2 * tails[:1], tails[:-1] - tails[1:]])
+        if n_cells is None:
+            upper = tails[::-1]
+        else:  # what is beyond the grid's cells means nothing
+            edges = n_cells.astype(scale.dtype) - 0.5 - jnp.arange(width, dtype=scale.dtype)
+            upper = _numerics.upper_tail(jnp.maximum(edges, 0.5) / scale)
+        return TruncatedNormalSmoother(mass, 1 - tails - upper)
+
+    @classmethod
+    def prior_on_grid(cls, width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+        """A normal in the middle of the grid, sigma = g, truncated to it: a constant of the compiled code."""
+        if n_cells is None:
+            return jnp.asarray(_wide_on_grid(width), dtype)
+        sizes = (max(n, 1) for n in range(width + 1))
+        table = np.stack([np.pad(_wide_on_grid(n), (0, width - n)) for n in sizes])
+        return jnp.asarray(table, dtype)[n_cells]
+
+
+class TruncatedNormalSmoother(AbstractSmoother):
+    """K[b, m] = mass(|b - m|) / Z(m), the mass in cell b of a normal at cell m, normalised over the grid.
+
+    All kernels share a bandwidth, so the masses depend on the distance 0..g-1 alone (a Toeplitz matrix) and
+    the normaliser, the mass of all g cells, on the kernel's cell alone.
     """
 
     mass: Float[Array, " g"]
     normaliser: Float[Array, " g"]
 
-    @classmethod
-    def fit(
-        cls, bandwidth: Float[Array, ""], width: int, n_cells: Int[Array, ""] | None = None
-    ) -> "TruncatedNormalGrid":
-        """Masses and normalisers for a bandwidth in cells.
-
-        Args:
-            bandwidth: in cells.
-            width: g, cells of the arrays.
-            n_cells: cells of the grid, where the arrays are padded; rows and columns beyond it mean
-                nothing.
-        """
-        tails = unit_cell_tails(bandwidth, width)
-        centre = 1 - 2 * tails[:1]
-        mass = jnp.concatenate([centre, tails[:-1] - tails[1:]])
-        if n_cells is None:
-            upper = tails[::-1]
-        else:
-            edges = n_cells - 0.5 - jnp.arange(width, dtype=bandwidth.dtype)
-            upper = upper_tail(jnp.maximum(edges, 0.5) / bandwidth)
-        return cls(mass, 1 - tails - upper)
-
     def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
-        """K x."""
         return _toeplitz(self.mass, x / self.normaliser)
 
     def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
-        """(K * K) x, with K squared entry by entry."""
         return _toeplitz(jnp.square(self.mass), x / jnp.square(self.normaliser))
 
 
-def prior_on_grid(n_cells: int) -> np.ndarray:
-    """The wide prior: masses (g,) of a normal in the middle of the grid, sigma = g, truncated to the grid.
-
-    It depends on the size of the grid alone, so it is a constant of the compiled code.
-    """
+def _wide_on_grid(n_cells: int) -> np.ndarray:
     edges = (np.arange(n_cells + 1) - 0.5 * n_cells) / n_cells
     cdf = np.array([0.5 * math.erfc(-edge * 0.5**0.5) for edge in edges])
     return np.diff(cdf) / (cdf[-1] - cdf[0])
@@ -91,56 +134,3 @@ def _toeplitz(mass: Float[Array, " g"], x: Float[Array, " g"]) -> Float[Array, "
         return out, None
 
     return jax.lax.scan(add_block, jnp.zeros_like(x), (jnp.array([0, half]), blocks))[0]
-
-
-class TruncatedNormal(eqx.Module):
-    """A normal truncated to the kernel axis [0, 1]; densities are with respect to the unit coordinate.
-
-    Attributes:
-        loc: centre.
-        scale: standard deviation before truncation.
-    """
-
-    loc: Float[Array, ""]
-    scale: Float[Array, ""]
-
-    def log_prob(
-        self, unit: Float[Array, "..."], log_normaliser: Float[Array, "..."] | None = None
-    ) -> Float[Array, "..."]:
-        """log density at a unit coordinate; -inf outside [0, 1]. A normaliser may be given, computed once.
-
-        The plain formula is exact here: a centre within [0, 1] leaves the kernel at least a third of its
-        mass, or a scale above 1.
-        """
-        log_normaliser = self.log_normaliser() if log_normaliser is None else log_normaliser
-        inside = (unit >= 0) & (unit <= 1)
-        z = (jnp.where(inside, unit, 0.5) - self.loc) / self.scale
-        return jnp.where(inside, -0.5 * jnp.square(z) - log_normaliser, -jnp.inf)
-
-    def log_normaliser(self) -> Float[Array, ""]:
-        """log of sqrt(2 pi) scale times the normal's mass within [0, 1]."""
-        return log_unit_mass(self.loc, self.scale) + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
-
-    @staticmethod
-    def features(unit: Float[Array, "..."]) -> tuple[Float[Array, "..."], ...]:
-        """Functions of the point in which log density is linear: c^2 and c, with c = unit - 1/2.
-
-        Centred, because squares of large numbers would cancel.
-        """
-        centred = unit - 0.5
-        return jnp.square(centred), centred
-
-    def coefficients(self, log_normaliser: Float[Array, ""] | None = None) -> tuple[Float[Array, ""], ...]:
-        """What multiplies `features`, and last the constant: their sum is log density on [0, 1]."""
-        log_normaliser = self.log_normaliser() if log_normaliser is None else log_normaliser
-        precision, centred = 1 / jnp.square(self.scale), self.loc - 0.5
-        constant = -0.5 * jnp.square(centred) * precision - log_normaliser
-        return -0.5 * precision, centred * precision, constant
-
-    def quantile(self, level: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The unit coordinate below which the mass is ``level``."""
-        return truncated_normal_quantile(level, self.loc, self.scale, 0.0, 1.0)
-
-    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
-        """Unit coordinates."""
-        return truncated_normal_sample(key, self.loc, self.scale, 0.0, 1.0, shape)

@@ -1,12 +1,6 @@
-from parzax.observations.encoding import Encoded as Encoded
-from parzax.observations.encoding import capacity as capacity
-from parzax.observations.encoding import encode as encode
-from parzax.observations.encoding import grid_codes as grid_codes
-from parzax.observations.grid import GridSpec as GridSpec
-from parzax.observations.grid import cell_values as cell_values
-from parzax.observations.layout import Layout as Layout
-from parzax.observations.layout import Slot as Slot
-from parzax.observations.layout import layout as layout
+"""What was seen: `Observations`, readers of tables, level sets."""
+
+from parzax.observations.capacity import capacity as capacity
 from parzax.observations.levels import LevelSets as LevelSets
 from parzax.observations.levels import level_sets as level_sets
 from parzax.observations.levels import level_weight as level_weight

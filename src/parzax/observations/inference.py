@@ -1,23 +1,37 @@
-"""A domain from a column: what a log says about a space that nobody wrote down."""
+"""Domains from columns: what a log says about a space that nobody wrote down."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from parzax.observations.columns import Column, short
-from parzax.space import Categorical, Domain, Float, Int, Recorded
+from parzax._checks import visible
+from parzax.observations.columns import Column, listed, number_of, short
+from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
 
-# More labels than this are no choices of one parameter.
+# More labels than this are no choices of one parameter, and a longer text is no label.
 MAX_CHOICES = 100_000
+MAX_LABEL = 10_000
 # Positive values that span at least this ratio may be on a log axis.
 LOG_RATIO = 1000.0
 _MAX_WHOLE = 2.0**53
 
 
+def infer_space(columns: Mapping[str, Column]) -> tuple[Space, list[str]]:
+    """The space of some columns, and sentences that say what was inferred; see `infer_domain`."""
+    inferred = {name: infer_domain(column) for name, column in columns.items()}
+    domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
+    if not domains:
+        raise ValueError(f"none of the columns {listed([c.name for c in columns.values()])} has a value.")
+    notes = ["bounds and choices are those seen in the data; a space with the real ones is better"]
+    return Space(domains), notes + [f"{visible(name)}: {note}" for name, (_, note) in inferred.items()]
+
+
 def infer_domain(column: Column) -> tuple[Domain | None, str]:
     """The domain of a column and a sentence that says what was inferred; (None, ...) if it has no values.
 
-    * Booleans, text, categories and objects of mixed types: `Categorical`, choices sorted within each type.
+    * Booleans, text, objects of mixed types, and whatever a column of a categorical type holds, numbers
+      too: `Categorical`, choices sorted within each type.
     * Integers, and floating-point columns with gaps whose values are all whole (pandas turns integers
       with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value seen.
     * ``log=True`` where all values are positive, the largest is at least 1000 times the smallest, and the
@@ -32,72 +46,53 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         return None, "left out, it has no values"
     gap = f"; inactive in {int(missing.sum())} of {len(missing)} rows" if missing.any() else ""
     when: Any = Recorded() if missing.any() else ()
-    numeric = _numeric(column)
-    try:
-        if numeric is None:
-            choices = _choices(column)
-            shown = f"{', '.join(map(short, choices[:6]))}{', ...' if len(choices) > 6 else ''}"
-            what = f"Categorical, {len(choices)} choice{'s' * (len(choices) > 1)} ({shown})"
-            if len(choices) > 2 and all(_looks_numeric(c) for c in choices):
-                what += ", text that looks like numbers"
-            return Categorical(tuple(choices), when=when), what + gap
-        values, whole = numeric
-        infinite = np.flatnonzero(np.isinf(values))
-        if len(infinite):
-            raise ValueError(f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}")
-        values = values[~missing]
-        low, high = float(values.min()), float(values.max())
-        whole |= column.promoted and max(-low, high) <= _MAX_WHOLE
-        log = _is_log(values, low, high)
-        domain = (
-            Int(int(low), int(high), log=log, when=when) if whole else Float(low, high, log=log, when=when)
-        )
-    except (TypeError, ValueError) as error:
-        if str(error).startswith(f"column {column.name!r}"):
-            raise
-        raise ValueError(f"column {column.name!r}: {error}") from error
-    bounds = f"{low:.6g} to {high:.6g}"
-    return domain, f"{'Int' if whole else 'Float'} from {bounds}{' on a log scale' * log}{gap}"
-
-
-def _numeric(column: Column) -> tuple[np.ndarray, bool] | None:
-    """Values and whether they are integers; None for labels."""
-    if column.numbers is not None:
-        return column.numbers, column.whole
-    assert column.labels is not None
-    values = [x for x in column.labels if x is not None]
-    types = {type(x) for x in values}
-    if not types <= {int, float}:
-        return None
     # Objects that hold both 1 and 1.0 mean two choices.
-    if len(types) == 2 and len({(type(x), x) for x in values}) > len(set(values)):
-        return None
-    return column.as_numbers(), types == {int}
-
-
-def _choices(column: Column) -> list[Any]:
-    values, _ = column.distinct()
-    if len(values) > MAX_CHOICES:
-        raise ValueError(f"it has {len(values)} different labels; drop it, or pass a space.")
-    by_type: dict[str, list[Any]] = {}
-    for value in values:
-        by_type.setdefault(type(value).__name__, []).append(value)
-    return [x for name in sorted(by_type) for x in sorted(by_type[name])]
-
-
-def _looks_numeric(choice: Any) -> bool:
+    numeric = column.numbers is not None or (
+        not column.categories
+        and {type(x) for x in column.labels} <= {int, float}
+        and len(set(column.labels)) == len(column.labels)
+    )
     try:
-        float(choice)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(choice, str)
+        domain, what = _from_numbers(column, when) if numeric else _from_labels(column, when)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column.name!r}: {error}") from error
+    return domain, what + gap
 
 
-def _is_log(values: np.ndarray, low: float, high: float) -> bool:
+def _from_numbers(column: Column, when: Any) -> tuple[Domain, str]:
+    values = column.as_numbers()
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ValueError(f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}")
+    values = values[~np.isnan(values)]
+    low, high = float(values.min()), float(values.max())
+    whole = column.whole or (column.promoted and max(-low, high) <= _MAX_WHOLE)
+    if column.numbers is None:
+        whole = all(isinstance(x, int) for x in column.labels)
     # Dividing first keeps cubes and ratios within the range of a float.
-    if not (low > 0 and high / LOG_RATIO >= low):
-        return False
-    return abs(_skewness(np.log(values))) < abs(_skewness(values / high))
+    spans = low > 0 and high / LOG_RATIO >= low
+    log = spans and abs(_skewness(np.log(values))) < abs(_skewness(values / high))
+    kind, bounds = (Int, (int(low), int(high))) if whole else (Float, (low, high))
+    sentence = f"{kind.__name__} from {low:.6g} to {high:.6g}{' on a log scale' * log}"
+    return kind(*bounds, log=log, when=when), sentence
+
+
+def _from_labels(column: Column, when: Any) -> tuple[Domain, str]:
+    if len(column.labels) > MAX_CHOICES:
+        raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
+    for i, label in enumerate(column.labels):
+        kind = type(label).__name__
+        if kind not in ("bool", "int", "float", "str"):
+            raise ValueError(f"it holds labels of type {kind}; write such choices as text, or drop it.")
+        if isinstance(label, str) and len(label) > MAX_LABEL:
+            row = int(column.rows[np.argmax(column.index == i)])
+            raise ValueError(f"row {row} holds a text of {len(label)} characters, which is no label.")
+    choices = sorted(column.labels, key=lambda x: (type(x).__name__, x))
+    shown = f"{', '.join(map(short, choices[:6]))}{', ...' if len(choices) > 6 else ''}"
+    what = f"Categorical, {len(choices)} choice{'s' * (len(choices) > 1)} ({shown})"
+    if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):
+        what += ", text that looks like numbers"
+    return Categorical(tuple(choices), when=when), what
 
 
 def _skewness(values: np.ndarray) -> float:

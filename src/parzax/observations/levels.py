@@ -1,11 +1,14 @@
 """Level sets on the host: which rows are within the best share of the losses, for many shares at once."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from parzax.status import Status
 
+# By so much of itself a product may miss the whole number that it is.
+_ROUNDING = 1e-12
 # Up to this many levels a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
 # Size of the sample that brackets an order statistic.
@@ -33,17 +36,19 @@ class LevelSets:
 def level_weight(quantile: float, total: float, *, whole: bool = True, raw: bool = False) -> float:
     """Weight that the best ``quantile`` of a ``total`` weight must reach.
 
-    ceil(quantile * total), at least 1, with the quantile taken as the decimal it was written as (12
-    digits), so that 0.07 of 100 is 7. Weights that are not ``whole`` numbers need no rounding:
-    quantile * total. ``raw`` takes the floating-point product as it comes (Optuna's rule).
+    ceil(quantile * total), at least 1, where a product that is whole but for rounding is whole (0.07 of 100
+    is 7, 2/3 of 300 is 200). Weights that are not ``whole`` need no ceil; ``raw`` takes the product as it
+    comes (Optuna's rule).
     """
     if quantile == 1.0:
         return total
+    product = quantile * total
     if raw:
-        return float(np.ceil(quantile * total))
+        return float(np.ceil(product))
     if not whole:
-        return quantile * total * (1 - 1e-12)
-    return float(max(1, -(-round(quantile * 10**12) * int(total) // 10**12)))
+        return product * (1 - _ROUNDING)
+    nearest = round(product)
+    return float(max(1, nearest if abs(product - nearest) <= _ROUNDING * product else math.ceil(product)))
 
 
 def level_sets(
@@ -66,8 +71,7 @@ def level_sets(
         rows: number of rows to pad to; padding is in no set.
     """
     s, n = losses.shape
-    q = len(target)
-    levels = sorted(target.tolist())
+    q, levels = len(target), sorted(target.tolist())
     rank = np.argsort(np.argsort(target, kind="stable")) if q > 1 else np.zeros(1, dtype=np.int64)
     dtype = np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32
     level = np.full((s, n if rows is None else rows), q + 1, dtype=dtype)
@@ -80,14 +84,14 @@ def level_sets(
     whole = True
     if weight is not None or any(low != low for low in lowest):
         weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
-        all_equal, n_usable = _all_equal(losses, weight).tolist(), (weight > 0).sum(axis=-1).tolist()
+        used = np.where(weight > 0, losses, np.nan)
+        lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
+        all_equal = ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1).tolist()
+        n_usable = (weight > 0).sum(axis=-1).tolist()
         whole = bool((weight == np.floor(weight)).all())
     known: dict[float, list[float]] = {}
     for i in range(s):
-        if n_usable[i] < 2:
-            status[i] = _NO_DATA
-        elif all_equal[i]:
-            status[i] = _ALL_EQUAL
+        status[i] = _NO_DATA if n_usable[i] < 2 else _ALL_EQUAL if all_equal[i] else 0
         if n_usable[i] == 0:
             continue
         own = None if weight is None else weight[i]
@@ -104,28 +108,19 @@ def level_sets(
 
 
 def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:
-    """Number of cut-offs below each loss, and which cut-offs are tied.
-
-    For few levels selection and comparison are fastest.
-    """
+    """Number of cut-offs below each loss, and which are tied; for few levels this is fastest."""
     level, tied = 0, []
     for count in map(int, needed):
-        # Nothing lies above the worst loss.
-        if count == losses.size:
-            tied.append(False)
-            continue
-        above = losses > _order_statistic(losses, count - 1)
-        level = level + above.view(np.uint8)
-        tied.append(losses.size - int(np.count_nonzero(above)) > count)
+        n_above = 0
+        if count < losses.size:  # nothing lies above the worst loss
+            above = losses > _order_statistic(losses, count - 1)
+            level, n_above = level + above.view(np.uint8), int(np.count_nonzero(above))
+        tied.append(losses.size - n_above > count)
     return level, tied
 
 
 def _order_statistic(x: np.ndarray, k: int) -> float:
-    """The k-th smallest value (from 0), as np.partition finds it but faster for long arrays.
-
-    Floyd and Rivest's selection: a sorted sample brackets the answer, and only what lies between the
-    brackets is partitioned.
-    """
+    """The k-th smallest value (from 0); for long arrays from between two of a sample (Floyd and Rivest)."""
     if x.size > _SAMPLE * 4:
         sample = np.sort(x[:: x.size // _SAMPLE])
         middle = k * sample.size // x.size
@@ -137,9 +132,7 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
         between = x[(x >= low) & (x <= high)]
         if below <= k < below + between.size:
             x, k = between, k - below
-    x = x.copy()
-    x.partition(k)
-    return x[k]
+    return np.partition(x, k)[k]
 
 
 def _by_sorting(
@@ -162,9 +155,3 @@ def _by_sorting(
         return level, (ends > reached + 1).tolist()
     # A weight of 2 is two equal rows, so it is tied with itself.
     return level, (np.cumsum(weight[order])[ends - 1] > needed).tolist()
-
-
-def _all_equal(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    used = np.where(weight > 0, losses, np.nan)
-    lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
-    return ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1)

@@ -1,29 +1,24 @@
 """Observations: rows of a log on the host, checked, in NumPy float64."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from parzax import _checks
+from parzax._checks import Direction
+from parzax.observations.dataframe import read_table, read_tasks
 from parzax.observations.report import ImportReport
-from parzax.observations.validation import checked_regimes
+from parzax.observations.validation import checked_arrays, checked_weight
 from parzax.space import Space
-
-if TYPE_CHECKING:
-    from parzax.observations.encoding import Encoded
-    from parzax.observations.grid import GridSpec
-
-DIRECTIONS = ("minimize", "maximize")
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
     """What was seen: configurations and objectives, with optional constraints and weights.
 
-    Built by `from_arrays`, `from_dataframe` or an adapter, never directly. Lives on the host in NumPy
-    float64 (not a pytree); `encode` gives the device form.
+    Built by `from_arrays`, `from_dataframe` or an adapter, never directly; on the host, and not a pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
@@ -50,7 +45,7 @@ class Observations:
         space: Space,
         values: Any,
         objectives: Any,
-        direction: str | Sequence[str] = "minimize",
+        direction: Direction | Sequence[Direction] = "minimize",
         *,
         regime: Any = None,
         constraints: Any = None,
@@ -62,13 +57,16 @@ class Observations:
         Args:
             space: the search space.
             values: (n, d), or (s, n, d) for s seeds: native values, NaN = inactive, categories as codes.
+                Masked entries of any array (``numpy.ma``) are missing, as NaN is.
             objectives: (..., n) or (..., n, m). -inf (after negation of maximised objectives) is a legal
                 best; NaN and +inf are failed rows.
-            direction: "minimize" or "maximize", or one of them per objective.
+            direction: "minimize" or "maximize", or one of them per objective; members of an enumeration
+                go by their names (Optuna's ``StudyDirection.MAXIMIZE``).
             regime: (..., n, d) int, -1 = inactive; only where the conditions cannot tell.
             constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN is only in
                 rows without any objective.
-            weight: (..., n) frequency weights, at least 0.
+            weight: (..., n) frequency weights, at least 0: a weight of 2 is a row seen twice. There is a
+                warning where they sum to 1, as relative ones do.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:
@@ -83,37 +81,9 @@ class Observations:
         """
         if not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-        _checks.one_of("failed", failed, ("drop", "worst"))
-        values = _checks.float_array("values", _checks.ordered("values", values, space.names))
-        if values.ndim < 2 or values.shape[-1] != len(space):
-            raise ValueError(
-                f"values must have shape (..., n, {len(space)}), one column per parameter, "
-                f"got {values.shape}."
-            )
-        if 0 in values.shape[:-2]:
-            raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
-        objectives = _checks.float_array("objectives", objectives)
-        if objectives.ndim == values.ndim - 1:
-            objectives = objectives[..., None]
-        _check_rows("objectives", objectives.shape[:-1], values)
-        directions = _directions(direction, objectives.shape[-1])
-        losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
-        failing = ~(losses < np.inf)
-        losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
-        if constraints is not None:
-            constraints = _constraints(constraints, values, losses)
-        if weight is not None:
-            weight = _weight(weight, values)
-        # Rows of weight 0 are checked too: `with_weight` may bring them back.
-        used = ~failing.all(axis=-1) if failed == "drop" else np.ones(values.shape[:-1], dtype=bool)
-        regimes, values = checked_regimes(space, values, regime, used)
-        report = ImportReport(
-            n_rows=values.shape[-2],
-            direction=directions,
-            failed=failed,
-            n_failed=int(failing.all(axis=-1).sum()),
-        )
-        return cls(space, values, regimes, losses, constraints, weight, report)
+        arrays = checked_arrays(space, values, objectives, direction, regime, constraints, weight, failed)
+        _checks.warn_of_normalised(arrays.weight)
+        return cls(space, *arrays)
 
     @classmethod
     def from_dataframe(
@@ -121,50 +91,75 @@ class Observations:
         df: Any,
         target: str | Sequence[str] = "value",
         *,
-        direction: str | Sequence[str] | None = None,
+        direction: Direction | Sequence[Direction] | None = None,
         space: Space | None = None,
         failed: str = "drop",
         weight: str | None = None,
         constraints: str | Sequence[str] | None = None,
+        exclude: Mapping[str, Any] | None = None,
         warn: bool = True,
     ) -> "Observations":
-        """Read a table (pandas, polars, pyarrow, anything narwhals reads); see `read_dataframe`.
+        """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
+
+        Columns are as in Optuna's ``trials_dataframe()``: ``params_*``, ``value`` or ``values_*``, ``state``
+        and bookkeeping. Where no column starts with ``params_``, every column is a parameter except
+        the targets, weight, constraints and bookkeeping (``number``, ``state``, ``datetime_*``, ``duration``,
+        ``user_attrs_*``, ``system_attrs_*``). A missing value (null or NaN) of a parameter means inactive.
+        ``state`` holds trial states if one of its values is COMPLETE, FAIL, PRUNED, RUNNING or WAITING (in
+        any case, also "TrialState.COMPLETE"); otherwise it is a column like any other.
 
         Args:
-            df: one row per configuration, columns as in Optuna's ``trials_dataframe()``: ``params_*``
-                (or, where no column has that prefix, every column but the target and bookkeeping),
-                ``value`` or ``values_*``, ``state``. NaN or null = inactive.
-            target: the objective column, or several.
-            direction: "minimize" or "maximize", or one of them per objective.
-            space: the search space; inferred, with a warning, when None.
-            failed: what becomes of rows without an objective, "drop" or "worst".
-            weight, constraints: columns that hold them.
-            warn: whether to warn of what was inferred.
-        """
-        from parzax.observations.dataframe import read_dataframe
+            df: the table, n rows.
+            target: the objective column, or several; by default ``values_*`` where there is no "value".
+            direction: of `from_arrays`; "minimize" if not given.
+            space: the search space. Its parameters are looked up as ``params_<name>`` or ``<name>``. Labels
+                match choices by type and value, else by what a file may have made of them (1.0 for 1,
+                "True"), if only one choice fits. A parameter with several `Recorded` domains takes its regime
+                from ``regimes_<name>`` (integers, -1 = inactive). Without a space one is inferred, by the
+                rules of `parzax.observations.inference.infer_domain`.
+            failed: rows whose ``state`` is not COMPLETE, and rows without an objective value, are left out
+                ("drop") or ranked last ("worst"); running and waiting ones are always left out.
+            weight: column of frequency weights.
+            constraints: columns of constraints, feasible where <= 0.
+            exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
+            warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
-        return read_dataframe(
-            df,
-            target,
-            direction=direction,
-            space=space,
-            failed=failed,
-            weight=weight,
-            constraints=constraints,
-            warn=warn,
-        )
+        Raises:
+            ValueError: naming row (counted from 0 in ``df``) and column, for values that do not fit; for
+                missing or repeated columns, and tables without rows or without any row to use.
+            ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
+
+        >>> import pandas as pd, parzax as px
+        >>> df = pd.DataFrame({"params_x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
+        >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
+        Observations(3 rows, 1 parameters, minimize)
+        """
+        settings = target, direction, space, failed, weight, constraints, exclude
+        space, arrays = read_table(df, *settings, warn=warn)
+        return cls(space, *arrays)
 
     @classmethod
     def by_task(
-        cls, df: Any, task: str = "task", target: str | Sequence[str] = "value", **options: Any
+        cls,
+        df: Any,
+        task: str = "task",
+        target: str | Sequence[str] = "value",
+        *,
+        direction: Direction | Sequence[Direction] | None = None,
+        space: Space | None = None,
+        failed: str = "drop",
+        weight: str | None = None,
+        constraints: str | Sequence[str] | None = None,
+        exclude: Mapping[str, Any] | None = None,
+        warn: bool = True,
     ) -> "dict[str, Observations]":
-        """Read a table of several tasks: one log per task, all of one space; see `from_dataframe`.
+        """Read a table of several tasks: one log per task, all of one space.
 
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
-            target: the objective column, or several.
-            **options: of `from_dataframe`; a space that is not given is inferred from all tasks together.
+            target, direction, space, failed, weight, constraints, exclude, warn: of `from_dataframe`, for the
+                whole table; a space that is not given is inferred from all tasks together.
 
         Returns:
             Name of the task -> log, in order of appearance.
@@ -173,11 +168,9 @@ class Observations:
             ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
                 without a row to use.
         """
-        from parzax.observations.tasks import read_tasks
-
-        return read_tasks(df, task, target, **options)
-
-    # --- shapes --------------------------------------------------------------------------------
+        settings = target, direction, space, failed, weight, constraints, exclude
+        space, logs = read_tasks(df, task, *settings, warn=warn)
+        return {name: cls(space, *arrays) for name, arrays in logs.items()}
 
     @property
     def n(self) -> int:
@@ -199,76 +192,16 @@ class Observations:
 
     def __repr__(self) -> str:
         seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
-        return (
-            f"Observations({seeds}{self.n} rows, {len(self.space)} parameters, "
-            f"{' and '.join(self.report.direction)})"
-        )
+        what = f"{seeds}{self.n} rows, {len(self.space)} parameters"
+        return f"Observations({what}, {' and '.join(self.report.direction)})"
 
     def with_weight(self, weight: Any) -> "Observations":
         """The same rows under other frequency weights, (..., n); a filter is a weight of 0 or 1."""
-        return replace(self, weight=_weight(weight, self.values))
+        weight = checked_weight(weight, self.values.shape[:-1])
+        _checks.warn_of_normalised(weight)
+        return replace(self, weight=weight)
 
     def select(self, keep: Any) -> "Observations":
         """The rows where ``keep`` (..., n) is true, the others at weight 0."""
-        keep = np.asarray(keep)
-        if keep.shape != self.values.shape[:-1]:
-            raise ValueError(f"keep must have shape {self.values.shape[:-1]}, got {keep.shape}.")
-        if keep.dtype != bool:
-            raise TypeError(f"keep must be a boolean mask, got dtype {keep.dtype}.")
-        weight = np.ones(self.values.shape[:-1]) if self.weight is None else self.weight
-        return self.with_weight(np.where(keep, weight, 0.0))
-
-    def encode(self, grid: "GridSpec | None" = None) -> "Encoded":
-        """The device pytree: unit coordinates, regimes, grid codes, losses, mask; padded to a capacity."""
-        from parzax.observations.encoding import encode
-        from parzax.observations.grid import GridSpec
-
-        return encode(self, GridSpec() if grid is None else grid)
-
-
-def _check_rows(name: str, shape: tuple[int, ...], values: np.ndarray) -> None:
-    if shape != values.shape[:-1]:
-        raise ValueError(
-            f"{name} must have shape {values.shape[:-1]} (plus one axis at most) to go with values of "
-            f"shape {values.shape}, got leading shape {shape}."
-        )
-
-
-def _directions(direction: str | Sequence[str], n_objectives: int) -> tuple[str, ...]:
-    if not isinstance(direction, (str, Sequence)):
-        raise TypeError(
-            f'direction must be "minimize" or "maximize", one or one per objective, got {direction!r}.'
-        )
-    directions = (direction,) * n_objectives if isinstance(direction, str) else tuple(direction)
-    if len(directions) != n_objectives:
-        raise ValueError(f"direction has {len(directions)} entries for {n_objectives} objectives.")
-    return tuple(_checks.one_of("direction", d, DIRECTIONS) for d in directions)
-
-
-def _constraints(constraints: Any, values: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    constraints = _checks.float_array("constraints", constraints)
-    if constraints.ndim == values.ndim - 1:
-        constraints = constraints[..., None]
-    _check_rows("constraints", constraints.shape[:-1], values)
-    bad = np.argwhere(np.isnan(constraints) & ~np.isnan(losses).all(axis=-1, keepdims=True))
-    if len(bad):
-        *row, column = bad[0]
-        raise ValueError(
-            f"constraints: {_checks.axis_label(tuple(row))}, constraint {column} is NaN; "
-            "use +inf for a violated one."
-        )
-    return constraints
-
-
-def _weight(weight: Any, values: np.ndarray) -> np.ndarray:
-    weight = _checks.float_array("weight", weight)
-    if weight.shape != values.shape[:-1]:
-        raise ValueError(f"weight must have shape {values.shape[:-1]}, got {weight.shape}.")
-    bad = np.argwhere(~((weight >= 0) & (weight < np.inf)))
-    if len(bad):
-        where = tuple(bad[0])
-        raise ValueError(
-            f"weight: {_checks.axis_label(where)} is {weight[where]!r}; "
-            "weights must be finite and at least 0."
-        )
-    return weight
+        keep = _checks.row_mask("keep", keep, self.values.shape[:-1])
+        return replace(self, weight=np.where(keep, 1.0 if self.weight is None else self.weight, 0.0))

@@ -1,6 +1,13 @@
 """What reading a log did: rows read, dropped and why, direction, and what was inferred."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from parzax import _checks
+
+# A warning shows this many sentences; the report has them all.
+_SHOWN = 30
 
 
 @dataclass(frozen=True)
@@ -40,3 +47,12 @@ class ImportReport:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def warn_of_inferred(inferred: Sequence[str]) -> None:
+    """Say in one warning what was inferred, if anything was."""
+    if inferred:
+        lines = ["parzax inferred from the table:", *inferred[:_SHOWN]]
+        if len(inferred) > _SHOWN:
+            lines.append(f"... and {len(inferred) - _SHOWN} more in report.inferred")
+        warnings.warn("\n  ".join(lines), UserWarning, stacklevel=_checks.outside())

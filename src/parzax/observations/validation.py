@@ -1,107 +1,168 @@
-"""Rows against their space: regimes, values outside, missing and superfluous ones."""
+"""From arrays as they are given to those that observations keep: shapes, directions, failed rows, regimes."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from parzax import _checks
+from parzax._checks import Direction
+from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Categorical, Domain, Space
+
+
+class Arrays(NamedTuple):
+    """The fields of `Observations` after its space."""
+
+    values: np.ndarray
+    regime: np.ndarray
+    losses: np.ndarray
+    constraints: np.ndarray | None
+    weight: np.ndarray | None
+    report: ImportReport
+
+    def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
+        """Some of n rows, by their indices, and what changes in the report."""
+        arrays: list[Any] = [None if a is None else a[rows] for a in self[:-1]]
+        return Arrays(*arrays, report=replace(self.report, n_failed=_n_failed(self.losses[rows]), **report))
+
+
+def _n_failed(losses: np.ndarray) -> int:
+    """Number of rows (over all seeds) without a loss that counts."""
+    return int((~(losses < np.inf)).all(axis=-1).sum())
+
+
+def checked_arrays(
+    space: Space,
+    values: Any,
+    objectives: Any,
+    direction: Direction | Sequence[Direction],
+    regime: Any,
+    constraints: Any,
+    weight: Any,
+    failed: str,
+    keep: np.ndarray | None = None,
+) -> Arrays:
+    """The arguments of `Observations.from_arrays`, checked; rows outside ``keep`` may hold anything."""
+    _checks.one_of("failed", failed, ("drop", "worst"))
+    values = _checks.float_array("values", _checks.ordered("values", values, space.names))
+    if values.ndim < 2 or values.shape[-1] != len(space):
+        raise ValueError(
+            f"values must have shape (..., n, {len(space)}), one column per parameter, got {values.shape}."
+        )
+    if 0 in values.shape[:-2]:
+        raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
+    shape = values.shape[:-1]
+    objectives = _with_columns("objectives", objectives, shape)
+    directions = _checks.directions(direction, objectives.shape[-1])
+    losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
+    failing = ~(losses < np.inf)
+    losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
+    # Rows of weight 0 are checked too: `with_weight` may bring them back.
+    used = np.ones(shape, dtype=bool) if keep is None else keep
+    if failed == "drop":
+        used = used & ~failing.all(axis=-1)
+    if constraints is not None:
+        constraints = _with_columns("constraints", constraints, shape)
+        if where := _first(np.isnan(constraints) & used[..., None]):
+            which = f"{_checks.axis_label(where[:-1])}, constraint {where[-1]}"
+            raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
+    weight = None if weight is None else checked_weight(weight, shape)
+    regimes, values = checked_regimes(space, values, regime, used)
+    report = ImportReport(shape[-1], directions, failed=failed, n_failed=_n_failed(losses))
+    return Arrays(values, regimes, losses, constraints, weight, report)
 
 
 def checked_regimes(
     space: Space, values: np.ndarray, regime: Any, used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Regimes of all rows, and the values with unusable entries of unused rows set to NaN.
+    """Regimes (..., n, d) int16 of all rows, and their values (..., n, d).
 
-    Args:
-        space: the search space.
-        values: (..., n, d) native values.
-        regime: (..., n, d) int or None to derive it.
-        used: (..., n) rows that count; only these are checked.
-
-    Returns:
-        (..., n, d) int16 regimes, (..., n, d) float64 values.
+    Only the rows ``used`` (..., n) are checked: in others, entries that are unusable become NaN, in place.
+    Regimes are derived where none are given.
     """
     regimes = space.derive_regimes(values) if regime is None else _given(space, values, regime)
-    missing = np.isnan(values)
     for column, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
-        bad = np.zeros(used.shape, dtype=bool)
         value, own = values[..., column], regimes[..., column]
-        absent = missing[..., column]
+        absent = np.isnan(value)
+        bad = np.zeros(used.shape, dtype=bool)
         for i, domain in enumerate(domains):
-            # One domain that always applies is by far the commonest case.
-            here = None if len(domains) == 1 and not domain.conditions and regime is None else own == i
             wrong = domain.outside(value)
-            if here is not None:
-                wrong &= here
-            if not wrong.any():
-                continue
-            _raise_first(
-                wrong & used & absent, values, column, name, "is missing but the parameter is active"
-            )
-            _raise_first(wrong & used, values, column, name, f"is outside {_describe(domain)}")
-            bad |= wrong
+            # One domain that always applies is by far the commonest case.
+            if len(domains) > 1 or domain.conditions or regime is not None:
+                wrong &= own == i
+            if wrong.any():
+                missing = "is missing but the parameter is active"
+                _refuse(wrong & used & absent, value, column, name, missing)
+                _refuse(wrong & used, value, column, name, f"is outside {_describe(domain)}")
+                bad |= wrong
         superfluous = (own == INACTIVE) & ~absent
-        if superfluous.any():
-            _raise_first(superfluous & used, values, column, name, "is given but the parameter is inactive")
-            bad |= superfluous
-        if bad.any():
-            regimes[..., column] = np.where(bad, INACTIVE, own)
-            values = values.copy()
-            values[..., column] = np.where(bad, np.nan, value)
+        _refuse(superfluous & used, value, column, name, "is given but the parameter is inactive")
+        bad |= superfluous
+        own[bad], value[bad] = INACTIVE, np.nan
     if regime is not None:
-        _check_conditions(space, values, regimes, used)
+        # Given regimes must be those of the conditions wherever the conditions can tell.
+        derived = space.derive_regimes(values, recorded=regimes)
+        if where := _first((derived != regimes) & used[..., None]):
+            what = f"but by the conditions of the space it is {int(derived[where])}"
+            raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
     return regimes, values
 
 
+def checked_weight(weight: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Frequency weights of rows of ``shape`` (..., n): finite and at least 0."""
+    weight = _checks.float_array("weight", weight)
+    if weight.shape != shape:
+        raise ValueError(f"weight must have shape {shape}, got {weight.shape}.")
+    if where := _first(~((weight >= 0) & (weight < np.inf))):
+        found = f"{_checks.axis_label(where)} is {float(weight[where])!r}"
+        raise ValueError(f"weight: {found}; weights must be finite and at least 0.")
+    return weight
+
+
+def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of shape (..., n, m) for rows of ``shape`` (..., n), given as that or as (..., n)."""
+    array = _checks.float_array(name, array)
+    if array.ndim == len(shape):
+        array = array[..., None]
+    if array.shape[:-1] != shape:
+        wanted = f"{shape} (plus one axis at most) to go with the rows of values"
+        raise ValueError(f"{name} must have shape {wanted}, got leading shape {array.shape[:-1]}.")
+    return array
+
+
 def _given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
-    regime = np.asarray(regime)
+    regime = _checks.unmasked("regime", regime)
     if regime.shape != values.shape or regime.dtype.kind not in "iu":
-        raise ValueError(
-            f"regime must be integers of shape {values.shape}, "
-            f"got dtype {regime.dtype}, shape {regime.shape}."
-        )
+        found = f"dtype {regime.dtype}, shape {regime.shape}"
+        raise ValueError(f"regime must be integers of shape {values.shape}, got {found}.")
     counts = np.array([len(d) for d in space.domains])
-    bad = np.argwhere((regime < INACTIVE) | (regime >= counts))
-    if len(bad):
-        *row, column = bad[0]
-        raise ValueError(
-            f"regime: {_checks.axis_label(tuple(row))}, column {space.names[column]!r} is "
-            f"{int(regime[tuple(bad[0])])}; it must be -1 (inactive) or below {counts[column]}."
-        )
+    if where := _first((regime < INACTIVE) | (regime >= counts)):
+        limit = counts[where[-1]]
+        raise ValueError(f"{_entry(space, regime, where)}; it must be -1 (inactive) or below {limit}.")
     return regime.astype(np.int16)
 
 
-def _check_conditions(space: Space, values: np.ndarray, regimes: np.ndarray, used: np.ndarray) -> None:
-    """Given regimes must be those of the conditions wherever the conditions can tell."""
-    derived = space.derive_regimes(values, recorded=regimes)
-    found = np.argwhere((derived != regimes) & used[..., None])
-    if len(found):
-        *row, column = where = tuple(found[0])
-        raise ValueError(
-            f"regime: {_checks.axis_label(tuple(row))}, column {space.names[column]!r} is "
-            f"{int(regimes[where])}, but by the conditions of the space it is {int(derived[where])}; "
-            "leave regime out to derive it."
-        )
+def _entry(space: Space, regimes: np.ndarray, where: tuple[Any, ...]) -> str:
+    column = f"column {space.names[where[-1]]!r}"
+    return f"regime: {_checks.axis_label(where[:-1])}, {column} is {int(regimes[where])}"
 
 
-def _raise_first(mask: np.ndarray, values: np.ndarray, column: int, name: str, what: str) -> None:
-    found = np.argwhere(mask)
-    if len(found):
-        where = tuple(found[0])
-        value = float(values[(*where, column)])
-        raise ValueError(
-            f"values: {_checks.axis_label(where)}, column {column} ({name!r}) = {value!r} {what}"
-            f"{_more(len(found))}."
-        )
+def _first(bad: np.ndarray) -> tuple[Any, ...]:
+    """Where the first true entry is; () if there is none."""
+    return tuple(np.argwhere(bad)[0]) if bad.any() else ()
 
 
-def _more(count: int) -> str:
-    return f" (and {count - 1} more such rows)" if count > 1 else ""
+def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: str) -> None:
+    if where := _first(bad):
+        count = np.count_nonzero(bad)
+        more = f" (and {count - 1} more such rows)" if count > 1 else ""
+        entry = f"{_checks.axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
+        raise ValueError(f"values: {entry} {what}{more}.")
 
 
 def _describe(domain: Domain) -> str:
     if isinstance(domain, Categorical):
         return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
-    text = repr(domain)
-    return text if not domain.conditions else text.split("when=")[0].rstrip(", ") + ")"
+    return repr(replace(domain, when=()))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Num
+from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
 from parzax.pareto.order import order_key, value_of_key
 
@@ -13,8 +13,7 @@ class AttainmentSurface(NamedTuple):
     """A staircase that falls from left to right: the attained region lies above and to the right of it.
 
     Attributes:
-        x: (p,) first objective, ascending, every point of every run; NaN where a point is not there, at the
-            end.
+        x: (p,) first objective of every point of every run, ascending; NaN, at the end, for those not there.
         y: (p,) least second objective attained at x or to the left of it; +inf before anything is.
         corner: (p,) whether (x, y) is a lower left corner; the corners alone describe the surface.
     """
@@ -25,9 +24,9 @@ class AttainmentSurface(NamedTuple):
 
 
 def attainment_surface(
-    losses: Num[Array, "s n 2"],
-    level: Num[Array, ""] | int,
-    mask: Num[Array, "s n"] | Bool[Array, "s n"] | None = None,
+    losses: Num[ArrayLike, "s n 2"],
+    level: Num[ArrayLike, ""] | int,
+    mask: Num[ArrayLike, "s n"] | Bool[ArrayLike, "s n"] | None = None,
 ) -> AttainmentSurface:
     """The surface that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
 
@@ -37,9 +36,8 @@ def attainment_surface(
         y(x) = level-th smallest over runs r of min { y_i : i in run r, x_i <= x }
 
     level = 1 is the best of all runs, s the worst, (s + 1) // 2 the median. Values are selected, never
-    computed: they are the given ones bit for bit, except -0.0, which becomes 0.0. O(s p log s) time and O(s
-        p)
-    memory for p = s n points.
+    computed: they are the given ones bit for bit, except -0.0, which becomes 0.0. O(s p log s) time and
+    O(s p) memory for p = s n points.
 
     Args:
         losses: points of every run, both objectives minimised; dominated ones do no harm.
@@ -70,15 +68,14 @@ def attainment_surface(
 def _surface(losses, level, mask):
     s, n, _ = losses.shape
     if s * n == 0:
-        empty = jnp.zeros(0, losses.dtype)
-        return AttainmentSurface(empty, empty, jnp.zeros(0, bool))
+        return AttainmentSurface(*(jnp.zeros(0, dtype) for dtype in (losses.dtype, losses.dtype, bool)))
     key = order_key(losses).reshape(-1, 2)
     never = jnp.iinfo(key.dtype).max
     there = mask.reshape(-1) & ~jnp.any(jnp.isnan(losses.reshape(-1, 2)), axis=1)
     x_key, y_key = (jnp.where(there, key[:, j], never) for j in range(2))
     run = jnp.repeat(jnp.arange(s, dtype=jnp.int32), n)
     x_key, y_key, run = jax.lax.sort((x_key, y_key, run), num_keys=1)
-    own = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run, y_key, never)
+    own = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run[None], y_key[None], never)
     best = jnp.sort(jax.lax.cummin(own, axis=1), axis=0)
     surface = best[jnp.clip(level.astype(jnp.int32), 1, s) - 1]
     # Points at one x count together.

@@ -2,16 +2,13 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, Float, Int
 
-from parzax.pareto.order import as_losses, present_rows, value_ranks
+from parzax import _checks
+from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
-def crowding_distance(
-    losses: Num[Array, "n m"],
-    rank: Int[Array, " n"],
-    mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
-) -> Float[Array, " n"]:
+def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None) -> Float[Array, " n"]:
     """How far a row's neighbours within its front are apart (Deb et al. 2002, section III.B).
 
     With the rows of a front sorted by objective j,
@@ -28,9 +25,8 @@ def crowding_distance(
       neighbour at infinity makes the distance infinite, unless both neighbours are at the same infinity.
 
     Args:
-        losses: all minimised.
-        rank: fronts, as `non_domination_rank` gives them. Any integers will do; equal ones are a front.
-        mask: rows that are there, or their weights; all by default.
+        losses, mask: as of `non_domination_rank`.
+        rank: fronts, as it gives them. Any integers will do; equal ones are a front.
 
     Returns:
         Distances from 0 to infinity in the dtype of the losses. Absent rows and rows with a NaN have 0.
@@ -42,11 +38,10 @@ def crowding_distance(
     >>> crowding_distance(losses, jnp.array([0, 0, 0, 1])).tolist()
     [inf, 2.0, inf, inf]
     """
-    losses = as_losses(losses)
-    rank = jnp.asarray(rank)
+    (losses, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
     if rank.shape != losses.shape[:1]:
         raise ValueError(f"rank must be a vector of length {len(losses)}, got shape {rank.shape}.")
-    return _distance(losses, rank, present_rows(mask, len(losses)))
+    return _distance(losses, rank, present)
 
 
 @jax.jit
@@ -54,47 +49,38 @@ def _distance(losses, rank, present):
     n, m = losses.shape
     if n == 0:
         return jnp.zeros(0, losses.dtype)
-    proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
-    columns = value_ranks(losses, proper)
+    columns, proper = value_ranks(losses, present)
     # Halved, so that no difference overflows.
     half = jnp.where(proper[:, None], losses, 0) / 2
-    distance, alone = jnp.zeros(n, losses.dtype), jnp.ones(n, bool)
+    distance = jnp.zeros(n, losses.dtype)
     for j in range(m):
         order = jnp.lexsort((*reversed(columns[j:] + columns[:j]), rank, ~proper))
-        added, single = _along(half[order, j], columns[j][order], rank[order], proper[order])
+        added = _along(half[order, j], columns[j][order], rank[order], proper[order])
         distance = distance.at[order].add(added, unique_indices=True)
-        alone = alone.at[order].set(single, unique_indices=True)
-    return jnp.where(proper, jnp.where(alone, jnp.inf, distance), 0)
+    return jnp.where(proper, distance, 0)
 
 
 def _along(half, value, rank, proper):
-    """What one objective adds in the order of rank and value, and which rows are alone in their front."""
+    """What one objective adds in the order of rank and value."""
     n = len(half)
-    index = jnp.arange(n, dtype=jnp.int32)
-    breaks = (rank[1:] != rank[:-1]) | (proper[1:] != proper[:-1])
-    true = jnp.ones(1, bool)
-    starts, ends = jnp.concatenate([true, breaks]), jnp.concatenate([breaks, true])
-    start, end = _latest(index, starts), n - 1 - _latest(index, ends[::-1])[::-1]
+
+    def count(where):
+        total = jnp.cumsum(where, dtype=jnp.int32)
+        return total[end] - total[start] + where[start].astype(jnp.int32)
+
+    starts = changes([rank, proper])
+    ends = jnp.append(starts[1:], True)
+    start, end = latest(starts), n - 1 - latest(ends[::-1])[::-1]
     # The finite values of a front lie between its rows at -inf and at +inf.
-    low, high = start + _count(half == -jnp.inf, start, end), end - _count(half == jnp.inf, start, end)
+    low, high = start + count(half == -jnp.inf), end - count(half == jnp.inf)
     finite = low <= high
     width = jnp.where(finite, half[jnp.clip(high, 0, n - 1)] - half[jnp.clip(low, 0, n - 1)], 0)
     before, after = jnp.roll(half, 1), jnp.roll(half, -1)
     gap = jnp.where(before == after, 0, after - before)
     ratio = jnp.where(gap == jnp.inf, jnp.inf, jnp.where(width > 0, gap / jnp.where(width > 0, width, 1), 0))
-    varies = value[start] != value[end]
-    return jnp.where(varies, jnp.where(starts | ends, jnp.inf, ratio), 0), start == end
-
-
-def _count(where, start, end):
-    """How many entries from start to end, both included."""
-    count = jnp.cumsum(where, dtype=jnp.int32)
-    return count[end] - count[start] + where[start]
-
-
-def _latest(index, where):
-    """The last index so far at which the condition held."""
-    return jax.lax.cummax(jnp.where(where, index, 0))
+    # The ends of a front in which the objective varies, and a row that is alone in its own.
+    endless = ((starts | ends) & (value[start] != value[end])) | (starts & ends)
+    return jnp.where(endless, jnp.inf, jnp.where(value[start] != value[end], ratio, 0))
 
 
 def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " n"]) -> Int[Array, " n"]:
@@ -112,13 +98,8 @@ def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " 
     [2, 1, 0]
     """
     rank, distance = jnp.asarray(rank), jnp.asarray(distance)
-    if rank.ndim != 1 or rank.shape != distance.shape:
-        raise ValueError(
-            f"rank and distance must be vectors of one length, got {rank.shape}, {distance.shape}."
-        )
+    _checks.vectors(rank=rank, distance=distance)
     return _order(rank, distance)
 
 
-@jax.jit
-def _order(rank, distance):
-    return jnp.lexsort((-distance, rank)).astype(jnp.int32)
+_order = jax.jit(lambda rank, distance: jnp.lexsort((-distance, rank)).astype(jnp.int32))

@@ -1,25 +1,18 @@
-"""Hypervolume: exact for one to three objectives in JAX, for more on the host by moocore."""
+"""Hypervolume: exact for one to three objectives, in JAX."""
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, Bool, Float, Int
 
-from parzax import _checks
-from parzax.pareto.boxes import boxes, scale
-from parzax.pareto.order import as_losses, present_rows
+from parzax.pareto.order import Losses, Mask, Reference, checked_rows, order_key
 from parzax.status import Status
 
 
-def hypervolume(
-    losses: Num[Array, "n m"],
-    reference: Num[Array, " m"],
-    mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
-) -> Float[Array, ""]:
+def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     A row owns the box from itself up to the reference; the value is the volume of the boxes' union. With two
@@ -44,28 +37,20 @@ def hypervolume(
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
     """
-    return _value(*_arguments(losses, reference, mask))
+    return _value(*arguments(losses, reference, mask))
 
 
-def log_hypervolume(
-    losses: Num[Array, "n m"],
-    reference: Num[Array, " m"],
-    mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
-) -> Float[Array, ""]:
+def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
     """Natural logarithm of `hypervolume`, also where the dtype cannot hold the volume; -inf without boxes.
 
     >>> import jax.numpy as jnp
     >>> bool(log_hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3)) > 207)
     True
     """
-    return _log_value(*_arguments(losses, reference, mask))
+    return _log_value(*arguments(losses, reference, mask))
 
 
-def hypervolume_status(
-    losses: Num[Array, "n m"],
-    reference: Num[Array, " m"],
-    mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
-) -> Int[Array, ""]:
+def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) -> Int[Array, ""]:
     """Bits of `Status` for a hypervolume.
 
     NAN_LOSSES, NAN_REFERENCE, BEYOND_REFERENCE (rows that add nothing), OUT_OF_RANGE (the value is infinite,
@@ -75,73 +60,24 @@ def hypervolume_status(
     >>> Status(int(hypervolume_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
     'NAN_LOSSES|BEYOND_REFERENCE'
     """
-    return _status(*_arguments(losses, reference, mask))
+    return _status(*arguments(losses, reference, mask))
 
 
-def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
-    """`hypervolume` for any number of objectives, on the host in float64, by moocore (``parzax[pareto]``).
-
-    The rules for NaN, rows beyond the reference and infinities are the same. Exponential in the number of
-    objectives.
-
-    >>> hypervolume_host([[1.0, 1.0, 1.0, 1.0]], [2.0, 2.0, 2.0, 3.0])
-    2.0
-    """
-    points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
-    check_shapes(points.shape, corner.shape)
-    present = check_weight(mask, len(points)) > 0
-    if np.isnan(corner).any():
-        return math.nan
-    points = points[present & (points < corner).all(axis=1)]
-    if len(points) == 0:
-        return 0.0
-    with np.errstate(over="ignore"):
-        width = corner - points
-    if np.isinf(width).any():
-        return math.inf
-    exponent = np.frexp(width.max(axis=0))[1]
-    volume = union_host(np.ldexp(width, -exponent))
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.ldexp(volume, int(exponent.sum())))
-
-
-def union_host(width: np.ndarray) -> float:
-    """`union` of any number of widths (n, m), by moocore; 0 without boxes."""
-    if width.shape[1] == 1:
-        return float(width.max(initial=0))
-    try:
-        import moocore
-    except ImportError as error:
-        raise ImportError("Hypervolume on the host needs moocore; pip install 'parzax[pareto]'.") from error
-    return float(moocore.hypervolume(-width, ref=np.zeros(width.shape[1]))) if len(width) else 0.0
-
-
-def check_weight(mask: Any, n: int) -> np.ndarray:
-    """Weights of n rows on the host, 1 by default."""
-    weight = np.ones(n) if mask is None else np.asarray(mask)
-    if weight.shape != (n,):
-        raise ValueError(f"mask must be a vector of length {n}, got shape {weight.shape}.")
-    return weight
+def arguments(losses, reference, mask, *, other="hypervolume_host for more"):
+    """Losses and reference in one dtype, and which rows exist; an error names what ``other`` to use."""
+    (losses, present), reference = checked_rows(losses, mask), jnp.asarray(reference)
+    check_shapes(losses.shape, reference.shape)
+    if losses.shape[1] > 3:
+        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
+    dtype = jnp.result_type(losses, reference)
+    return losses.astype(dtype), reference.astype(dtype), present
 
 
 def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
     """Losses must be (n, m), the reference (m,)."""
     if len(losses) != 2 or losses[1] < 1 or reference != losses[1:]:
-        raise ValueError(
-            f"losses must be (n, m) with at least one objective and reference (m,), got shapes {losses} and "
-            f"{reference}."
-        )
-
-
-def _arguments(losses, reference, mask):
-    losses, reference = as_losses(losses), jnp.asarray(reference)
-    check_shapes(losses.shape, reference.shape)
-    if losses.shape[1] > 3:
-        raise ValueError(
-            f"losses must have at most 3 objectives, got {losses.shape[1]}; use hypervolume_host for more."
-        )
-    dtype = jnp.result_type(losses, reference)
-    return losses.astype(dtype), reference.astype(dtype), present_rows(mask, len(losses))
+        expected = "(n, m) with at least one objective and reference (m,)"
+        raise ValueError(f"losses must be {expected}, got shapes {losses} and {reference}.")
 
 
 @jax.jit
@@ -168,9 +104,8 @@ def _status(losses, reference, present):
     nan = present & jnp.any(jnp.isnan(losses), axis=1)
     undefined = jnp.any(jnp.isnan(reference))
     # Products below the least normal number are flushed to 0: at most one per row.
-    rounded = (
-        (volume < len(losses) * tiny / jnp.finfo(volume.dtype).eps) | (value < tiny) | (value == jnp.inf)
-    )
+    least = len(losses) * tiny / jnp.finfo(volume.dtype).eps
+    rounded = (volume < least) | (value < tiny) | (value == jnp.inf)
     bits = {
         Status.NAN_LOSSES: jnp.any(nan),
         Status.NAN_REFERENCE: undefined,
@@ -180,6 +115,48 @@ def _status(losses, reference, present):
     return sum((jnp.where(on, int(bit), 0) for bit, on in bits.items()), jnp.zeros((), jnp.int32))
 
 
+class Boxes(NamedTuple):
+    """One box per row, from the row up to the reference point; volume = volume of widths * 2^exponent."""
+
+    width: Float[Array, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
+    exponent: Int[Array, ""]  # sum of those of the objectives
+    inside: Bool[Array, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
+    endless: Bool[Array, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
+    lost: Bool[Array, ""]  # whether a box has a width that the dtype cannot hold
+
+
+def boxes(losses: Float[Array, "n m"], reference: Float[Array, " m"], present: Bool[Array, " n"]) -> Boxes:
+    """The boxes of the present rows. Scaling by powers of two rounds nothing."""
+    inside = present & jnp.all(order_key(losses) < order_key(reference)[None], axis=1)
+    inside = inside & ~jnp.any(jnp.isnan(losses), axis=1) & ~jnp.any(jnp.isnan(reference))
+    ends = inside[:, None] & jnp.isfinite(losses) & jnp.isfinite(reference)[None]
+    width = jnp.where(ends, reference[None], 0) - jnp.where(ends, losses, 0)
+    endless = inside[:, None] & (~ends | (width == jnp.inf))
+    width = jnp.where(endless, 0, width)
+    lost = jnp.any(ends & ~endless & (width < jnp.finfo(width.dtype).tiny))
+    widest = jnp.max(width, axis=0, initial=0)
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(jnp.where(widest > 0, widest, 1)))
+    return Boxes(scale(width, -exponent[None]), jnp.sum(exponent), inside, endless, lost)
+
+
+def scale(x: Float[Array, "..."], exponent: Int[Array, "..."]) -> Float[Array, "..."]:
+    """x times 2^exponent, in four steps, each of which the dtype can hold."""
+    most = jnp.finfo(x.dtype).maxexp - 2
+    for _ in range(4):
+        step = jnp.clip(exponent, -most, most)
+        x = x * power_of_two(step, x.dtype)
+        exponent = exponent - step
+    return x
+
+
+def power_of_two(exponent: Int[Array, "..."], dtype: jnp.dtype) -> Float[Array, "..."]:
+    """2^exponent for a normal result, from its bits: XLA's exp2 and ldexp round."""
+    info = jnp.finfo(dtype)
+    integer = jnp.int64 if info.bits == 64 else jnp.int32
+    biased = (exponent + (info.maxexp - 1)).astype(integer)
+    return jax.lax.bitcast_convert_type(jnp.left_shift(biased, info.nmant), dtype)
+
+
 def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
     """Volume of the union of boxes with one common corner, given their widths; one to three of them."""
     n, m = width.shape
@@ -187,24 +164,18 @@ def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
         return jnp.zeros((), width.dtype)
     if m == 1:
         return jnp.max(width)
-    return _area(width) if m == 2 else _volume(width)
-
-
-def _area(width: Float[Array, "n 2"]) -> Float[Array, ""]:
+    if m == 3:
+        return _by_depth(width, lambda height: height)
     order = jnp.argsort(-width[:, 0])
-    height = jax.lax.cummax(width[order, 1])
-    return jnp.sum(_steps(width[order, 0]) * height)
-
-
-def _volume(width: Float[Array, "n 3"]) -> Float[Array, ""]:
-    return _by_depth(width, lambda height: height)
+    return jnp.sum(_steps(width[order, 0]) * jax.lax.cummax(width[order, 1]))
 
 
 def added_volume(box: Float[Array, " 3"], others: Float[Array, "n 3"]) -> Float[Array, ""]:
     """What a box adds to the union of others, without cancellation: exactly 0 where covered."""
     # A box without height spans the ground, so that every column and every slab is there.
     ground = jnp.stack([box[0], jnp.zeros_like(box[1]), box[2]])[None]
-    return _by_depth(jnp.concatenate([ground, jnp.minimum(others, box)]), lambda height: box[1] - height)
+    widths = jnp.concatenate([ground, jnp.minimum(others, box[None])])
+    return _by_depth(widths, lambda height: box[1] - height)
 
 
 def _by_depth(width: Float[Array, "n 3"], counted: Callable[[Array], Array]) -> Float[Array, ""]:

@@ -7,39 +7,27 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, Shaped
+
+Losses = Num[ArrayLike, "n m"]
+Reference = Num[ArrayLike, " m"]
+Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
 
 # Pairs of numbers below n fit one int32 up to here.
 _LARGEST_PACKED = math.isqrt(2**31 - 1)
 
 
-def as_losses(losses: Num[Array, "n m"]) -> Float[Array, "n m"]:
-    """The losses in a floating dtype; integers become floats.
-
-    Raises:
-        ValueError: unless they are a matrix with at least one column.
-    """
+def checked_rows(losses: Losses, mask: Mask) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
+    """A matrix of losses in a floating dtype; which rows exist: those of positive weight, all by default."""
     losses = jnp.asarray(losses)
     if losses.ndim != 2 or losses.shape[1] < 1:
-        raise ValueError(
-            f"losses must be (n, m) with at least one objective, got shape {losses.shape}; use jax.vmap for "
-            "a batch, losses[:, None] for one objective."
-        )
-    return losses.astype(jnp.result_type(float, losses))
-
-
-def present_rows(mask: Num[Array, " n"] | Bool[Array, " n"] | None, n: int) -> Bool[Array, " n"]:
-    """Which rows exist: those of positive weight, all without a mask.
-
-    Raises:
-        ValueError: where the mask is not a vector of length n.
-    """
-    if mask is None:
-        return jnp.ones(n, bool)
-    mask = jnp.asarray(mask)
+        expected = "(n, m) with at least one objective"
+        hint = "use jax.vmap for a batch, losses[:, None] for one objective"
+        raise ValueError(f"losses must be {expected}, got shape {losses.shape}; {hint}.")
+    n, mask = len(losses), jnp.ones(len(losses), bool) if mask is None else jnp.asarray(mask)
     if mask.shape != (n,):
         raise ValueError(f"mask must be a vector of length {n}, as losses has rows, got shape {mask.shape}.")
-    return mask if mask.dtype == bool else mask > 0
+    return losses.astype(jnp.result_type(float, losses)), mask if mask.dtype == bool else mask > 0
 
 
 def order_key(x: Float[Array, "..."]) -> Int[Array, "..."]:
@@ -64,32 +52,26 @@ def value_of_key(key: Int[Array, "..."]) -> Float[Array, "..."]:
 
 
 def value_rank(key: Int[Array, " n"]) -> Int[Array, " n"]:
-    """How many of the integers are smaller than each: equal ones share a number.
-
-    One sort of bare integers and a binary search; XLA sorts pairs of key and index five times slower.
-    """
+    """How many of the integers are smaller than each: equal ones share a number."""
+    # One sort of bare integers and a binary search; XLA sorts pairs of key and index five times slower.
     return jnp.searchsorted(jnp.sort(key), key, method="scan").astype(jnp.int32)
 
 
-def value_ranks(losses: Float[Array, "n m"], proper: Bool[Array, " n"]) -> list[Int[Array, " n"]]:
-    """Each column as ranks of its values, from 0; rows that are not proper come after all others."""
+def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tuple[list[Array], Array]:
+    """Each column as ranks of its values, from 0; and which rows are proper: present, without a NaN."""
+    # What is not proper is dominated by all that is, and equal to itself.
+    proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
     largest = jnp.iinfo(jnp.int64 if losses.dtype == jnp.float64 else jnp.int32).max
     keys = jnp.where(proper[:, None], order_key(losses), largest)
-    return [value_rank(keys[:, j]) for j in range(keys.shape[1])]
+    return [value_rank(keys[:, j]) for j in range(keys.shape[1])], proper
 
 
 class Lexicographic(NamedTuple):
-    """Rows in lexicographic order, equal rows in one place.
+    """Rows in lexicographic order, equal rows in one place."""
 
-    Attributes:
-        columns: the columns in that order.
-        first: whether a row is the first of its equals.
-        position: of each original row, where the first of its equals is.
-    """
-
-    columns: list[Int[Array, " n"]]
-    first: Bool[Array, " n"]
-    position: Int[Array, " n"]
+    columns: list[Int[Array, " n"]]  # in that order
+    first: Bool[Array, " n"]  # whether a row is the first of its equals
+    position: Int[Array, " n"]  # of each original row, where the first of its equals is
 
 
 def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
@@ -105,22 +87,26 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     ordered = jnp.sort(key)
     position = jnp.searchsorted(ordered, key, method="scan").astype(jnp.int32)
     # Equal rows write the same, so that which of them comes last does not matter.
-    first = _changes([ordered])
-    start = jax.lax.cummax(jnp.where(first, jnp.arange(n, dtype=jnp.int32), 0))
+    first = changes([ordered])
+    start = latest(first)
     held = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]
     return Lexicographic([*held, ordered % n], first, position)
 
 
 def _by_index(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     n = len(columns[0])
-    row = jnp.arange(n, dtype=jnp.int32)
-    *held, index = jax.lax.sort((*columns, row), num_keys=len(columns))
-    first = _changes(held)
-    start = jax.lax.cummax(jnp.where(first, row, 0))
-    return Lexicographic(held, first, jnp.zeros(n, jnp.int32).at[index].set(start, unique_indices=True))
+    *held, index = jax.lax.sort((*columns, jnp.arange(n, dtype=jnp.int32)), num_keys=len(columns))
+    first = changes(held)
+    position = jnp.zeros(n, jnp.int32).at[index].set(latest(first), unique_indices=True)
+    return Lexicographic(held, first, position)
 
 
-def _changes(columns: Sequence[Int[Array, " n"]]) -> Bool[Array, " n"]:
+def latest(where: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """The last row so far at which the condition held."""
+    return jax.lax.cummax(jnp.where(where, jnp.arange(len(where), dtype=jnp.int32), 0))
+
+
+def changes(columns: Sequence[Shaped[Array, " n"]]) -> Bool[Array, " n"]:
     """Whether a row differs from the one before it."""
     changed = functools.reduce(jnp.logical_or, (column[1:] != column[:-1] for column in columns))
     return jnp.concatenate([jnp.ones(1, bool), changed])

@@ -1,12 +1,13 @@
-"""Non-domination ranks: in which front a row lies."""
+"""Non-domination ranks: in which front a row lies; and their flags."""
 
 import functools
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, Num
+from jaxtyping import Array, Bool, Int
 
-from parzax.pareto.order import as_losses, lexicographic, present_rows, value_ranks
+from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
+from parzax.status import Status
 
 # The rank of a row that is not there: above every rank, and with room for sums below 2^31.
 ABSENT = 2**30
@@ -14,9 +15,7 @@ ABSENT = 2**30
 _BLOCK, _TILE = 16, 8
 
 
-def non_domination_rank(
-    losses: Num[Array, "n m"], mask: Num[Array, " n"] | Bool[Array, " n"] | None = None
-) -> Int[Array, " n"]:
+def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
     """The front of each row when fronts are peeled off one by one; 0 is the Pareto front.
 
     q dominates p where q_j <= p_j in every objective and q_j < p_j in one (Deb et al., "A fast and elitist
@@ -46,8 +45,20 @@ def non_domination_rank(
     >>> non_domination_rank(losses).tolist()
     [0, 0, 1, 0, 2]
     """
-    losses = as_losses(losses)
-    return _rank(losses, present_rows(mask, len(losses)))
+    return _rank(*checked_rows(losses, mask))
+
+
+def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
+    """Bits of `Status` for ranks, crowding and choices: NO_ROWS, and NAN_LOSSES where present rows have one.
+
+    >>> import jax.numpy as jnp
+    >>> Status(int(rank_status(jnp.array([[0.0, jnp.nan]])))).name
+    'NAN_LOSSES'
+    """
+    losses, present = checked_rows(losses, mask)
+    nan = jnp.any(present & jnp.any(jnp.isnan(losses), axis=1))
+    flags = jnp.where(nan, int(Status.NAN_LOSSES), 0) + jnp.where(jnp.any(present), 0, int(Status.NO_ROWS))
+    return flags.astype(jnp.int32)
 
 
 @jax.jit
@@ -55,9 +66,7 @@ def _rank(losses, present):
     n, m = losses.shape
     if n == 0:
         return jnp.zeros(0, jnp.int32)
-    # What is not proper is dominated by all that is, and equal to itself.
-    proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
-    ordered = lexicographic(value_ranks(losses, proper))
+    ordered = lexicographic(value_ranks(losses, present)[0])
     if m == 1:
         rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
     else:
@@ -78,7 +87,7 @@ def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> I
     def step(smallest, block):
         y, first = block
         before = jnp.searchsorted(smallest, y, side="right", method="scan_unrolled").astype(jnp.int32)
-        rank = _chains(before, first[:, None] & (y[:, None] <= y))
+        rank = _chains(before, first[:, None] & (y[:, None] <= y[None]))
         return smallest.at[jnp.where(first, rank, n)].min(y, mode="drop"), rank
 
     return jax.lax.scan(step, jnp.full(n, n, jnp.int32), (column, first))[1]
@@ -89,7 +98,8 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
     block = first.shape[1]
 
     def dominates(i, j):
-        return functools.reduce(jnp.logical_and, (column[i][:, None] <= column[j] for column in columns))
+        below = (column[i][:, None] <= column[j][None] for column in columns)
+        return functools.reduce(jnp.logical_and, below)
 
     def step(j, length):
         # Kept as a tile until the end: elementwise maxima are vectorised, reductions are not.
@@ -106,12 +116,10 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
 
 
 def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Array, " c"]:
-    """Longest chains within a block, given those that end in its rows from before it.
-
-    Only rows above the diagonal dominate. Chains grow by one row in each pass, until none does.
-    """
+    """Longest chains within a block, given those that end in its rows from before it."""
+    # Only rows above the diagonal dominate. Chains grow by one row in each pass, until none does.
     index = jnp.arange(len(before))
-    dominates = dominates & (index[:, None] < index)
+    dominates = dominates & (index[:, None] < index[None])
 
     def grow(carry):
         rank, _ = carry

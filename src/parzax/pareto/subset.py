@@ -4,19 +4,19 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, Int
 
-from parzax.pareto.boxes import boxes
-from parzax.pareto.hypervolume import added_volume
-from parzax.pareto.order import as_losses, lexicographic, present_rows, value_ranks
+from parzax import _checks
+from parzax.pareto.hypervolume import added_volume, arguments, boxes
+from parzax.pareto.order import Losses, Mask, Reference, lexicographic, value_ranks
 from parzax.pareto.ranks import ABSENT
 
 
 def greedy_hypervolume_order(
-    losses: Num[Array, "n m"],
-    reference: Num[Array, " m"],
+    losses: Losses,
+    reference: Reference,
     size: int,
-    mask: Num[Array, " n"] | Bool[Array, " n"] | None = None,
+    mask: Mask = None,
     *,
     stop: Int[Array, ""] | int | None = None,
 ) -> Int[Array, " n"]:
@@ -37,10 +37,8 @@ def greedy_hypervolume_order(
     others.
 
     Args:
-        losses: all minimised; one to three objectives.
-        reference: the worst corner.
+        losses, reference, mask: as of `hypervolume`.
         size: how many rows to choose at most, static.
-        mask: rows that are there, or their weights (present where positive); all by default.
         stop: how many to choose where that is fewer, may be traced; it saves time, not memory.
 
     Returns:
@@ -53,22 +51,11 @@ def greedy_hypervolume_order(
     >>> (greedy_hypervolume_order(losses, jnp.array([5.0, 5.0]), size=3) < 3).tolist()
     [True, True, False, True]
     """
-    losses, reference = as_losses(losses), jnp.asarray(reference)
-    if reference.shape != losses.shape[1:]:
-        raise ValueError(f"reference must be a vector of length {losses.shape[1]}, got {reference.shape}.")
-    if losses.shape[1] > 3:
-        raise ValueError(
-            f"losses must have at most 3 objectives, got {losses.shape[1]}; use "
-            "greedy_hypervolume_order_host for more, or order by rank and crowding."
-        )
-    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-        raise ValueError(f"size must be a whole number from 0, got {size!r}.")
-    dtype = jnp.result_type(losses, reference)
-    present = present_rows(mask, len(losses))
-    size = min(size, len(losses))
-    n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
+    other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
     # What is chosen has no derivative, and its loops could have none.
-    losses, reference = (jax.lax.stop_gradient(a.astype(dtype)) for a in (losses, reference))
+    losses, reference, present = jax.lax.stop_gradient(arguments(losses, reference, mask, other=other))
+    size = min(_checks.whole_number("size", size, 0), len(losses))
+    n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
     return _order(losses, reference, present, n_choices, size=size)
 
 
@@ -78,25 +65,19 @@ def _order(losses, reference, present, n_choices, *, size):
     if n == 0 or size == 0:
         return jnp.full(n, ABSENT, jnp.int32)
     # Rows in the order that breaks ties; the first maximum is then the one wanted.
-    proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
-    position = lexicographic(value_ranks(losses, proper)).position
-    order = jnp.lexsort((position, ~present))
+    order = jnp.lexsort((lexicographic(value_ranks(losses, present)[0]).position, ~present))
     box = boxes(losses, reference, present)
     # An infinite box comes first, and then covers whatever of its objective the others have.
     endless = jnp.any(box.endless, axis=1)[order]
     width = jnp.where(box.endless, 1, box.width)[order]
     if m == 1:
         width = jnp.stack([width[:, 0], jnp.ones(n, width.dtype)], axis=1)
-    if m == 3:
-        chosen = _lazily(width, present[order], endless, n_choices, size)
-    else:
-        chosen = _by_cuts(width, present[order], endless, n_choices)
+    ordered = (width, present[order], endless, n_choices)
+    chosen = _lazily(*ordered, size) if m == 3 else _by_cuts(*ordered)
     return jnp.full(n, ABSENT, jnp.int32).at[order].set(chosen, unique_indices=True)
 
 
-def _by_cuts(
-    width: Float[Array, "n 2"], present: Bool[Array, " n"], endless: Bool[Array, " n"], n_choices: Array
-) -> Int[Array, " n"]:
+def _by_cuts(width, present, endless, n_choices):
     """Two objectives: chosen rows before a row cut its box in the second one, those after it in the first.
 
     Right for dominated rows too, because a row adds at least as much as those that it dominates, and
@@ -110,20 +91,14 @@ def _by_cuts(
         added = jnp.where(jnp.all(left > 0, axis=1), left[:, 0] * left[:, 1], 0)
         added = jnp.where(endless, jnp.inf, added)
         best, chosen = _choose(added, present, chosen, k)
-        cuts = jnp.where((index < best)[:, None], jnp.array([True, False]), jnp.array([False, True]))
-        return jnp.where(cuts, jnp.maximum(cut, width[best]), cut), chosen
+        cuts = (index < best)[:, None] == jnp.array([[True, False]])
+        return jnp.where(cuts, jnp.maximum(cut, width[best][None]), cut), chosen
 
     start = (jnp.zeros_like(width), jnp.full(len(width), ABSENT, jnp.int32))
     return jax.lax.fori_loop(0, n_choices, step, start)[1]
 
 
-def _lazily(
-    width: Float[Array, "n 3"],
-    present: Bool[Array, " n"],
-    endless: Bool[Array, " n"],
-    n_choices: Array,
-    size: int,
-) -> Int[Array, " n"]:
+def _lazily(width, present, endless, n_choices, size):
     """Three objectives: what a row added when last looked at bounds what it adds now."""
     n = len(width)
 

@@ -1,7 +1,6 @@
-from parzax.parzen.grid import GridEstimator as GridEstimator
-from parzax.parzen.grid import fit_kernel as fit_kernel
-from parzax.parzen.grid import grid_density as grid_density
-from parzax.parzen.grid import in_grid as in_grid
-from parzax.parzen.grid import prior_density as prior_density
-from parzax.parzen.grid import uniform_density as uniform_density
-from parzax.parzen.mixture import ParzenEstimator as ParzenEstimator
+"""Densities of mixtures of kernels: `ParzenEstimator`, and `Smoothing`, those of a sampler's groups."""
+
+from parzax.parzen.densities import AbstractDensities as AbstractDensities
+from parzax.parzen.estimator import ParzenEstimator as ParzenEstimator
+from parzax.parzen.smoothing import AbstractSmoothing as AbstractSmoothing
+from parzax.parzen.smoothing import Smoothing as Smoothing

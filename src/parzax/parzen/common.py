@@ -1,234 +1,231 @@
-"""Mixtures of groups of the same rows, where a group's kernels share one scale per regime of a parameter."""
+"""Mixtures of groups of the same rows, where a group's kernels share one scale per regime."""
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax._numerics import exp2, log_normal_mass, log_unit_mass
-from parzax.kernels import AitchisonAitken, DiscreteNormal, FixedTop, OptunaTop, TruncatedNormal
-from parzax.kernels.bandwidth import Bandwidth
+from parzax._numerics import exp2
+from parzax.kernels.bandwidth import FixedTop
+from parzax.parzen import terms
+from parzax.parzen.basis import Basis, Many, Regimes, Values
+from parzax.parzen.densities import AbstractDensities
 from parzax.parzen.evaluation import BLOCK, LOG2_E, in_blocks, shift_of
-from parzax.parzen.fitting import slot_scales
-from parzax.parzen.points import Points, Slot, slots
-from parzax.parzen.prior import priors, wide_kernel
-from parzax.parzen.product import anchor_log_prob, here, is_discrete, is_indicated, log_of_zero
-from parzax.parzen.sampling import sample_one, uniforms
-from parzax.space import Space
+from parzax.parzen.fitting import Settings, of_regime, slot_scales
+from parzax.parzen.sampling import components, drawn_points, uniforms
+from parzax.space import INACTIVE, Points
+
+# Of the log of the largest float, that of no mass at all.
+_NOTHING = 8.0
 
 
-class CommonScale(eqx.Module):
-    """g mixtures with the wide prior, as `ParzenEstimator` has them, over groups of n rows.
+class Term(NamedTuple):
+    """What some regimes add to log kernel - log anchor at j points: features times centres, and ``added``."""
+
+    features: Float[Array, "g j f"]  # of the points under each group's scale
+    centres: Float[Array, "f n"]  # of the rows, the same for all groups
+    added: Float[Array, "g ... n"] | None
+    anchor: Float[Array, " j"]  # log density of the wide kernels
+
+
+class CommonScale(AbstractDensities):
+    """g mixtures with the wide prior, as `KernelMixture` has them, over groups of n rows.
 
     With one scale per group what depends on a group moves from the kernels to the points: the log of a
-    product kernel is again linear in features, c^2 and c / h^2 of a continuous coordinate and a column of a
-    C x C table of log masses, whose coefficients (the rows' coordinates and one-hot values) all groups share.
-
-    Attributes:
-        rows: (n, d) points; absent ones have regime -1.
-        scale: (g, s) one per slot; (1, s) where all groups have the same, whose exponentials are then
-            computed once.
-        weight: (g, n) mixture weights.
-        prior_weight: (g,) the prior's; all weights of a group sum to 1.
-        space: static.
+    product kernel is again linear in features, whose coefficients (the rows' places and one-hot values) all
+    groups share.
     """
 
-    rows: Points
-    scale: Float[Array, "#g s"]
-    weight: Float[Array, "g n"]
+    basis: Basis  # its product form holds
+    rows: Points  # absent ones have regime -1
+    scale: Float[Array, "#g s"]  # (1, s) where all groups have the same: exponentials are computed once
+    weight: Float[Array, "g n"]  # with the prior's a group's sum to 1
     prior_weight: Float[Array, " g"]
-    space: Space = eqx.field(static=True)
+    joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 
     @classmethod
     def fit(
         cls,
-        space: Space,
+        basis: Basis,
         rows: Points,
         masks: Bool[Array, "g n"],
-        *,
-        bandwidth: Bandwidth,
-        top: FixedTop | OptunaTop,
-        prior_weight: float,
-        mixture_weight: Float[Array, "g n"] | None = None,
-        order: Int[Array, "d n"] | None = None,
+        mixture_weight: Float[Array, "g n"] | None,
+        settings: Settings,
+        order: Int[Array, "d n"] | None,
+        joint: bool,
     ) -> "CommonScale":
-        """Scales and weights of the groups; the counterpart of `ParzenEstimator.fit_points`.
-
-        Args:
-            space: the search space.
-            rows: (n, d) encoded rows.
-            masks: (g, n) which rows are in a group.
-            bandwidth: a rule with ``one_scale``.
-            top: rule of the categories.
-            prior_weight: at least 1e-3.
-            mixture_weight: (g, n) weights that do not enter the bandwidth.
-            order: (d, n) indices of the rows by unit coordinate, which saves sorting them.
-        """
-        dtype = rows.unit.dtype
-        present = masks.any(axis=0)
-        rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
+        """Scales and weights of groups, for a rule with ``one_scale`` and a prior of weight 1e-3 or more."""
+        (_, top, prior_weight), dtype = settings, rows.unit.dtype
+        present = masks.any(axis=0)[:, None]
+        rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
         frequency = masks.astype(dtype)
-        fixed = isinstance(top, FixedTop) and all(
-            slot.axis.kind in ("categorical", "point") for slot in slots(space)
-        )
 
-        def scales(weight: Array) -> Array:
-            return jnp.stack(slot_scales(space, rows, weight, bandwidth, top, prior_weight, True, order))
+        def scales(weight: Float[Array, " n"]) -> Float[Array, " s"]:
+            return slot_scales(basis, rows, weight, settings, order)[0][0]
 
+        fixed = isinstance(top, FixedTop) and not len(basis.numeric)
         scale = scales(frequency[0])[None] if fixed else jax.vmap(scales)(frequency)
         weight = frequency if mixture_weight is None else frequency * mixture_weight
         total = weight.sum(axis=-1)
         anchor = jnp.where(total > 0, jnp.asarray(prior_weight, dtype), 1)
         whole = total + anchor
-        return cls(rows, scale, weight / whole[:, None], anchor / whole, space)
+        return cls(basis, rows, scale, weight / whole[:, None], anchor / whole, joint)
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        """log densities of all groups in unit coordinates, at (j,) valid points, in blocks of them."""
-        constants = self._constants()
-        pairs_of_a_point = len(self.scale) * max(len(self.rows.unit), 1)
-        return in_blocks(partial(self._block, constants), at, max(1, BLOCK // pairs_of_a_point))
+        """See `AbstractDensities`; in blocks of points."""
+        basis, own = self.basis, (self.rows, self.scale)
+        parts = [of_continua(part, *own) for part in basis.products]
+        parts += [of_values(part, *own) for part in basis.values]
+        parts += [of_many(part, basis, *own, len(at)) for part in basis.many]
+        block = max(1, BLOCK // (len(self.scale) * max(len(self.rows), 1)))
+        return in_blocks(lambda at: self._block(parts, at), at, block)
 
-    def _block(self, constants: Float[Array, "#g n s"], at: Points) -> Float[Array, "g j"]:
-        shift = shift_of(self.scale.dtype)
-        features, coefficients, constant = self._linear(at, constants)
-        ratio = LOG2_E * (jnp.matmul(features, coefficients.T, precision="highest") + constant - shift)
-        ratio = jnp.where((self.rows.regime >= 0).any(axis=-1), ratio, -4.0 * LOG2_E * shift)
-        if len(self.scale) == 1:
-            kernels = jnp.matmul(exp2(ratio[0]), self.weight.T, precision="highest").T
+    def _block(self, parts: list[Callable[[Points], Term]], at: Points) -> Float[Array, "g j"]:
+        (g, _), n, shift = self.scale.shape, len(self.rows), shift_of(self.scale.dtype)
+        found = [part(at) for part in parts]
+        features = jnp.concatenate([term.features for term in found], axis=-1)
+        centres = jnp.concatenate([term.centres for term in found])
+        ratio = terms.matmul(features.reshape(g * len(at), -1), centres).reshape(g, len(at), n)
+        anchor = sum((term.anchor for term in found), jnp.zeros(len(at), ratio.dtype))
+        for term in found:
+            ratio = ratio if term.added is None else ratio + term.added
+        ratio = LOG2_E * (ratio - shift)
+        present = (self.rows.regime != INACTIVE).any(axis=-1)
+        ratio = jnp.where(present[None, None], ratio, -4.0 * LOG2_E * shift)
+        if g == 1:
+            kernels = terms.matmul(exp2(ratio[0]), self.weight.T).T
         else:
             kernels = jnp.einsum("gjn,gn->gj", exp2(ratio), self.weight, precision="highest")
-        prior = self.prior_weight * math.exp(-shift)
-        return anchor_log_prob(slots(self.space), at) + shift + jnp.log(kernels + prior[:, None])
+        prior = self.prior_weight[:, None] * math.exp(-shift)
+        return anchor[None] + shift + jnp.log(kernels + prior)
 
-    def sample(self, key: jax.Array, n: int, joint: bool) -> Float[Array, "g {n} d"]:
-        """n draws from every group, in native units."""
-        g, dtype = len(self.weight), self.scale.dtype
-        components, levels = uniforms(key, g * n, self.space, dtype, joint=joint)
-        own = priors(self.space, None, dtype)
+    def sample(self, key: PRNGKeyArray, n: int) -> Points:
+        g = len(self.weight)
+        level, places = uniforms(key, g * n, self.basis, self.scale.dtype, joint=self.joint)
+        scale = jnp.broadcast_to(self.scale, (g, self.scale.shape[-1]))
 
-        def draw(component: Array, level: Array, running: Array, prior: Array, scale: Array) -> Array:
-            return sample_one(
-                component,
-                level,
-                None,
-                space=self.space,
-                kernels=self.rows,
-                scale=scale,
-                running_weight=running,
-                prior_weight=prior,
-                priors=own,
-            )
+        def one(level: Array, places: Array, weight: Array, prior: Array, scale: Array) -> Points:
+            running = jnp.cumsum(weight)
+            row, from_prior = jax.vmap(lambda own: components(own, running, prior))(level)
+            return drawn_points(self.basis, places, self.rows, row, from_prior, scale[None])
 
-        by_group = jax.vmap(jax.vmap(draw, in_axes=(0, 0, None, None, None)))
-        return by_group(
-            components.reshape(g, n, -1),
-            levels.reshape(g, n, -1),
-            jnp.cumsum(self.weight, axis=-1),
-            self.prior_weight,
-            jnp.broadcast_to(self.scale, (g, self.scale.shape[-1])),
-        )
+        level, places = (x.reshape(g, n, -1) for x in (level, places))
+        drawn = jax.vmap(one)(level, places, self.weight, self.prior_weight, scale)
+        return jax.tree.map(lambda a: a.reshape(g * n, -1), drawn)
 
     def first(self, n: int) -> "CommonScale":
-        """The first n groups."""
-        return CommonScale(self.rows, self.scale[:n], self.weight[:n], self.prior_weight[:n], self.space)
-
-    def _linear(
-        self, at: Points, constants: Float[Array, "#g n s"]
-    ) -> tuple[Float[Array, "#g j f"], Float[Array, "n f"], Any]:
-        """Features, coefficients and what is added: their sum is log kernel - log anchor, (g, j, n)."""
-        dtype = self.scale.dtype
-        columns, coefficients, added = self._continuous(at, constants)
-        for s, slot in enumerate(slots(self.space)):
-            if not is_discrete(slot):
-                continue
-            inside, present = here(slot, at), here(slot, self.rows)
-            if is_indicated(slot):
-                # A product and not a look-up: XLA would compute the table anew for every element read.
-                value = at.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
-                one_hot = (value & inside[:, None]).astype(dtype)
-                columns.append(jnp.matmul(one_hot, _table(slot, self.scale[:, s]), precision="highest"))
-                own = self.rows.index[:, slot.parameter, None] == jnp.arange(slot.axis.n_values)
-                coefficients.append((own & present[:, None]).astype(dtype))
-            else:
-                pairs = jax.vmap(partial(_pairs, slot, self.rows, at))(self.scale[:, s])
-                added = added + jnp.where(inside[:, None] & present, pairs, 0)
-        return jnp.concatenate(columns, axis=-1), jnp.concatenate(coefficients, axis=-1), added
-
-    def _constants(self) -> Float[Array, "#g n s"]:
-        """What kernels of continuous slots have without any point."""
-        own = [(s, slot) for s, slot in enumerate(slots(self.space)) if slot.axis.kind == "continuous"]
-        h = self.scale[:, np.array([s for s, _ in own], dtype=int)][:, None]
-        unit, regime = (
-            a[:, np.array([slot.parameter for _, slot in own], dtype=int)]
-            for a in (self.rows.unit, self.rows.regime)
-        )
-        present = regime == np.array([slot.regime for _, slot in own], dtype=int)
-        m = jnp.where(present, unit, 0.5)
-        dtype = self.scale.dtype
-        wide = log_unit_mass(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
-        constant = wide - jnp.log(h) - log_unit_mass(m, h)
-        return constant - 0.5 * jnp.square(m - 0.5) / jnp.square(h)
-
-    def _continuous(self, at: Points, constant: Array) -> tuple[list[Array], list[Array], Any]:
-        """The same of all continuous slots at once."""
-        g, n_points, dtype = len(self.scale), len(at.unit), self.scale.dtype
-        own = [(s, slot) for s, slot in enumerate(slots(self.space)) if slot.axis.kind == "continuous"]
-        if not own:
-            return [jnp.zeros((g, n_points, 0), dtype)], [jnp.zeros((len(self.rows.unit), 0), dtype)], 0.0
-        j = np.array([slot.parameter for _, slot in own])
-        regime = np.array([slot.regime for _, slot in own])
-        always = np.array([slot.always for _, slot in own])
-        h = self.scale[:, np.array([s for s, _ in own])]
-        inside, present = at.regime[:, j] == regime, self.rows.regime[:, j] == regime
-        c, m = at.unit[:, j] - 0.5, jnp.where(present, self.rows.unit[:, j], 0.5) - 0.5
-        precision = 1 / jnp.square(h)
-        square = jnp.where(inside, jnp.square(c) * (0.5 - 0.5 * precision)[:, None], 0)
-        linear = jnp.where(inside, c * precision[:, None], 0)
-        # Parameters that are always active have one column of squares together, and nothing to look at.
-        columns = [linear, square[..., always].sum(axis=-1, keepdims=True), square[..., ~always]]
-        coefficients = [m, jnp.ones_like(m[:, :1]), present[:, ~always].astype(dtype)]
-        added = constant[..., always].sum(axis=-1)[:, None, :]
-        if not always.all():
-            theirs = jnp.where(present, constant, 0)[..., ~always]
-            both = inside[:, ~always].astype(dtype)
-            added = added + jnp.einsum("js,gns->gjn", both, theirs, precision="highest")
-        return columns, coefficients, added
+        weights = self.weight[:n], self.prior_weight[:n]
+        return CommonScale(self.basis, self.rows, self.scale[:n], *weights, self.joint)
 
 
-def _table(slot: Slot, scale: Float[Array, " g"]) -> Float[Array, "g c c"]:
-    """log mass of every value under a kernel at every value (last axis), minus the anchor's."""
-    axis, dtype = slot.axis, scale.dtype
-    anchor = wide_kernel(axis, dtype)
-    assert not isinstance(anchor, TruncatedNormal)
-    values = np.arange(axis.n_values)
-    if axis.kind == "categorical":
-        kernels = jax.vmap(lambda h: AitchisonAitken(jnp.asarray(0), h, axis.n_values).log_masses())(scale)
-        masses = jnp.where(np.eye(axis.n_values, dtype=bool), kernels[:, :1, None], kernels[:, -1:, None])
-    else:
-        # The cells and centres are constants: in float64, whatever the dtype.
-        centre = axis.unit(axis.native(values, np.float64, np), np)
-        lower, upper = (end[:, None] - centre for end in axis.cell(values, np.float64, np))
-        width = scale[:, None, None]
-        inside = log_normal_mass(jnp.asarray(lower, dtype) / width, jnp.asarray(upper, dtype) / width)
-        masses = inside - log_unit_mass(jnp.asarray(centre, dtype), scale[:, None])[:, None, :]
-    return _finite(masses - anchor.log_masses()[:, None])
+def of_continua(part: Regimes, rows: Points, scale: Float[Array, "g s"]) -> Callable[[Points], Term]:
+    """Continua of product kernels."""
+    family, n, k, dtype = part.family, len(rows), part.n_always, scale.dtype
+    h, present, n_values = scale[:, part.slot], part.here(rows).T, jnp.asarray(part.n_values)
+    place = jnp.where(present, part.by_regime(rows.unit), 0.5)
+
+    def constants(h: Array, place: Array, n_values: Array) -> Float[Array, "g n"]:
+        one = jax.vmap(lambda place, h: family.around(place, h, n_values).constant(), in_axes=(0, None))
+        return jax.vmap(one, in_axes=(None, 0))(place, h)
+
+    wide_linear, wide_constant = jax.vmap(partial(terms.linear_of, part))(terms.wide_of(part, dtype))
+    constant = jax.vmap(constants)(h.T, place, n_values) - wide_constant[:, None, None]
+    always = terms.sum_of_first(constant, k)[:, None]
+    theirs = jnp.where(present[k:, None], constant[k:], 0)
+    weights = terms.over(family.weights, h)
+    centres = jax.vmap(jax.vmap(family.centres, out_axes=-1))(place)
+    centres = jnp.where(present[:, None], centres, 0).reshape(-1, n)
+    centres = jnp.concatenate([centres, jnp.ones((1, n), dtype), present[k:].astype(dtype)])
+
+    def term(at: Points) -> Term:
+        inside = part.here(at)
+        values = jnp.where(inside[..., None], terms.over(family.features, part.columns(at.unit)), 0)
+        linear = (values * wide_linear[None]).sum(axis=-1)
+        scaled = values[None] * weights[:, None]
+        # Parameters that are always active have one column together of what the point alone decides.
+        alone = scaled[..., -1] - linear[None]
+        columns = [scaled[..., :-1].reshape(len(scale), len(at), -1)]
+        columns += [alone[..., :k].sum(axis=-1, keepdims=True), alone[..., k:]]
+        added = always
+        if k < len(part):
+            both = inside[:, k:].astype(dtype)
+            added = added + jnp.einsum("js,sgn->gjn", both, theirs, precision="highest")
+        anchor = (linear + jnp.where(inside, wide_constant[None], 0)).sum(axis=-1)
+        return Term(jnp.concatenate(columns, axis=-1), centres, added, anchor)
+
+    return term
 
 
-def _pairs(slot: Slot, rows: Points, at: Points, scale: Float[Array, ""]) -> Float[Array, "j n"]:
-    """log kernel - log anchor of every pair of point and row."""
-    number = at.index[:, slot.parameter, None]
-    if slot.axis.kind == "categorical":
-        kernels: Any = AitchisonAitken(rows.index[:, slot.parameter], scale, slot.axis.n_values)
-    else:
-        kernels = DiscreteNormal(rows.unit[:, slot.parameter], scale, slot.axis)
-    return _finite(kernels.log_prob(number) - wide_kernel(slot.axis, scale.dtype).log_prob(number))
+def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callable[[Points], Term]:
+    """Regimes of few values."""
+    family, k, dtype = part.family, part.n_always, scale.dtype
+    place, n_values = jnp.asarray(part.place), jnp.asarray(part.n_values)[part.of]
+    wide = jax.tree.map(lambda a: a[part.of], terms.wide_of(part, dtype))
+    anchors = _masses(wide, part.lower, part.upper)
+    h = part.repeated(scale[:, part.slot])
+    kernels = terms.over(family.around, *(jnp.broadcast_to(x, h.shape) for x in (place, h, n_values)))
+    one_hot, present = part.has(rows).astype(dtype).T, part.here(rows).astype(dtype).T
+    if family.exchangeable:
+        after = (part.number + 1) % n_values
+        other = jnp.arange(len(place), dtype=part.number.dtype) - part.number + after
+        same = _masses(kernels, part.lower, part.upper)
+        others = _masses(kernels, jnp.asarray(part.lower)[other], jnp.asarray(part.upper)[other])
+        centres = jnp.concatenate([one_hot, jnp.ones((1, len(rows)), dtype), present[k:]])
+        by_regime = jnp.asarray(part.repeat).T
+
+        def term(at: Points) -> Term:
+            has = part.has(at).astype(dtype)
+            alone = jnp.einsum("jf,gf,fk->gjk", has, others - anchors[None], by_regime, precision="highest")
+            columns = [has[None] * (same - others)[:, None]]
+            columns += [alone[..., :k].sum(axis=-1, keepdims=True), alone[..., k:]]
+            return Term(jnp.concatenate(columns, axis=-1), centres, None, terms.matmul(has, anchors))
+
+        return term
+    pairs = jax.tree.map(lambda a: a[:, part.pair_with], kernels)
+    lower, upper = (jnp.asarray(end)[part.pair_of] for end in (part.lower, part.upper))
+    # Computed once: a look-up would compute it anew for every entry that it reads.
+    masses = jax.lax.optimization_barrier(_masses(pairs, lower, upper) - anchors[part.pair_of][None])
+    start = jnp.asarray(part.pairs_from + part.number)[None]
+
+    def of_table(at: Points) -> Term:
+        has = part.has(at).astype(dtype)
+        inside = part.repeated(part.here(at).astype(dtype)) > 0
+        value = part.repeated(part.columns(at.index).astype(dtype)).astype(jnp.int32)
+        features = jnp.where(inside[None], masses[:, start + value * n_values[None]], 0)
+        return Term(features, one_hot, None, terms.matmul(has, anchors))
+
+    return of_table
 
 
-def _finite(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    # Low enough for an exponential of 0 in any sum of others, which products leave finite.
-    return jnp.maximum(x, 1e-3 * log_of_zero(x.dtype))
+def of_many(
+    part: Many, basis: Basis, rows: Points, scale: Float[Array, "g s"], n_points: int
+) -> Callable[[Points], Term]:
+    """Regimes of many values."""
+    n_slots, g = basis.n_slots, len(scale)
+    by_row = jax.vmap(lambda own: of_regime(basis, rows, own[None]))(scale)
+    own = jax.vmap(lambda own: terms.many_terms(part, rows, own, n_slots, n_points))(by_row)
+
+    def term(at: Points) -> Term:
+        added = jax.vmap(lambda own: terms.many_logs(part, own, at, n_slots))(own)
+        anchor = terms.many_anchor_logs(part, jax.tree.map(lambda a: a[0], own), at, n_slots)
+        features, centres = (jnp.zeros(shape, scale.dtype) for shape in ((g, len(at), 0), (0, len(rows))))
+        return Term(features, centres, added, anchor)
+
+    return term
+
+
+def _masses(kernels: Any, lower: Any, upper: Any) -> Float[Array, "*g f"]:
+    """log masses of f cells, each under its kernel, of every group if there are some.
+
+    -inf is replaced by what makes the exponential of any sum 0, and no more, so that differences stay exact.
+    """
+    one = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high))
+    if jax.tree.leaves(kernels)[0].ndim == 2:
+        one = jax.vmap(one, in_axes=(0, None, None))
+    logs = one(kernels, jnp.asarray(lower), jnp.asarray(upper))
+    return jnp.maximum(logs, -_NOTHING * math.log(float(jnp.finfo(logs.dtype).max)))

@@ -1,49 +1,30 @@
-"""From rows to the parts of a `ParzenEstimator`: checks, encoding, bandwidths, weights."""
+"""From rows to the arrays of a mixture: bandwidths and weights; pure, jit- and vmap-able."""
 
 import math
-import warnings
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from parzax import _checks
-from parzax.kernels import FixedTop, OptunaTop
-from parzax.kernels.bandwidth import Bandwidth
-from parzax.observations.encoding import capacity
-from parzax.observations.validation import checked_regimes
-from parzax.parzen.points import Points, check_dtype, on_device, points, slots
-from parzax.parzen.prior import Prior, priors
-from parzax.space import Space
+from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
+from parzax.parzen.basis import Basis
+from parzax.parzen.mixture import KernelMixture
+from parzax.space import INACTIVE, Points, Space
 from parzax.status import Status
 
-
-class Fitted(NamedTuple):
-    """The arrays of a `ParzenEstimator`."""
-
-    kernels: Points
-    scale: Float[Array, "n d"]
-    weight: Float[Array, " n"]
-    prior_weight: Float[Array, ""]
-    priors: tuple[Prior, ...]
-    status: Int[Array, ""]
+# The rules of numeric and of categorical kernels, and the prior's weight.
+Settings = tuple[AbstractBandwidth, AbstractTop, Any]
 
 
-def check_settings(space: Any, bandwidth: Any, top: Any, prior_weight: Any) -> None:
-    """Raise for settings of `ParzenEstimator.fit` that are none."""
+def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:
+    """Raise for settings of an estimator that are none."""
     if not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-    if not isinstance(bandwidth, Bandwidth):
+    if not isinstance(bandwidth, AbstractBandwidth):
         raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {bandwidth!r}.")
-    if not isinstance(top, (FixedTop, OptunaTop)):
-        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
-    if isinstance(top, FixedTop) and isinstance(top.top, (int, float)) and not 0 < top.top <= 1:
-        raise ValueError(f"top must lie in (0, 1], got {top.top!r}.")
     if isinstance(prior_weight, jax.Array):
         return
     if not isinstance(prior_weight, (int, float, np.number, np.ndarray)):
@@ -52,109 +33,16 @@ def check_settings(space: Any, bandwidth: Any, top: Any, prior_weight: Any) -> N
         raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")
 
 
-def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Points, Any, Any]:
-    """Encoded rows and weights; checked and padded when on the host."""
-    if isinstance(x, jax.Array):
-        _check_shape(space, x)
-        x = x.astype(jnp.result_type(float)) if not jnp.issubdtype(x.dtype, jnp.floating) else x
-        for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
-            if own is not None and jnp.shape(own) != (len(x),):
-                raise ValueError(f"{name} must have shape ({len(x)},), got {jnp.shape(own)}.")
-        if not len(x):
-            # One absent row, so that there is something to draw an index of.
-            return points(space, jnp.full((1, len(space)), jnp.nan, x.dtype)), jnp.zeros(1, x.dtype), None
-        weight = jnp.ones(len(x), x.dtype) if weight is None else jnp.asarray(weight)
-        return points(space, x), weight, None if mixture_weight is None else jnp.asarray(mixture_weight)
-    x = _checks.float_array("x", _checks.ordered("x", x, space.names))
-    _check_shape(space, x)
-    extra = capacity(len(x)) - len(x)
-    if isinstance(weight, jax.Array) or isinstance(mixture_weight, jax.Array):
-        return _rows_under_traced_weights(space, x, weight, mixture_weight, extra)
-    weight = _host_weight("weight", weight, len(x))
-    mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
-    _warn_of_normalised(weight)
-    # A row of weight 0 may hold anything.
-    x = np.where((weight > 0)[:, None], x, np.nan)
-    checked_regimes(space, x, None, weight > 0)
-    padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
-    dtype = jnp.result_type(float)
-    check_dtype(space, dtype, native=False)
-    rows = on_device(points(space, padded), dtype)
-    pad = partial(np.pad, pad_width=(0, extra))
-    return rows, jnp.asarray(pad(weight), dtype), jnp.asarray(pad(mixture_weight), dtype)
-
-
-def _check_shape(space: Space, x: Any) -> None:
-    if x.ndim == 2 and x.shape[1] == len(space):
-        return
-    remedy = "one column per parameter"
-    if x.ndim == 1:
-        remedy = "x[:, None] for one parameter, x[None] for one row"
-    elif x.ndim > 2:
-        remedy = "use jax.vmap for a batch"
-    raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
-
-
-def _warn_of_normalised(weight: np.ndarray) -> None:
-    """Weights that sum to 1 are a habit from packages where only their ratios matter."""
-    if np.count_nonzero(weight) > 2 and abs(weight.sum() - 1) < 1e-6:
-        warnings.warn(
-            "weight sums to 1, so all rows together count as one, and the prior as much as they do; multiply "
-            "by the number of rows if the weights are relative.",
-            stacklevel=4,
-        )
-
-
-def _rows_under_traced_weights(
-    space: Space, x: np.ndarray, weight: Any, mixture_weight: Any, extra: int
-) -> tuple[Points, Any, Any]:
-    """Rows of the host with weights that only the device knows, such as those of bootstrap replicates.
-
-    Which rows count is not known here, so that rows outside the space are left out with INVALID_ROWS.
-    """
-    dtype = jnp.result_type(float)
-    check_dtype(space, dtype, native=False)
-    padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
-    out = []
-    for name, own in (("weight", weight), ("mixture_weight", mixture_weight)):
-        own = np.ones(len(x)) if own is None else own
-        if jnp.shape(own) != (len(x),):
-            raise ValueError(f"{name} must have shape ({len(x)},), got {jnp.shape(own)}; use jax.vmap.")
-        out.append(jnp.pad(jnp.asarray(own, dtype), (0, extra)))
-    return on_device(points(space, padded), dtype), out[0], out[1]
-
-
-def _host_weight(name: str, weight: Any, n: int) -> np.ndarray:
-    if weight is None:
-        return np.ones(n)
-    weight = _checks.float_array(name, weight)
-    if weight.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {weight.shape}.")
-    bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"{name}: row {bad[0]} is {float(weight[bad[0]])!r}; weights must be finite and at least 0."
-        )
-    return weight
-
-
-def fit_points(
+def fit_rows(
+    basis: Basis,
     rows: Points,
-    weight: Array,
-    mixture_weight: Array | None,
-    bandwidth: Bandwidth,
-    top: FixedTop | OptunaTop,
-    prior_weight: Any,
-    prior: Mapping[str, Any] | None,
+    weight: Shaped[Array, " n"],
+    mixture_weight: Shaped[Array, " n"] | None,
+    settings: Settings,
     order: Int[Array, "d n"] | None = None,
-    *,
-    space: Space,
-) -> Fitted:
-    """`ParzenEstimator.fit` of encoded rows; pure, jit- and vmap-able.
-
-    ``order`` has the rows' indices by unit coordinate, for each parameter, where they are known.
-    """
-    dtype = rows.unit.dtype
+) -> tuple[KernelMixture, Int[Array, ""]]:
+    """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: their indices by unit coordinate."""
+    (bandwidth, _, prior_weight), dtype = settings, rows.unit.dtype
     usable = rows.valid.all(axis=-1)
     weight = weight.astype(dtype)
     known = (weight >= 0) & (weight < jnp.inf)
@@ -164,12 +52,12 @@ def fit_points(
     # A row of weight 0 may hold anything.
     invalid = (~known | ((weight > 0) & ~usable)).any()
     weight = jnp.where(usable & known, weight, 0)
-    present = weight > 0
-    rows = jax.tree.map(lambda a: jnp.where(present[:, None], a, jnp.zeros_like(a)), rows)
-    rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present[:, None], rows.regime, -1))
-    has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
-    scale = _scales(rows, weight, bandwidth, top, prior_weight, has_prior, space, order)
-    mixed = weight if mixture_weight is None else weight * jnp.where(present, mixture_weight, 0)
+    present = (weight > 0)[:, None]
+    rows = jax.tree.map(lambda a: jnp.where(present, a, jnp.zeros_like(a)), rows)
+    rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
+    found, positive = slot_scales(basis, rows, weight, settings, order)
+    scale = of_regime(basis, rows, found)
+    mixed = weight if mixture_weight is None else weight * jnp.where(present[:, 0], mixture_weight, 0)
     total = mixed.sum()
     anchor = jnp.asarray(prior_weight, dtype)
     usable_prior = (anchor >= 0) & (anchor < jnp.inf)
@@ -177,83 +65,61 @@ def fit_points(
     anchor = jnp.where(total > 0, jnp.where(usable_prior, anchor, 0), 1)
     whole = total + anchor
     invalid |= ~(whole < jnp.inf)
-    status = jnp.where(total > 0, 0, int(Status.NO_ROWS)) | jnp.where(invalid, int(Status.INVALID_ROWS), 0)
-    own = priors(space, prior, dtype)
-    return Fitted(rows, scale, mixed / whole, anchor / whole, own, status.astype(jnp.int32))
+    bits = {
+        Status.NO_ROWS: ~(total > 0),
+        Status.INVALID_ROWS: invalid,
+        Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
+    }
+    status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
+    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, (), bandwidth.smallest)
+    return mixture, jnp.asarray(status, jnp.int32)
 
 
-compiled_fit = eqx.filter_jit(fit_points)
-
-
-def _scales(
-    rows: Points,
-    weight: Array,
-    bandwidth: Bandwidth,
-    top: FixedTop | OptunaTop,
-    prior_weight: Any,
-    has_prior: bool,
-    space: Space,
-    order: Int[Array, "d n"] | None,
-) -> Float[Array, "n d"]:
-    """Bandwidth of every kernel and parameter, regime by regime; 1 where inactive."""
-    columns = [jnp.ones_like(rows.unit[:, 0])] * len(space)
-    scales = slot_scales(space, rows, weight, bandwidth, top, prior_weight, has_prior, order)
-    for slot, scale in zip(slots(space), scales, strict=True):
-        here = rows.regime[:, slot.parameter] == slot.regime
-        columns[slot.parameter] = jnp.where(here, scale, columns[slot.parameter])
-    return jnp.stack(columns, axis=-1)
+def of_regime(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
+    """The entry of the slot that each row has; 1 where it is inactive."""
+    x = jnp.broadcast_to(x, (len(rows), x.shape[-1]))
+    if basis.frame.of_parameter is not None:
+        slot = basis.frame.first[None] + jnp.maximum(rows.regime, 0)
+        x = jnp.take_along_axis(x, slot, axis=-1)
+    return jnp.where(rows.regime == INACTIVE, 1, x)
 
 
 def slot_scales(
-    space: Space,
+    basis: Basis,
     rows: Points,
-    weight: Array,
-    bandwidth: Bandwidth,
-    top: FixedTop | OptunaTop,
-    prior_weight: Any,
-    has_prior: bool,
-    order: Int[Array, "d n"] | None = None,
-) -> list[Float[Array, "*#n"]]:
-    """Bandwidths of the kernels of each slot: one for all where the rule has one, else (n,).
+    weight: Float[Array, " n"],
+    settings: Settings,
+    order: Int[Array, "d n"] | None,
+) -> tuple[Float[Array, "#n s"], Bool[Array, ""]]:
+    """Bandwidths of the kernels of every slot: one row for all kernels where the rule has one.
 
-    All numeric slots are one call of the rule, which is compiled once.
+    All numeric slots are one call of the rule, which is compiled once. 1 stands for what is not positive and
+    finite; the second value is whether there is none of it.
     """
-    dtype, own = rows.unit.dtype, slots(space)
-    out: list[Array] = [jnp.ones((), dtype)] * len(own)
-    weights = [jnp.where(rows.regime[:, slot.parameter] == slot.regime, weight, 0) for slot in own]
-    numeric = [s for s, slot in enumerate(own) if slot.axis.kind in ("continuous", "stepped")]
-    if numeric:
-        columns = np.array([own[s].parameter for s in numeric])
-        n_values = [own[s].axis.n_values for s in numeric]
-        options = {"prior_position": 0.5 if has_prior else None, "n_parameters": len(space)}
+    (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
+    dtype, numeric, categories = rows.unit.dtype, basis.numeric, basis.categories
+    has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
+    out = jnp.ones((basis.n_slots, 1 if bandwidth.one_scale else len(rows)), dtype)
+
+    if len(numeric):
+        shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": basis.n_parameters}
 
         def one(position: Array, weight: Array, n_values: Array | None, order: Array | None) -> Array:
-            scale = bandwidth(position, weight, n_values=n_values, order=order, **options)
-            return scale[0] if bandwidth.one_scale else scale
+            scale = bandwidth(position, weight, n_values=n_values, order=order, **shared)
+            return scale[:1] if bandwidth.one_scale else scale
 
-        scales = jax.vmap(one)(
-            rows.unit[:, columns].T,
-            jnp.stack([weights[s] for s in numeric]),
-            jnp.array(n_values) if any(n_values) else None,
-            None if order is None else order[columns],
+        found = jax.vmap(one)(
+            rows.unit.T[numeric.parameter],
+            jnp.where(numeric.here(rows).T, weight[None], 0),
+            jnp.asarray(numeric.n_values) if len(numeric) > basis.n_continuous else None,
+            None if order is None else order[numeric.parameter],
         )
-        for s, scale in zip(numeric, scales, strict=True):
-            out[s] = scale
-    for s, slot in enumerate(own):
-        if slot.axis.kind == "categorical":
-            n_kernels = weights[s].sum() + has_prior
-            n_kernels = jnp.where(n_kernels > 0, n_kernels, 1)
-            out[s] = jnp.asarray(top(n_kernels, jnp.asarray(prior_weight, dtype), slot.axis.n_values), dtype)
-    return out
-
-
-def peak_of(space: Space, smallest: float | None) -> float | None:
-    """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
-    out = 0.0
-    for j in range(len(space)):
-        widths = [slot.axis.narrowest or smallest for slot in slots(space) if slot.parameter == j]
-        known = [width for width in widths if width is not None]
-        if len(known) < len(widths):
-            return None
-        out += 0.5 - math.log(min(known))
-    return out
+        usable = (found > 0) & (found < jnp.inf)
+        out, positive = out.at[numeric.slot].set(jnp.where(usable, found, 1)), usable.all()
+    if len(categories):
+        size = jnp.where(categories.here(rows).T, weight[None], 0).sum(axis=-1)
+        size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
+        prior = jnp.asarray(prior_weight, dtype)
+        found = jax.vmap(lambda n, c: jnp.asarray(top(n, prior, c), dtype))(size, categories.n_values)
+        out = out.at[categories.slot].set(jnp.broadcast_to(found[:, None], (len(categories), out.shape[1])))
+    return out.T, positive

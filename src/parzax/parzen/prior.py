@@ -1,6 +1,5 @@
-"""The prior density of each regime: the wide kernel, or a density of the user's in native units."""
+"""Densities of the user's as priors, in place of the wide kernel."""
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -8,12 +7,13 @@ from typing import Any, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
-from parzax.kernels import AitchisonAitken, Axis, DiscreteNormal, TruncatedNormal
-from parzax.parzen.points import slots
-from parzax.space import Space
+from parzax import _checks
+from parzax.kernels import AbstractKernel
+from parzax.parzen.basis import Families, usual_family
+from parzax.space import AbstractAxis, AbstractCells, Points, Space, stack_axes
 
 # Points of the integral of a user's density; narrower peaks than their spacing are not seen well.
 _MIDPOINTS = 4096
@@ -21,7 +21,7 @@ _MASS_ERROR, _INTEGRAL_ERROR = 1e-3, 0.02
 
 
 @runtime_checkable
-class Density(Protocol):
+class NativeDensity(Protocol):
     """A density of one parameter in native units (codes of categories), written with jax.numpy.
 
     ``log_prob`` is elementwise: the log density of a continuous parameter, the log mass of a discrete one,
@@ -50,109 +50,87 @@ class _Opaque(eqx.Module):
         return self.density.sample(key, shape)
 
 
-class NativePrior(eqx.Module):
-    """A user's density on a kernel axis: the contract of a kernel."""
+class UserPrior(eqx.Module):
+    """A user's density on the axis of one regime."""
 
-    density: Any
-    axis: Axis = eqx.field(static=True)
-    dtype: Any = eqx.field(static=True)
+    density: Any  # a `NativeDensity`
+    axis: AbstractAxis
+    family: type[AbstractKernel] = eqx.field(static=True)  # of the kernels there
+    slot: int = eqx.field(static=True)
+    parameter: int = eqx.field(static=True)
+    regime: int = eqx.field(static=True)
 
-    def log_prob(self, where: Array) -> Float[Array, "..."]:
-        """log density at unit coordinates, or log mass of numbers of values."""
-        if self.axis.kind == "continuous":
-            x = self.axis.native_at(where, jnp)
-            return self.density.log_prob(x) - self.axis.log_jacobian(x, jnp)
-        return self.density.log_prob(self.axis.native(where, self.dtype, jnp))
+    def log_prob(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
+        """log density in the unit coordinate, or log mass of a value."""
+        return self.density.log_prob(self.axis.native(unit, index)) - self.axis.log_jacobian(unit)
 
-    def log_masses(self) -> Float[Array, " c"]:
-        """log mass of every value."""
-        return self.log_prob(jnp.arange(self.axis.n_values))
+    def log_wide(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
+        """The same of the wide kernel."""
+        n_values = jnp.asarray(self.axis.n_values)
+        wide = self.family.around(*self.family.wide(n_values, unit.dtype), n_values)
+        if isinstance(self.axis, AbstractCells):
+            cells = *self.axis.cell(index, unit.dtype), self.axis.width(index, unit.dtype)
+            return jax.vmap(wide.log_mass_of_cell)(*cells)
+        return jax.vmap(wide.log_density)(unit)
 
-    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Array:
-        """Unit coordinates, or numbers of values."""
-        x = jnp.asarray(self.density.sample(key, shape), self.dtype)
-        return self.axis.unit(x, jnp) if self.axis.kind == "continuous" else self.axis.index(x, jnp)
+    def sample(self, key: jax.Array, dtype: Any) -> Float[Array, ""]:
+        """A place."""
+        return self.axis.unit(jnp.asarray(self.density.sample(key, ()), dtype))
 
-
-Prior = TruncatedNormal | DiscreteNormal | AitchisonAitken | NativePrior | None
-
-
-def wide_kernel(axis: Axis, dtype: Any) -> TruncatedNormal | DiscreteNormal | AitchisonAitken:
-    """A normal in the middle of the axis and as wide as it; uniform over categories."""
-    if axis.kind == "categorical":
-        n = axis.n_values
-        return AitchisonAitken(jnp.zeros((), jnp.int32), jnp.asarray((n - 1) / n, dtype), n)
-    normal = wide_normal(dtype)
-    return DiscreteNormal(normal.loc, normal.scale, axis) if axis.kind == "stepped" else normal
+    def here(self, at: Points) -> Array:
+        """(j,) which points are in the regime."""
+        return at.regime[:, self.parameter] == self.regime
 
 
-def wide_normal(dtype: Any) -> TruncatedNormal:
-    """`wide_kernel` of every continuous axis."""
-    return TruncatedNormal(jnp.asarray(0.5, dtype), jnp.asarray(1.0, dtype))
+def user_priors(
+    space: Space, given: Mapping[str, Any] | None, dtype: Any, families: Families = ()
+) -> tuple[UserPrior, ...]:
+    """The priors that a user gave: name -> `NativeDensity`, or one per domain.
 
-
-def priors(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> tuple[Prior, ...]:
-    """One prior per slot, None where a domain has a single value.
-
-    Args:
-        space: the search space.
-        given: name -> `Density`, or one per domain; parameters left out have the wide kernel.
-        dtype: floating dtype.
-
-    Raises:
-        ValueError, TypeError: unknown names, a wrong number of densities, or things that are none.
+    Raises ValueError or TypeError for unknown names, a wrong number of densities, and things that are none.
     """
-    given = {} if given is None else given
-    for name, own in given.items():
+    out = []
+    for name, own in (given or {}).items():
         if name not in space:
             raise ValueError(f"prior: no parameter {name!r}; the space has {', '.join(space.names)}.")
         listed = own if isinstance(own, Sequence) else (own,)
         if len(listed) != len(space[name]):
             raise ValueError(f"prior: {name!r} has {len(space[name])} domains, got {len(listed)} densities.")
-        if not all(isinstance(density, Density) for density in listed):
+        if not all(isinstance(density, NativeDensity) for density in listed):
             raise TypeError(f"prior: {name!r} must have log_prob and sample, got {own!r}.")
-    out: list[Prior] = []
-    for slot in slots(space):
-        own = given.get(space.names[slot.parameter])
-        if slot.axis.kind == "point":
-            out.append(None)
-        elif own is None:
-            out.append(wide_kernel(slot.axis, dtype))
-        else:
-            density = own[slot.regime] if isinstance(own, Sequence) else own
-            density = _Opaque(density) if jax.tree_util.all_leaves([density]) else density
-            out.append(NativePrior(density, slot.axis, dtype))
-    return tuple(out)
+        for s, slot in enumerate(space.slots):
+            if slot.parameter == space.index(name) and slot.domain.n_values != 1:
+                density = listed[slot.regime]
+                if jax.tree_util.all_leaves([density]):
+                    density = _Opaque(density)
+                axis = jax.tree.map(lambda a: a[0], stack_axes([slot.domain.axis], np.dtype(dtype)))
+                family = dict(families).get(name, usual_family(slot.domain))
+                out.append(UserPrior(density, axis, family, s, slot.parameter, slot.regime))
+    return tuple(sorted(out, key=lambda prior: prior.slot))
 
 
 def check_masses(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> None:
     """Look at what densities of the user's integrate to over their domains; traced ones are not looked at.
 
-    Raises:
-        ValueError: masses of discrete values that do not sum to 1.
-
-    Warns:
-        UserWarning: a density whose integral by the midpoint rule is not 1.
+    Masses of discrete values that do not sum to 1 are a ValueError, a density whose integral by the midpoint
+    rule is not 1 is a UserWarning.
     """
-    if not given or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(dict(given))):
+    if not given or _checks.is_traced(dict(given)):
         return
-    for slot, prior in zip(slots(space), priors(space, given, dtype), strict=True):
-        if not isinstance(prior, NativePrior):
-            continue
-        continuous = slot.axis.kind == "continuous"
+    for prior in user_priors(space, given, dtype):
+        n = int(prior.axis.n_values)
+        points = n or _MIDPOINTS
         with jax.ensure_compile_time_eval():
-            if continuous:
-                logs = prior.log_prob((jnp.arange(_MIDPOINTS) + 0.5) / _MIDPOINTS) - math.log(_MIDPOINTS)
-            else:
-                logs = prior.log_masses()
-            mass = float(jnp.exp(logs).sum())
-        name, domain = space.names[slot.parameter], space.domains[slot.parameter][slot.regime]
+            place = (jnp.arange(points, dtype=dtype) + 0.5) / points
+            logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
+            mass = float(jnp.exp(logs).sum()) / (1 if n else points)
+        name, domain = space.names[prior.parameter], space.domains[prior.parameter][prior.regime]
         found = f"prior: the density of {name!r} has mass {mass:.4g} on {domain!r}"
-        if not continuous and not abs(mass - 1) < _MASS_ERROR:
+        if n and not abs(mass - 1) < _MASS_ERROR:
             raise ValueError(f"{found}; divide its masses by their sum.")
-        if continuous and not abs(mass - 1) < _INTEGRAL_ERROR:
+        if not n and not abs(mass - 1) < _INTEGRAL_ERROR:
             warnings.warn(
                 f"{found} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise it, "
                 "or densities will not integrate to 1.",
-                stacklevel=4,
+                stacklevel=_checks.outside(),
             )

@@ -1,49 +1,97 @@
-"""Parts of a space: with some parameters left out, or with some of them given."""
+"""Parts of a space, with some parameters left out or given, and of a mixture over it."""
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
-from parzax.space import INACTIVE, Categorical, Condition, Domain, Recorded, Space, choice_key
-from parzax.space.dependencies import condition_holds
+from parzax._numerics import masked_logsumexp
+from parzax.parzen.basis import Basis
+from parzax.parzen.mixture import KernelMixture
+from parzax.parzen.rows import on_device
+from parzax.parzen.terms import prior_ratio, restored
+from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
+
+
+def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tuple[Space, KernelMixture]:
+    """See `parzax.ParzenEstimator.marginal`."""
+    kept = with_ancestors(space, names)
+    part = Space({name: space[name] for name in kept})
+    return part, _of_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
+
+
+def conditional(
+    space: Space, basis: Basis, mixture: KernelMixture, values: Mapping[str, Any]
+) -> tuple[Space, KernelMixture, Bool[Array, ""]]:
+    """See `parzax.ParzenEstimator.conditional`; and whether the values have a density."""
+    given = given_values(space, values)
+    part, kept = given_rest(space, given)
+    if part is None:
+        raise ValueError("values: no other parameter can be active; use log_prob for their density.")
+    row = np.array([given.get(name, np.nan) for name in space.names])[None]
+    at = on_device(host_frame(space).encode(row), mixture.scale.dtype)
+    # Only the factors of given parameters count.
+    known = np.array([name in given for name in space.names])
+    at = eqx.tree_at(lambda p: p.regime, at, jnp.where(known[None], at.regime, INACTIVE))
+    prepared = mixture.prepare(basis, 1, "difference")
+    logs = prepared.ratios(basis, at, prepared.features(basis, at))[0]
+    wide = prior_ratio(basis.n_slots, at, mixture.priors)[0]
+    weights = jnp.append(mixture.weight, mixture.prior_weight)
+    total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)
+    safe = jnp.where(jnp.isfinite(total), total, 0)
+    own = _of_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
+
+    def reweighted(weight: Array, log_factor: Array) -> Array:
+        """0 where the weight is, however large the factor."""
+        return weight * jnp.exp(jnp.where(weight > 0, log_factor, 0))
+
+    weight, prior_weight = reweighted(own.weight, logs - safe), reweighted(own.prior_weight, wide - safe)
+    return part, replace(own, weight=weight, prior_weight=prior_weight), total > -jnp.inf
+
+
+def _of_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
+    """The same mixture over some parameters, with the old numbers of the domains that each still has."""
+    which = np.array(list(columns))
+    rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
+    kept = [(j, new, old) for j, own in enumerate(columns.values()) for new, old in enumerate(own)]
+    regime = jnp.full_like(rows.regime, INACTIVE)
+    for j, new, old in kept:
+        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
+    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
+    priors = [
+        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
+        for slot, (j, new, old) in enumerate(kept)
+        if (which[j], old) in by_regime
+    ]
+    rows = eqx.tree_at(lambda r: r.regime, rows, regime)
+    return replace(mixture, rows=rows, scale=mixture.scale[:, which], priors=tuple(priors))
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
-    """The parameters ``names`` and all they depend on, in the space's order.
-
-    Raises:
-        ValueError: unknown names, or none.
-    """
+    """The parameters ``names`` and all they depend on, in the space's order."""
+    wanted = set()
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"names must be strings, one argument each, got {name!r}.")
-    wanted = set(names)
-    for name in wanted:
+        wanted.add(name)
         if name not in space:
             raise ValueError(f"no parameter {name!r}; the space has {', '.join(space.names)}.")
     for name in reversed(space.order):
         if name in wanted:
-            wanted |= set(parents(space, name))
+            wanted |= set(space.parents(name))
     if not wanted:
         raise ValueError("at least one parameter must be named.")
     return tuple(name for name in space.names if name in wanted)
 
 
-def parents(space: Space, name: str) -> tuple[str, ...]:
-    """Names in the conditions of a parameter."""
-    conditions = (c for domain in space[name] for c in domain.conditions)
-    return tuple(c.parent for c in conditions if not isinstance(c, Recorded))
-
-
 def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
-    """Native values by name: codes for choices, NaN for None.
-
-    Raises:
-        ValueError: no value at all, an unknown name, or a value that no domain of the parameter has.
-    """
+    """Native values by name: codes for choices, NaN for None; checked against the domains."""
     if not isinstance(values, Mapping):
         raise TypeError(f"values must map names to values, got {values!r}.")
     if not values:
@@ -55,84 +103,66 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
         domain = space[name][0]
         if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
             code = domain.codes[choice_key(value)]
-            if (
-                not isinstance(value, (str, type(None)))
-                and value != code
-                and not domain.outside(np.asarray(float(value)))
-            ):
+            other = not isinstance(value, (str, type(None))) and value != code
+            if other and not domain.outside(np.asarray(value, np.float64)):
                 raise ValueError(
                     f"values: {name!r} = {value!r} is one of its choices and the code of another; "
                     f"use strings for choices, or conditional on arrays of codes through log_prob."
                 )
             value = code
-        number = math.nan if value is None else value
-        if isinstance(number, (str, bytes)):
+        if isinstance(value, (str, bytes)):
             raise ValueError(f"values: {name!r} = {value!r} is none of its choices.")
-        out[name] = float(number)
+        out[name] = math.nan if value is None else float(value)
         if not math.isnan(out[name]) and all(d.outside(np.asarray(out[name])) for d in space[name]):
             raise ValueError(f"values: {name!r} = {value!r} is outside its domain.")
     return out
 
 
-def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, list[tuple[int, ...]]]:
-    """What is left of a space when some parameters have known values (NaN = inactive).
+def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
+    """What is left of a space when some parameters have known native values (NaN = inactive).
 
-    Args:
-        space: the search space.
-        values: name -> native value (code of a category), parents before or with their children.
-
-    Returns:
-        The space of the other parameters, without the conditions that are met and without domains that
-        cannot apply (None when no parameter is left), and for each parameter of ``space`` the old number
-        of every domain it still has, empty where it is given or cannot be active.
+    The space of the other parameters, without the conditions that are met and without domains that cannot
+    apply (None when no parameter is left), and the old numbers of the domains that each of them still has.
     """
-    known = set(values)
     regimes: dict[str, int] = {}
-    left: dict[str, tuple[Domain, ...]] = {}
-    kept: dict[str, tuple[int, ...]] = dict.fromkeys(space.names, ())
+    left: dict[str, dict[int, Domain]] = {}
     for name in space.order:
-        possible: list[tuple[int, Domain]] = []
+        possible: dict[int, Domain] = {}
         for i, domain in enumerate(space[name]):
-            open_conditions: list[Condition] = []
-            met = True
+            open_conditions, met = [], True
             for condition in domain.conditions:
                 assert not isinstance(condition, Recorded)
-                if condition.parent in known:
+                if condition.parent in values:
                     parent = regimes[condition.parent]
-                    met &= parent != INACTIVE and bool(
-                        condition_holds(
-                            condition, space[condition.parent][parent], np.asarray(values[condition.parent])
-                        )
-                    )
+                    value = np.float64(values[condition.parent])
+                    met &= parent != INACTIVE and holds(condition, space[condition.parent][parent], value)
                 elif condition.parent in left:
                     open_conditions.append(condition)
                 else:
                     met = False  # a parent that cannot be active
             if met:
-                possible.append((i, replace(domain, when=tuple(open_conditions))))
+                possible[i] = replace(domain, when=tuple(open_conditions))
                 if not open_conditions:
                     break
-        if name in known:
-            if any(domain.conditions for _, domain in possible):
-                raise ValueError(
-                    f"values: {name!r} is given, so {', '.join(parents(space, name))} must be too."
-                )
-            regimes[name] = possible[0][0] if possible else INACTIVE
+        if name in values:
+            if any(domain.conditions for domain in possible.values()):
+                parents = ", ".join(space.parents(name))
+                raise ValueError(f"values: {name!r} is given, so {parents} must be too.")
+            regimes[name] = next(iter(possible), INACTIVE)
             _check_value(space, name, values[name], regimes[name])
         elif possible:
-            left[name] = tuple(domain for _, domain in possible)
-            kept[name] = tuple(i for i, _ in possible)
-    ordered = {name: left[name] for name in space.names if name in left}
-    return (Space(ordered) if ordered else None), [kept[name] for name in space.names]
+            left[name] = possible
+    left = {name: left[name] for name in space.names if name in left}
+    rest = Space({name: tuple(own.values()) for name, own in left.items()}) if left else None
+    return rest, {name: tuple(own) for name, own in left.items()}
 
 
 def _check_value(space: Space, name: str, value: float, regime: int) -> None:
-    if regime == INACTIVE:
-        if not math.isnan(value):
-            raise ValueError(
-                f"values: {name!r} = {value!r}, but the other values make it inactive; leave it out."
-            )
-    elif math.isnan(value):
-        raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
+    found = f"values: {name!r} = {value!r}"
+    if math.isnan(value):
+        if regime != INACTIVE:
+            raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
+    elif regime == INACTIVE:
+        raise ValueError(f"{found}, but the other values make it inactive; leave it out.")
     elif space[name][regime].outside(np.asarray(value)):
-        raise ValueError(f"values: {name!r} = {value!r} is outside {space[name][regime]!r}.")
+        raise ValueError(f"{found} is outside {space[name][regime]!r}.")

@@ -1,17 +1,24 @@
-"""Pictures of importances, densities, runs and tasks; every function draws on Axes and returns them.
+"""Pictures of importances, densities, runs and tasks.
 
-None shows or saves. Needs the extra ``parzax[plot]``.
+Every function draws on Axes (``ax=``, or those of a new figure) and returns them, of panels the first.
+None shows or saves: ``plt.show()`` and ``plt.savefig(path)`` do. Needs the extra ``parzax[plot]``.
+
+Common arguments: ``result`` is from `parzax.cond_ped_anova`; ``level`` the index of one of its levels, or a
+float for the nearest target quantile (a warning says where that is more than 0.05 away); ``traces`` is from
+`parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
+argument of another kind, ``ax`` included, raises a TypeError; names, levels and runs that are not there, and
+empty or repeated lists of names, a ValueError.
 """
 
-from parzax.plotting import _matplotlib as _matplotlib  # first: says what to install
+from parzax.plotting import _axes as _axes  # first: says what to install
 from parzax.plotting._arguments import colours as colours
-from parzax.plotting.acquisition import acquisition as acquisition
-from parzax.plotting.attainment import attainment as attainment
 from parzax.plotting.bars import importance_bars as importance_bars
-from parzax.plotting.convergence import convergence as convergence
-from parzax.plotting.density import density as density
-from parzax.plotting.good_values import values as values
-from parzax.plotting.observations import observations as observations
-from parzax.plotting.regime_shares import regimes as regimes
+from parzax.plotting.bars import regimes as regimes
+from parzax.plotting.densities import density as density
+from parzax.plotting.densities import values as values
+from parzax.plotting.plane import acquisition as acquisition
+from parzax.plotting.plane import observations as observations
+from parzax.plotting.runs import attainment as attainment
+from parzax.plotting.runs import convergence as convergence
 from parzax.plotting.sweep import importance_sweep as importance_sweep
 from parzax.plotting.task_similarity import task_similarity as task_similarity

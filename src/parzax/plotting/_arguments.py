@@ -1,33 +1,116 @@
-"""What all pictures take: a result, a level, parameters; and the colours that parameters keep."""
+"""What pictures take: names of parameters; results, their levels and colours; runs and rows."""
 
-import numbers
+import math
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.lines import Line2D
 
+from parzax import _checks
 from parzax.importance import ImportanceResult
+from parzax.importance.arrays import mean_and_error
+from parzax.plotting import _text
+from parzax.plotting._axes import Entry
+from parzax.samplers import State, Trace
 from parzax.status import Status
 
 # Okabe and Ito's colour-blind-safe palette without black and yellow (too faint on white).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D46")
 # A second and a third round through the palette differ by the kind of line.
-DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-OTHERS = "0.6"
-# A level asked for as a float may differ by this much from the nearest one before a warning.
-_NEAR = 0.05
+_DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+_OTHERS = "0.5"
+_NEAR = 0.05  # a level asked for as a float may differ by this much from the nearest one before a warning
 
 
-def colours(result: ImportanceResult) -> dict[str, str]:
-    """Colour of every parameter in all pictures of ``result``, by rank of its importance over all levels."""
-    return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(overall_ranking(check_result(result)))}
+def check_names(argument: str, names: Any, known: Sequence[str]) -> list[str]:
+    """``names``, or the only one, as a list, if they are different ones of ``known``; or raise."""
+    asked = [names] if isinstance(names, str) else names
+    if not isinstance(asked, Sequence):
+        raise TypeError(f"{argument} must be names of parameters, got {names!r}.")
+    for name in asked:
+        if name not in known:
+            raise ValueError(f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, known))}.")
+    if not asked or len(set(asked)) < len(asked):
+        raise ValueError(f"{argument} must be different names, at least one, got {names!r}.")
+    return list(asked)
 
 
-def line_styles(result: ImportanceResult) -> dict[str, Any]:
-    """Kind of line of every parameter, so that two of one colour differ."""
-    ranking = overall_ranking(result)
-    return {name: DASHES[i // len(PALETTE) % len(DASHES)] for i, name in enumerate(ranking)}
+def check_choice(result: ImportanceResult, names: Any, most: Any) -> tuple[list[str] | None, int]:
+    """The parameters asked for, None for any, and how many are drawn at most."""
+    most = _checks.whole_number("max_parameters", most, 1)
+    found = None if names is None else check_names("parameters", names, result.names)
+    return found, most if found is None else len(found)
+
+
+def check_result(result: Any) -> ImportanceResult:
+    """Return ``result`` if it is an `ImportanceResult`, or raise."""
+    if not isinstance(result, ImportanceResult):
+        kind = type(result).__name__
+        raise TypeError(f"result must be a parzax.ImportanceResult (from cond_ped_anova), got {kind}.")
+    return result
+
+
+def by_seed(result: ImportanceResult, array: np.ndarray) -> np.ndarray:
+    """(s, ...) float64: an ``array`` of the result with all its seed axes as one, of length 1 if none."""
+    n_seed_axes = result.importance.ndim - 2
+    return np.asarray(array, dtype=np.float64).reshape(result.n_seeds, *array.shape[n_seed_axes:])
+
+
+def share_of_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
+    """(q, d) share of the seeds in which ``bit`` is set."""
+    return by_seed(result, (result.status & int(bit)) != 0).mean(axis=0)
+
+
+class Level(NamedTuple):
+    """One level of a result: its ``number``-th."""
+
+    result: ImportanceResult
+    number: int
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """(s, ...) what a (..., q, ...) ``array`` of the result has at this level, by seed."""
+        return by_seed(self.result, array)[:, self.number]
+
+    def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard error of (s, ...) values over the seeds that have an importance at the level."""
+        return mean_and_error(array, self.of(self.result.has_importance) > 0)
+
+    def label(self, kind: str, seeds: str) -> str:
+        """Label of an axis of importances; how many of several seeds count is said in the words ``seeds``."""
+        n, counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
+        count = seeds.format(f"{n} seeds" if counted == n else f"{counted} of {n} seeds")
+        quantile = self.result.target_quantile[self.number]
+        return f"importance at γ′ = {quantile:g}{kind}" + (f" ({count})" if n > 1 else "")
+
+
+def find_level(result: Any, level: Any) -> Level:
+    """The level asked for, by index or (a float) the nearest target quantile; called by the picture."""
+    quantiles = check_result(result).target_quantile
+    if isinstance(level, (int, np.integer)):
+        n = len(quantiles)
+        return Level(result, _checks.whole_number("level", level, -n, n - 1) % n)
+    wanted = _checks.quantile("level", level)
+    nearest = int(np.abs(quantiles - wanted).argmin())
+    if abs(quantiles[nearest] - wanted) > _NEAR + 1e-9:
+        text = f"there is no level {wanted:g}: the nearest one, {quantiles[nearest]:g}, is drawn."
+        warnings.warn(text, UserWarning, stacklevel=_checks.outside())
+    return Level(result, nearest)
+
+
+class Contribution(NamedTuple):
+    """What is drawn as one: mostly one parameter, else the sum of several; their columns and its look."""
+
+    name: str
+    columns: list[int]
+    colour: str
+    dash: Any
+
+
+def line_look(i: int) -> tuple[str, Any]:
+    """Colour and dashes of the ``i``-th line."""
+    return PALETTE[i % len(PALETTE)], _DASHES[i // len(PALETTE) % len(_DASHES)]
 
 
 def overall_ranking(result: ImportanceResult) -> list[str]:
@@ -36,96 +119,104 @@ def overall_ranking(result: ImportanceResult) -> list[str]:
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 
-def check_result(result: Any) -> ImportanceResult:
-    """Return ``result`` if it is an `ImportanceResult`, or raise."""
-    if not isinstance(result, ImportanceResult):
-        raise TypeError(
-            f"result must be a parzax.ImportanceResult (from cond_ped_anova), got {type(result).__name__}."
-        )
-    return result
+def contributions(result: ImportanceResult, names: Sequence[str], most: int) -> list[Contribution]:
+    """The first ``most`` of ``names`` alone, and the others together, unless that is a single one."""
+    most += len(names) == most + 1
+    columns, ranking = [result.names.index(name) for name in names], overall_ranking(result)
+    looks = [line_look(ranking.index(name)) for name in names]
+    out = [Contribution(name, [j], *look) for name, j, look in zip(names, columns, looks, strict=True)][:most]
+    if columns[most:]:
+        out.append(Contribution(f"{len(columns) - most} others", columns[most:], _OTHERS, "solid"))
+    return out
 
 
-def level_index(result: ImportanceResult, level: Any) -> int:
-    """Position of ``level``: an index, or (a float) the nearest target quantile."""
-    quantiles = result.target_quantile
-    if isinstance(level, (bool, np.bool_)) or not isinstance(level, numbers.Real):
-        raise TypeError(f"level must be an index or a target quantile, got {level!r}.")
-    if isinstance(level, numbers.Integral):
-        if not -len(quantiles) <= int(level) < len(quantiles):
-            raise ValueError(
-                f"level = {level} is out of range for {len(quantiles)} levels; "
-                "give an index, or a float for the nearest target quantile."
-            )
-        return int(level) % len(quantiles)
-    if not 0 < float(level) <= 1:
-        raise ValueError(f"level = {level!r}: a target quantile lies in (0, 1]; an index must be an int.")
-    nearest = int(np.abs(quantiles - float(level)).argmin())
-    if abs(quantiles[nearest] - float(level)) > _NEAR + 1e-9:
-        # The caller of the picture is the one who asked.
-        warnings.warn(
-            f"there is no level {float(level):g}: the nearest one, {quantiles[nearest]:g}, is drawn.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return nearest
+def colours(result: ImportanceResult) -> dict[str, str]:
+    """Colour of every parameter in all pictures of ``result``, by rank of its importance over all levels."""
+    return {name: line_look(i)[0] for i, name in enumerate(overall_ranking(check_result(result)))}
 
 
-def parameter_names(result: ImportanceResult, parameters: Any) -> list[str]:
-    """The names asked for, checked."""
-    names = [parameters] if isinstance(parameters, str) else parameters
-    if not isinstance(names, Sequence):
-        raise TypeError(f"parameters must be names of parameters, got {parameters!r}.")
-    for name in names:
-        check_name(result, "parameters", name)
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"parameters must be different names, at least one, got {parameters!r}.")
-    return list(names)
+class SamplerRuns(NamedTuple):
+    """All runs of one sampler, and how they look."""
+
+    name: str  # for the legend; "" for runs without a name
+    objectives: np.ndarray  # (s, n, m) float64, as the problem gave them
+    signs: np.ndarray  # (m,) -1 for objectives that are maximised, else 1
+    feasible: np.ndarray  # (s, n) whether a row satisfies all constraints and has no NaN among its objectives
+    constrained: bool  # whether there are constraints at all
+    colour: str
+    dash: Any
+
+    def entry(self, remark: str) -> list[Entry]:
+        """Of a key: the name, and a remark about the runs; none without either."""
+        words = ": ".join(filter(None, (self.name, remark)))
+        line = Line2D([], [], color=self.colour, linestyle=self.dash, linewidth=2.0)
+        return [(line, words)] if words else []
 
 
-def check_name(result: ImportanceResult, argument: str, name: Any) -> None:
-    """Raise a KeyError unless ``name`` is a parameter of ``result``."""
-    if name not in result.names:
-        raise KeyError(f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, result.names))}.")
+class Rows(NamedTuple):
+    """The rows of one run, in order."""
+
+    x: np.ndarray  # (n, d) native values
+    objectives: np.ndarray  # (n, m) minimised; NaN for pending, failed and constraint-only rows
+    constraints: np.ndarray  # (n, c)
+    constraint_only: np.ndarray  # (n,) whether only constraints were asked for
+    evaluated: np.ndarray  # (n,) whether a row has all its objectives
+    feasible: np.ndarray  # (n,) whether a row is evaluated and known to satisfy all constraints
+    nearest: int | None  # first row that violates fewest constraints, then with the least first objective
+    best: int | None  # that row if it is feasible
 
 
-def check_count(argument: str, value: Any) -> int:
-    """Return ``value`` if it is a positive whole number, or raise."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{argument} must be a whole number of at least 1, got {value!r}.")
-    return int(value)
+def named_runs(traces: Any) -> list[SamplerRuns]:
+    """The runs of every sampler, checked: of a trace, or of a mapping from names to traces."""
+    named = traces if isinstance(traces, Mapping) else {"": traces}
+    if not named:
+        raise ValueError("traces must hold at least one name and its parzax.samplers.Trace.")
+    out = []
+    for i, (name, trace) in enumerate(named.items()):
+        if not isinstance(trace, Trace):
+            where = f"traces[{name!r}]" if named is traces else "traces"
+            wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
+            raise TypeError(f"{where} must be {wanted}, got {type(trace).__name__}.")
+        objectives, constraints, signs = _flat(trace.objectives), _flat(trace.constraints), signs_of(trace)
+        feasible = np.asarray((constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
+        constrained = constraints.shape[-1] > 0
+        out.append(SamplerRuns(_text.name(name), objectives, signs, feasible, constrained, *line_look(i)))
+    return out
 
 
-def by_seed(result: ImportanceResult, array: np.ndarray, trailing: int) -> np.ndarray:
-    """``array`` with all seed axes as one leading axis (one seed without any)."""
-    return np.asarray(array, dtype=np.float64).reshape(-1, *array.shape[array.ndim - trailing :])
+def rows_of(rows: Any, run: int | None) -> Rows:
+    """The rows of a state, or of one run of a trace."""
+    if not isinstance(rows, (State, Trace)):
+        kind = type(rows).__name__
+        raise TypeError(f"rows must be a sampler's State or a parzax.samplers.Trace, got {kind}.")
+    batch, parts = np.shape(rows.x)[:-2], (rows.x, rows.objectives, rows.constraints)
+    if isinstance(rows, State):
+        if batch:
+            hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
+            raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
+        x, objectives, constraints = (np.asarray(part, np.float64)[: int(rows.count)] for part in parts)
+        only = np.asarray(rows.constraint_only)[: len(x)]
+    else:
+        if batch and run is None:
+            raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
+        n_runs = math.prod(batch)
+        run = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
+        x, objectives, constraints = (_flat(part)[run] for part in parts)
+        objectives, only = objectives * signs_of(rows), np.zeros(len(x), bool)
+    evaluated = np.asarray(~np.isnan(objectives).any(axis=-1))
+    feasible = evaluated & (constraints <= 0).all(axis=-1)
+    violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
+    nearest = int(np.lexsort((objectives[:, 0], violated))[0]) if evaluated.any() else None
+    best = nearest if feasible.any() else None
+    return Rows(x, objectives, constraints, only, evaluated, feasible, nearest, best)
 
 
-def with_importance(result: ImportanceResult) -> np.ndarray:
-    """(s, q) the seeds that have an importance, the only ones that count for its mean."""
-    return result.has_importance.reshape(-1, len(result.target_quantile))
+def signs_of(trace: Trace) -> np.ndarray:
+    """(m,) what objectives are multiplied by to be minimised."""
+    return np.array([-1.0 if direction == "maximize" else 1.0 for direction in trace.directions])
 
 
-def seeds_text(result: ImportanceResult, q: int) -> str:
-    """ "10 seeds", "7 of 10 seeds": how many count at a level; "" for a single one."""
-    n, counted = result.n_seeds, int(result.seeds_counted[q])
-    if n == 1:
-        return ""
-    return f"{n} seeds" if counted == n else f"{counted} of {n} seeds"
-
-
-def any_seed(result: ImportanceResult, bit: Status) -> np.ndarray:
-    """(q, d) whether ``bit`` is set in some seed."""
-    flat = result.status.reshape(-1, *result.status.shape[-2:])
-    return ((flat & int(bit)) != 0).any(axis=0)
-
-
-def all_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
-    """(q, d) whether ``bit`` is set in every seed."""
-    flat = result.status.reshape(-1, *result.status.shape[-2:])
-    return ((flat & int(bit)) != 0).all(axis=0)
-
-
-def most_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
-    """(q, d) whether ``bit`` is set in at least half of the seeds."""
-    flat = result.status.reshape(-1, *result.status.shape[-2:])
-    return ((flat & int(bit)) != 0).mean(axis=0) >= 0.5
+def _flat(values: Any) -> np.ndarray:
+    """(s, n, columns) in float64: all leading axes as one, also of arrays without columns."""
+    array = np.asarray(values, np.float64)
+    return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])

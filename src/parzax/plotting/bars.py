@@ -1,13 +1,48 @@
-"""Importances at one level as sorted bars."""
+"""Importances at one level as sorted bars, whole or by regime."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 
+from parzax import _checks
 from parzax.importance import ImportanceResult
-from parzax.importance.seeds import mean_and_error
-from parzax.plotting import _arguments as args
-from parzax.plotting._bars import finish, names_with_signs, thickness
-from parzax.plotting._matplotlib import axes_or_new
+from parzax.importance.labels import shorten
+from parzax.plotting import _arguments, _axes, _text
+from parzax.plotting._arguments import Level, share_of_seeds
+from parzax.space import Domain
+from parzax.status import Status
+
+# What is marked at a parameter, with the sign that stands for it and the words of the footnote.
+_SIGNS = {
+    Status.CONSTANT: ("*", "one value per regime"),
+    Status.SINGLE_VALUE: ("*", "one value per regime"),
+    Status.NEVER_ACTIVE: ("†", "never active"),
+    Status.NOT_IN_TARGET: ("¶", "inactive in the target, counts as 0"),
+    Status.UNIDENTIFIABLE: ("‡", "domain moves from row to row, not comparable"),
+    Status.UNIQUE_LABELS: ("#", "as many labels as rows, says nothing"),
+    Status.LOW_REGIME_DATA: ("~", "few rows in a regime: rough"),
+    Status.SPARSE_REGIME: ("§", "a regime with one row left out"),
+    Status.NOT_ABOVE_CHANCE: ("°", "not above chance, counts as 0"),
+}
+# What concerns the level as a whole.
+_LEVEL_NOTES = {
+    Status.LOW_DATA: "ten rows or fewer in the target or outside it: rough",
+    Status.TIED_CUTOFF: "ties at the cut-off: the target is larger than asked",
+    Status.SAME_SETS: "target and region are the same rows",
+    Status.ALL_EQUAL: "all losses are equal",
+    Status.NO_DATA: "fewer than two usable rows",
+}
+_MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds
+_THICKEST = 22.0  # no bar is thicker, in points, however few there are and however large the Axes
+_MOST_REGIMES = 6  # more regimes than this are not captioned
+_CAPTION = 64  # characters of one line of the caption above a bar
+_SQUARE = 6.5  # points
+# Inches: a line of a caption, the bar below it with its margins, from the lower end of that to its middle.
+_LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
 
 def importance_bars(
@@ -16,62 +51,157 @@ def importance_bars(
     """Importances at one level: horizontal bars, the largest on top, with their values.
 
     With several seeds a bar is the mean over those that have an importance at the level, and its whisker one
-    standard error to either side. A sign after a
-    name refers to the footnote: parameters that are constant, never active, not comparable or not above
-    chance (in at least half of the seeds). What concerns the level as a whole stands there too.
+    standard error to either side. A sign after a name refers to the footnote: parameters that are constant,
+    never active, not comparable or not above chance (in at least half of the seeds). What concerns the level
+    as a whole stands there too. Values have two decimals; positive ones below 0.01 read "<0.01", and "0" is
+    exactly 0.
 
     Args:
-        result: from `parzax.cond_ped_anova`.
-        level: index of the level, or a float for the nearest target quantile (a warning says where that is
-            more than 0.05 away).
-        max_parameters: how many bars at most; the others are summed in one more.
-        ax: where to draw (give its figure ``layout="constrained"``, so that the footnote fits); a new figure
-            by default.
-
-    Returns:
-        The Axes. Values have two decimals; positive ones below 0.01 read "<0.01", and "0"
-        is exactly 0.
-
-    Raises:
-        TypeError: ``result``, ``level`` or ``ax`` of the wrong type.
-        ValueError: a level out of range, or ``max_parameters`` below 1.
+        result, level: as in all pictures.
+        max_parameters: how many bars at most, 1 or more; the others are summed in one more.
+        ax: where to draw; give its figure ``layout="constrained"``, so that the footnote fits.
     """
-    args.check_result(result)
-    q = args.level_index(result, level)
-    args.check_count("max_parameters", max_parameters)
-    seeds = args.by_seed(result, result.importance, 2)[:, q]
-    order = np.argsort(-result.over_seeds()[0][q], kind="stable")
-    shown, rest = order[:max_parameters], order[max_parameters:]
-    colours = args.colours(result)
-    names = [result.names[j] for j in shown]
-    labels = names_with_signs(result, q, names)
-    fill = [colours[name] for name in names]
-    columns = [seeds[:, j] for j in shown]
-    if len(rest):
-        columns.append(seeds[:, rest].sum(axis=1))
-        one = [result.names[rest[0]]]
-        labels += [f"{len(rest)} others"] if len(rest) > 1 else names_with_signs(result, q, one)
-        names += [] if len(rest) > 1 else one
-        fill.append(args.OTHERS)
-    mean, error = mean_and_error(np.stack(columns, axis=1), args.with_importance(result)[:, q])
+    own = _arguments.find_level(result, level)
+    most = _checks.whole_number("max_parameters", max_parameters, 1)
+    drawn = _arguments.contributions(result, result.ranking(own.number), most)
+    seeds = np.stack([own.of(result.importance)[:, part.columns].sum(axis=1) for part in drawn], axis=1)
+    mean, error = own.mean_and_error(seeds)
+    names = [part.name for part in drawn if len(part.columns) == 1]
+    labels = _names_with_signs(own, names) + [part.name for part in drawn[len(names) :]]
 
-    own_figure = ax is None
-    ax = axes_or_new(ax, 6.4, 1.0 + 0.28 * len(labels))
+    ax = _axes.axes_or_new(ax, 6.4, 1.0 + 0.28 * len(labels))
     y = np.arange(len(labels))
-    ax.barh(y, mean, color=fill, height=thickness(ax, 0.72, len(labels) + 0.2))
-    if len(seeds) > 1:
+    height = min(0.72, _THICKEST / _axes.size_in_points(ax)[1] * (len(labels) + 0.2))
+    ax.barh(y, mean, color=[part.colour for part in drawn], height=height)
+    if np.isfinite(error).any():
         ax.errorbar(mean, y, xerr=error, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
     ax.set_yticks(y, labels)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    of_seeds = f" (mean ± standard error, {args.seeds_text(result, q)})" if len(seeds) > 1 else ""
-    return finish(
-        ax,
-        result,
-        q,
-        names,
-        at=y.tolist(),
-        values=mean,
-        ends=mean + np.nan_to_num(error),
-        label=f"importance at γ′ = {result.target_quantile[q]:g}{of_seeds}",
-        lay_out=own_figure,
-    )
+    ax.set(ylim=(len(labels) - 0.4, -0.6), xlabel=own.label("", "mean ± standard error, {}"))
+    return _finish(ax, own, names, y, mean, np.nan_to_num(error))
+
+
+def regimes(
+    result: ImportanceResult,
+    *,
+    level: int | float = 0,
+    parameters: str | Sequence[str] | None = None,
+    max_parameters: int = 12,
+    ax: Axes | None = None,
+) -> Axes:
+    """Each regime's part of a parameter's importance: one bar per parameter, stacked, the largest on top.
+
+    A bar is as long as the importance (mean over the seeds that have one); above it stand its regimes, in the
+    order of the stack, each with its domain, the conditions under which it applies, and its part.
+
+    Args:
+        result, level, ax: as in all pictures.
+        parameters: which to draw; by default the most important at that level.
+        max_parameters: how many bars at most, by default.
+    """
+    own = _arguments.find_level(result, level)
+    asked, most = _arguments.check_choice(result, parameters, max_parameters)
+    names = [name for name in result.ranking(own.number) if asked is None or name in asked][:most]
+    rows = [result.names.index(name) for name in names]
+    importance, _ = own.mean_and_error(own.of(result.importance)[:, rows])
+    parts, _ = own.mean_and_error(own.of(result.regime_importance)[:, rows])
+    domains = [result.space[name] for name in names]
+    colours = [np.array(to_rgb(_arguments.colours(result)[name])) for name in names]
+    # From the colour itself towards white.
+    shares = [np.linspace(0, 0.68, len(own_domains))[:, None] for own_domains in domains]
+    shades = [list(map(tuple, rgb + (1 - rgb) * share)) for rgb, share in zip(colours, shares, strict=True)]
+    captions = [_caption(*of_name) for of_name in zip(domains, parts, shades, strict=True)]
+
+    heights = [_LINE * len(caption) + _BAR for caption in captions]
+    centres = np.cumsum(heights) - _MIDDLE
+    ax = _axes.axes_or_new(ax, 6.4, 0.8 + sum(heights))
+    thick = min(0.17, _THICKEST / _axes.size_in_points(ax)[1] * sum(heights))
+    size = _axes.font_points(ax, 0.8)
+    above = {"xycoords": ("axes fraction", "data"), "box_alignment": (0, 0), "align": "left"}
+    bars = zip(centres, captions, parts, importance, shades, strict=True)
+    for y, caption, own_parts, whole, own_shades in bars:
+        _draw_bar(ax, y, thick, own_parts, whole, own_shades)
+        lines = [_axes.key_line(line, size, 10) for line in caption]
+        _axes.write_rows(ax, lines, (0, y - thick / 2 - 0.025), (3, 0), **above)
+    ax.set_yticks(centres, _names_with_signs(own, names))
+    ax.set(ylim=(sum(heights) + 0.06, 0), xlabel=own.label(", by regime", "mean of {}"))
+    return _finish(ax, own, names, centres, importance)
+
+
+def value_text(x: float) -> str:
+    """An importance with two decimals, "<0.01" below that, "0" only for exactly nothing."""
+    return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
+
+
+def _names_with_signs(own: Level, names: Sequence[str]) -> list[str]:
+    """What stands beside the bars of parameters: short names, each with the signs of its statuses."""
+    short = _text.names(own.result.names, 28)
+    signs = ["".join(dict.fromkeys(sign for sign, *_ in _signs_of(own, [name]))) for name in names]
+    return [f"{short[name]} {sign}".rstrip() for name, sign in zip(names, signs, strict=True)]
+
+
+def _finish(ax: Axes, own: Level, names: Sequence[str], at: Any, values: Any, errors: Any = 0.0) -> Axes:
+    """What is written around bars and their names: ``values`` at their ends, a footnote about ``names``."""
+    _axes.figure_of(ax).draw_without_rendering()  # long names take width from all of this
+    size = _axes.font_points(ax, 0.9)
+    ends = values + errors
+    look = {"textcoords": "offset points", "va": "center", "fontsize": size}
+    for y, value, end in zip(at, values, ends, strict=True):
+        ax.annotate(value_text(value), (end, y), (4, 0), **look)
+    # Room for the text of the longest bar.
+    share = min((_axes.text_width(ax, "<0.01", size) + 8) / _axes.size_in_points(ax)[0], 0.5)
+    ax.set_xlim(0, (ends.max() if values.any() else 1.0) / (1 - share))
+    if not values.any():
+        _axes.note(ax, "No parameter has a positive variance\nat this level.", 0.6, 0.5)
+    _axes.key_below(ax, [], _footnote(own, names))
+    _axes.tidy(ax)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _signs_of(own: Level, names: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """Sign and words of every status that some of ``names`` have in most seeds, and if they do in all."""
+    shown = [own.result.names.index(name) for name in names]
+    found = []
+    for bit, (sign, words) in _SIGNS.items():
+        shares = share_of_seeds(own.result, bit)[own.number, shown]
+        marked = shares[shares >= _MOST_SEEDS]
+        if marked.size:
+            found.append((sign, words, bool(marked.min() == 1)))
+    return found
+
+
+def _footnote(own: Level, names: Sequence[str]) -> str:
+    """What concerns the level as a whole, and what the signs of ``names`` mean."""
+    parts = {}
+    for bit, words in _LEVEL_NOTES.items():
+        if (share := share_of_seeds(own.result, bit)[own.number].max()) > 0:
+            parts[words] = "" if share == 1 else " (some seeds)"
+    for sign, words, always in _signs_of(own, names):
+        parts.setdefault(f"{sign}\N{NO-BREAK SPACE}{words}", "" if always else " (half of the seeds or more)")
+    return ";  ".join(words + seeds for words, seeds in parts.items())
+
+
+def _draw_bar(ax: Axes, y: float, thick: float, parts: np.ndarray, whole: float, shades: list) -> None:
+    left = 0.0
+    for part, shade in zip(parts, shades, strict=False):
+        if part > 0:
+            # The edge keeps neighbouring shades apart.
+            ax.barh(y, part, thick, left, color=shade, edgecolor="white", linewidth=0.6)
+            left += part
+    if whole > left + 1e-6:
+        # The parity estimator gives 1/d where nothing is known: no regime has earned that.
+        ax.barh(y, whole - left, thick, left, color="none", edgecolor=shades[0], hatch="////", linewidth=0.6)
+
+
+def _caption(domains: Sequence[Domain], parts: np.ndarray, shades: list) -> list[list[_axes.Entry]]:
+    """Lines of regimes, several of them with squares of their shades; without the smallest of many."""
+    n = len(domains)
+    kept = np.sort(np.argsort(-parts[:n], kind="stable")[:_MOST_REGIMES])
+    entries: list[_axes.Entry] = []
+    for i in kept:
+        square = Line2D([], [], linestyle="None", marker="s", markersize=_SQUARE, color=shades[i])
+        text = _text.plain(shorten(_text.regime(domains[i]), _CAPTION))
+        entries.append((square, f"{text}: {value_text(float(parts[i]))}") if n > 1 else (None, text))
+    if len(kept) < n:
+        entries.append((None, f"{n - len(kept)} smaller ones"))
+    return _axes.in_lines(entries, [len(text) + 5 for _, text in entries], _CAPTION)

@@ -7,24 +7,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from parzax._checks import one_of
+from parzax import _checks
 from parzax.importance import ImportanceResult
-from parzax.importance.labels import short_names
-from parzax.importance.seeds import mean_and_error, seeds_with_data
-from parzax.plotting import _arguments as args
-from parzax.plotting._matplotlib import (
-    GREY,
-    axes_or_new,
-    font_points,
-    note,
-    plain,
-    size_in_points,
-    spread,
-    text_width,
-    tidy,
-)
+from parzax.importance.arrays import mean_and_error, seeds_with_data
+from parzax.plotting import _arguments, _axes, _text
+from parzax.plotting._arguments import by_seed, share_of_seeds
 from parzax.status import Status
 
+_LineEnd = tuple[float, str, str]  # the height at which a line ends, what is written there, its colour
 _QUANTITIES = {
     "importance": "importance",
     "variance": "within-regime variance",
@@ -32,12 +22,8 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
-# So few levels are marked one by one.
-_FEW_LEVELS = 12
-_BANDS = {
-    Status.LOW_DATA: ("few rows: rough", "////"),
-    Status.ALL_ZERO: ("nothing above chance", "...."),
-}
+_FEW_LEVELS = 12  # so few levels are marked one by one
+_ALONE = 0.02  # half the width of the band of a single level
 
 
 def importance_sweep(
@@ -55,9 +41,10 @@ def importance_sweep(
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
     the status LOW_DATA, or all have ALL_ZERO, lie under a hatched band. A single level is drawn as points.
+    The names of the lines stand inside the Axes, to the right of the last level.
 
     Args:
-        result: from `parzax.cond_ped_anova`.
+        result, ax: as in all pictures.
         parameters: which to draw, and nothing else; by default the ``max_parameters`` most important (mean
             over the levels), and the sum of the others in grey.
         max_parameters: how many lines at most, without that of the others.
@@ -65,207 +52,153 @@ def importance_sweep(
             "unweighted", the ablations.
         normalise: divide each level's positive values by their sum, as importances are, so that ablations
             can be compared with them.
-        ax: where to draw; a new figure by default.
-
-    Returns:
-        The Axes. The names of the lines stand inside them, to the right of the last level.
-
-    Raises:
-        TypeError: ``result`` or ``ax`` of the wrong type.
-        KeyError: an unknown parameter.
-        ValueError: an unknown quantity, an empty or repeated list of parameters.
     """
-    args.check_result(result)
-    one_of("quantity", quantity, _QUANTITIES)
-    args.check_count("max_parameters", max_parameters)
-    quantiles = np.asarray(result.target_quantile, dtype=np.float64)
-    by_level = np.argsort(quantiles, kind="stable")
-    levels = quantiles[by_level]
-    data = args.by_seed(result, getattr(result, quantity), 2)[:, by_level]
-    counts = seeds_with_data(result)[:, by_level]
-    if normalise:
-        positive = np.maximum(data, 0)
-        total = positive.sum(axis=-1, keepdims=True)
-        data = positive / np.where(total > 0, total, 1)
-    if normalise or quantity == "importance":
-        counts = np.asarray((data > 0).any(axis=-1))
-    names, rest = _choose(result, parameters, max_parameters)
-    ax = axes_or_new(ax, 6.4, 3.8)
-
-    colours, styles = args.colours(result), args.line_styles(result)
-    short = short_names(result.names, 22)
-    lines = [(n, data[..., result.names.index(n)], colours[n], styles[n]) for n in names]
-    if rest:
-        summed = data[..., [result.names.index(n) for n in rest]].sum(axis=-1)
-        # One left out needs no summing up, so it keeps its name.
-        lines.append((f"{len(rest)} others" if len(rest) > 1 else rest[0], summed, args.OTHERS, "solid"))
-    ends = [_line(ax, levels, plain(name), x, counts, *look) for name, x, *look in lines]
-
-    nothing = not data.any()
-    # A sentence says it where nothing is to be seen at all.
-    flagged = {Status.LOW_DATA: args.any_seed, Status.ALL_ZERO: args.all_seeds}
-    at = {bit: np.asarray(of_seeds(result, bit).any(axis=1)) for bit, of_seeds in flagged.items()}
-    bands = [b for b in _BANDS if at[b].any() and not (nothing and b == Status.ALL_ZERO)]
-    bottom, top = _y_limits(ax, data, quantity, normalise, len(bands))
-    right = _x_limits(ax, levels, result.region_quantile, [short.get(label, label) for label, *_ in lines])
-    for row, bit in enumerate(bands):
-        _band(ax, levels, at[bit][by_level], bit, row)
-    named = [(short.get(label, label), *line) for label, *line in lines]
-    _name_lines(ax, levels[-1], right, ends, named, bottom, top)
-    if nothing:
-        left, end = ax.get_xlim()
-        middle = (right - left) / (end - left) / 2
-        note(ax, "No parameter has a positive variance\nat any of these levels.", middle)
-
-    # A level is a share of all rows, so with a smaller region it is not a share of that.
-    whole = "best share of the region γ = 1" if result.region_quantile == 1 else "best share of all rows"
-    region = "" if result.region_quantile == 1 else f"; region γ = {result.region_quantile:g}"
-    ax.set_xlabel(f"target quantile γ′ ({whole}{region})")
-    label = _QUANTITIES[quantity]
-    label = f"share of {label}" if normalise and quantity != "importance" else label
-    ax.set_ylabel(label + _left_out(counts))
-    tidy(ax)
-    ax.spines["bottom"].set_bounds(ax.get_xlim()[0], right)
+    _arguments.check_result(result)
+    _checks.one_of("quantity", quantity, _QUANTITIES)
+    asked, most = _arguments.check_choice(result, parameters, max_parameters)
+    names = _arguments.overall_ranking(result) if asked is None else asked
+    order = np.argsort(result.target_quantile, kind="stable")
+    levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
+    data, counts = (x[:, order] for x in _data(result, quantity, normalise))
+    ax = _axes.axes_or_new(ax, 6.4, 3.8)
+    ends, short = [], _text.names(result.names, 22)
+    for name, columns, colour, dash in _arguments.contributions(result, names, most):
+        mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
+        _draw_line(ax, levels, mean, error, color=colour, linestyle=dash, label=_text.plain(name))
+        ends.append((float(mean[-1]), short.get(name, name), colour))
+    bands = _bands(result, order, anything=bool(data.any()))
+    top = _set_y_limits(ax, data, normalise or quantity == "importance", len(bands))
+    right = _set_x_limits(ax, levels, result.region_quantile, ends)
+    for row, band in enumerate(bands):
+        _draw_band(ax, levels, *band, row)
+    _name_lines(ax, ends, levels[-1], right, top)
+    left, end = ax.get_xlim()
+    if not data.any():
+        words = "No parameter has a positive variance\nat any of these levels."
+        _axes.note(ax, words, (right - left) / (end - left) / 2)
+    _label_axes(ax, result.region_quantile, quantity, normalise, counts)
+    ax.spines["bottom"].set_bounds(left, right)
     return ax
 
 
-def _left_out(counts: np.ndarray) -> str:
-    """For a label, how many of several seeds count, where at some level some but not all of them do."""
-    n, most = counts.sum(axis=0), len(counts)
-    some = n[n > 0]
-    if most == 1 or not (some < most).any():
-        return ""
-    return f"\n(mean of {some.min()}{f'-{some.max()}' if some.max() > some.min() else ''} of {most} seeds)"
+def _data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(s, q, d) what is drawn, and (s, q) whether a seed counts at a level."""
+    data = by_seed(result, getattr(result, quantity))
+    if not normalise and quantity != "importance":
+        return data, seeds_with_data(result.status)
+    positive = np.maximum(data, 0)
+    total = positive.sum(axis=-1, keepdims=True)
+    data = positive / np.where(total > 0, total, 1) if normalise else data
+    return data, np.asarray((data > 0).any(axis=-1))
 
 
-def _choose(result: ImportanceResult, parameters: Any, most: int) -> tuple[list[str], list[str]]:
-    if parameters is not None:
-        return args.parameter_names(result, parameters), []
-    ranking = args.overall_ranking(result)
-    return ranking[:most], ranking[most:]
-
-
-def _line(
-    ax: Axes, levels: np.ndarray, label: str, seeds: np.ndarray, counts: np.ndarray, colour: str, style: Any
-) -> float:
-    """Draw one parameter; the height at which its line ends."""
-    mean, error = mean_and_error(seeds, counts)
-    several = len(seeds) > 1
+def _draw_line(ax: Axes, levels: np.ndarray, mean: np.ndarray, error: np.ndarray, **look: Any) -> None:
+    """A line with its ribbon, both over a single level a point with its whisker."""
     if len(levels) == 1:
-        ax.errorbar(
-            levels, mean, yerr=error if several else None, fmt="o", color=colour, capsize=3, label=label
-        )
-    else:
-        (line,) = ax.plot(levels, mean, color=colour, linestyle=style, linewidth=1.8, label=label)
-        if len(levels) <= _FEW_LEVELS:
-            line.set(marker="o", markersize=4)
-        if several:
-            ax.fill_between(levels, mean - error, mean + error, color=colour, alpha=0.22, linewidth=0)
-    return float(mean[-1])
+        whisker = error if np.isfinite(error).any() else None
+        ax.errorbar(levels, mean, yerr=whisker, fmt="o", capsize=3, **look)
+        return
+    marker = "o" if len(levels) <= _FEW_LEVELS else None
+    ax.plot(levels, mean, linewidth=1.8, marker=marker, markersize=4, **look)
+    _axes.ribbon(ax, levels, mean, error, look["color"])
 
 
-def _y_limits(ax: Axes, data: np.ndarray, quantity: str, normalise: bool, rows: int) -> tuple[float, float]:
-    """Whole range of the lines, with headroom for one line of text per band."""
-    low, high = ax.get_ylim()
-    shares = normalise or quantity == "importance"
+def _label_axes(ax: Axes, region: float, quantity: str, normalise: bool, counts: np.ndarray) -> None:
+    """Say what the axes show, and how many of several seeds count, where some do not at some level."""
+    # A level is a share of all rows, so with a smaller region it is not a share of that.
+    best = "the region γ = 1" if region == 1 else f"all rows; region γ = {region:g}"
+    share = "share of " if normalise and quantity != "importance" else ""
+    label, n = share + _QUANTITIES[quantity], np.unique(counts.sum(axis=0))
+    n = n[n > 0]
+    if n.size and n[0] < len(counts):
+        label += f"\n(mean of {'-'.join(map(str, np.unique(n[[0, -1]])))} of {len(counts)} seeds)"
+    ax.set(xlabel=f"target quantile γ′ (best share of {best})", ylabel=label)
+    _axes.tidy(ax)
+
+
+def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> float:
+    """Show all of the lines, and above them a line of words for each band; where the lines end."""
+    low, high = ax.get_ylim() if data.any() else (0.0, 1.0)
     low = 0.0 if shares or data.min() >= 0 else low
     high = min(high, 1.0) if shares else high
-    if not data.any():
-        low, high = 0.0, 1.0
-    per_row = 1.5 * font_points(ax, 0.8) / size_in_points(ax)[1]
+    words = n_bands * 1.5 * _axes.font_points(ax, 0.8) / _axes.size_in_points(ax)[1]
     # Margins keep lines at 0 off the axis and points at 1 whole.
-    bottom, top = low - 0.015 * (high - low), high + (high - low) * max(rows * per_row, 0.015)
-    ax.set_ylim(bottom, top)
+    ax.set_ylim(low - 0.015 * (high - low), high + (high - low) * max(words, 0.015))
     ax.set_yticks([t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high * (1 + 1e-9)])
-    return bottom, high
+    return high
 
 
-def _x_limits(ax: Axes, levels: np.ndarray, region: float, labels: list[str]) -> float:
-    """Make room for the names to the right of the data; where the data's part of the axis ends."""
-    span = max(float(levels[-1] - levels[0]), 0.1)
+def _set_x_limits(ax: Axes, levels: np.ndarray, region: float, ends: list[_LineEnd]) -> float:
+    """Show the levels, and to the right of them room for the names; where that begins."""
+    size, span = _axes.font_points(ax, 0.95), max(float(levels[-1] - levels[0]), 0.1)
     left = max(0.0, float(levels[0]) - 0.04 * span)
     right = min(region, float(levels[-1]) + (0.04 if len(levels) > 1 else 0.2) * span)
-    width = size_in_points(ax)[0]
-    size = font_points(ax, 0.95)
-    needed = max(text_width(ax, plain(label), size) for label in labels) + 1.5 * size
-    share = min(needed / width, 0.45)
+    # As far beyond as the names are wide, but less than half of the axis.
+    needed = max(_axes.text_width(ax, name, size) for _, name, _ in ends) + 1.5 * size
+    share = min(needed / _axes.size_in_points(ax)[0], 0.45)
     ax.set_xlim(left, right + (right - left) * share / (1 - share))
-    if len(levels) <= _FEW_LEVELS:
-        ax.set_xticks(levels, _level_labels(ax, levels))
-    else:
+    if len(levels) > _FEW_LEVELS:
         ax.set_xticks([t for t in MaxNLocator(6).tick_values(left, right) if left <= t <= right + 1e-9])
+        return right
+    gap = 0.06 * np.ptp(ax.get_xlim())
+    labels, last = [], -np.inf
+    for level in levels:
+        labels.append(f"{level:g}" if level - last >= gap else "")
+        last = level if labels[-1] else last
+    ax.set_xticks(levels, labels)
     return right
 
 
-def _level_labels(ax: Axes, levels: np.ndarray) -> list[str]:
-    """Labels of ticks at ``levels``; "" where one would run into the label before it."""
-    size = font_points(ax, 1)
-    low, high = ax.get_xlim()
-    free, labels = -np.inf, []
-    width = size_in_points(ax)[0]
-    for level in levels:
-        text, at = f"{level:g}", (level - low) / (high - low) * width
-        half = text_width(ax, text, size) / 2
-        fits = at - half >= free
-        labels.append(text if fits else "")
-        free = at + half + 0.4 * size if fits else free
-    return labels
+def _bands(result: ImportanceResult, order: np.ndarray, *, anything: bool) -> list[tuple[Any, str, str]]:
+    """Which levels have few rows in some seed, or all zero in every seed, each with its words and hatch."""
+    low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
+    all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
+    bands = [(low_data, "few rows: rough", "////"), (all_zero & anything, "nothing above chance", "....")]
+    return [band for band in bands if band[0].any()]
 
 
-def _name_lines(
-    ax: Axes, last: float, right: float, ends: list[float], lines: list[Any], low: float, high: float
-) -> None:
-    size = font_points(ax, 0.95)
-    low_y, high_y = ax.get_ylim()
-    gap = 1.2 * size / size_in_points(ax)[1] * (high_y - low_y)
-    at = spread(np.asarray(ends), gap, low + gap / 2, high - gap / 3)
-    x = right + 1.1 * size / size_in_points(ax)[0] * (ax.get_xlim()[1] - ax.get_xlim()[0])
-    for (label, _, colour, _), end, y in zip(lines, ends, at, strict=True):
-        ax.annotate(
-            plain(label),
-            xy=(last, end),
-            xytext=(x, y),
-            va="center",
-            fontsize=size,
-            color=colour if colour != args.OTHERS else GREY,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.7,
-                "relpos": (0, 0.5),
-                "shrinkA": 2,
-                "shrinkB": 2,
-            },
-        )
+def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, hatch: str, row: int) -> None:
+    """Hatch the flagged ones of ascending ``levels``, with the words in the ``row``-th line from the top."""
+    # From half-way to the level before to half-way to the one after; before the first to the end of the axis.
+    last = levels[-1] + _ALONE * (len(levels) == 1)
+    ends = np.concatenate([ax.get_xlim()[:1], (levels[1:] + levels[:-1]) / 2, [last]])
+    changes = np.flatnonzero(np.diff(flagged.astype(int), prepend=0, append=0))
+    spans = ends[changes].reshape(-1, 2)
+    for left, right in spans.tolist():
+        ax.axvspan(left, right, hatch=hatch, zorder=0, facecolor=("0.5", 0.12), edgecolor="0.75", linewidth=0)
+    # The words stand beside the first span, on the side that has room.
+    before = bool(spans[0, 0] > (levels[0] + levels[-1]) / 2)
+    size = _axes.font_points(ax, 0.8)
+    at, offset = (spans[0, 0 if before else 1], 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
+    place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
+    ax.annotate(words, at, offset, ha="right" if before else "left", fontsize=size, color=_axes.GREY, **place)
 
 
-def _band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, bit: Status, row: int) -> None:
-    """Hatch the runs of flagged levels, from half-way to the level before to half-way to the one after."""
-    text, hatch = _BANDS[bit]
-    middle = (levels[1:] + levels[:-1]) / 2
-    starts, stops = np.append(levels[0], middle), np.append(middle, levels[-1])
-    if len(levels) == 1:
-        starts, stops = levels - 0.02, levels + 0.02
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flagged.astype(int), [0]])))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        # At the ends of the sweep the band reaches the end of the axis, or it would be hard to see.
-        left = ax.get_xlim()[0] if begin == 0 else float(starts[begin])
-        stop = float(stops[end - 1])
-        ax.axvspan(left, stop, facecolor="0.5", alpha=0.12, linewidth=0, zorder=0)
-        ax.axvspan(left, stop, fill=False, hatch=hatch, edgecolor="0.75", linewidth=0, zorder=0)
-    # The text stands beside the first run, on the side that has room.
-    begin, stop = edges[0], edges[1]
-    left = ax.get_xlim()[0] if begin == 0 else starts[begin]
-    on_right = bool(left > (levels[0] + levels[-1]) / 2)
-    size = font_points(ax, 0.8)
-    ax.annotate(
-        text,
-        (left if on_right else stops[stop - 1], 1),
-        (-4 if on_right else 4, -(0.3 + 1.4 * row) * size),
-        xycoords=ax.get_xaxis_transform(),
-        textcoords="offset points",
-        ha="right" if on_right else "left",
-        va="top",
-        fontsize=size,
-        color=GREY,
-    )
+def _name_lines(ax: Axes, ends: list[_LineEnd], last: float, right: float, top: float) -> None:
+    """Write names right of ``right``, below ``top``, none over another; strokes from the ends at ``last``."""
+    size = _axes.font_points(ax, 0.95)
+    (width, height), bottom = _axes.size_in_points(ax), ax.get_ylim()[0]
+    x = right + 1.1 * size / width * np.ptp(ax.get_xlim())
+    gap = 1.2 * size / height * np.ptp(ax.get_ylim())
+    at = spread(np.array([y for y, *_ in ends]), gap, bottom + gap / 2, top - gap / 3)
+    for (y, name, colour), place in zip(ends, at, strict=True):
+        stroke = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 2, "shrinkB": 2}
+        look = {"va": "center", "fontsize": size, "color": colour}
+        ax.annotate(name, (last, y), (x, place), arrowprops=stroke | {"relpos": (0, 0.5)}, **look)
+
+
+def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
+    """Positions at least ``gap`` apart, or what fits, within [low, high], as near to ``wanted`` as can be."""
+    # Least squares under the order of wanted: less the gaps below it, the k-th position is the isotonic
+    # regression, max over i <= k of min over j >= k of the mean of i to j.
+    n = len(wanted)
+    gap = min(gap, (high - low) / max(n - 1, 1))
+    order, below = np.argsort(wanted, kind="stable"), gap * np.arange(n)
+    total = np.append(0, np.cumsum(wanted[order] - below))
+    i, j = np.ogrid[:n, :n]
+    mean = (total[j + 1] - total[i]) / np.maximum(j + 1 - i, 1)  # of i to j, where i <= j
+    least = np.minimum.accumulate(mean[:, ::-1], axis=1)[:, ::-1]
+    level = np.maximum.accumulate(least, axis=0).diagonal()
+    out = np.empty(n)
+    out[order] = np.clip(level, low, high - gap * (n - 1)) + below
+    return out

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from parzax import _checks
 from parzax.space import Space
 
 Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
@@ -21,10 +22,10 @@ class AbstractProblem(eqx.Module):
     `jax.vmap` goes over problems of one shape as it does over keys.
 
     Attributes:
-        space: d parameters; static.
-        n_objectives: m, all of them minimised; static.
-        n_constraints: c, each feasible where it is <= 0; static.
-        name: for titles and tables; static.
+        space: d parameters; this, both numbers and the name are static.
+        n_objectives: m.
+        n_constraints: c, each feasible where it is <= 0.
+        name: for titles and tables.
         feasible_optimum: (m,) the smallest feasible value of each objective, None where it is not known. With
             several objectives it is the ideal point, which no one configuration need reach.
     """
@@ -43,20 +44,17 @@ class AbstractProblem(eqx.Module):
             x: (d,) native values, NaN where inactive, categories as codes.
 
         Returns:
-            Objectives (m,), minimised, and constraints (c,), feasible where <= 0.
+            Objectives (m,), minimised or maximised as the sampler's directions say, and constraints (c,),
+            feasible where <= 0.
 
         Raises:
             ValueError, TypeError: while tracing, for a key, an x or results of another shape or kind.
         """
-        if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key):
-            raise TypeError(f"key must be a typed key such as jax.random.key(0), got {_described(key)}.")
-        if jnp.shape(key) != ():
-            raise ValueError(f"key must be one key, got shape {jnp.shape(key)}; use jax.vmap for a batch.")
+        _checks.check_key(key)
         x = _floating("x", x)
         if x.shape != (len(self.space),):
-            raise ValueError(
-                f"x must have shape ({len(self.space)},), got {x.shape}; use jax.vmap for a batch."
-            )
+            expected = f"shape ({len(self.space)},)"
+            raise ValueError(f"x must have {expected}, got {x.shape}; use jax.vmap for a batch.")
         return self._evaluate(key, x)
 
     @abc.abstractmethod
@@ -73,11 +71,8 @@ class Problem(AbstractProblem):
             a scalar stands for shape (1,). It must be pure and traceable by JAX. A callable that is a pytree
             (an `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``) has its arrays as leaves of the
             problem, so that they can be traced and batched; any other callable is static.
-        space: the search space.
-        n_objectives: m >= 1, all minimised.
-        n_constraints: c >= 0, feasible where <= 0.
+        space, n_objectives, n_constraints, feasible_optimum: as of `AbstractProblem`; m >= 1, c >= 0.
         name: for titles; the function's name if not given.
-        feasible_optimum: (m,) smallest feasible value of each objective, where known.
 
     Raises:
         ValueError, TypeError: for arguments of another kind; and when called, while tracing, where ``fn``
@@ -117,34 +112,24 @@ class Problem(AbstractProblem):
         # A bare function is no leaf that JAX can trace; as the static part of a Partial it is none.
         self.fn = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
         self.space = space
-        self.n_objectives = _count("n_objectives", n_objectives, 1)
-        self.n_constraints = _count("n_constraints", n_constraints, 0)
+        self.n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
+        self.n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
         self.name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
-        if feasible_optimum is not None:
-            feasible_optimum = _vector("feasible_optimum", feasible_optimum, self.n_objectives)
-        self.feasible_optimum = feasible_optimum
+        best = feasible_optimum
+        self.feasible_optimum = best if best is None else _vector("feasible_optimum", best, n_objectives)
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         result = self.fn(key, x)
         if not isinstance(result, tuple):
             result = (result, ()) if self.n_constraints == 0 else (result,)
         if len(result) != 2:
-            raise ValueError(
-                f"fn must give (objectives, constraints), as n_constraints = {self.n_constraints}; "
-                f"it gave {len(result)} value(s). Several objectives belong in one array."
-            )
+            given = f"n_constraints = {self.n_constraints}; it gave {len(result)} value(s)"
+            hint = "Several objectives belong in one array."
+            raise ValueError(f"fn must give (objectives, constraints), as {given}. {hint}")
         objectives = _vector("the objectives of fn", result[0], self.n_objectives)
         constraints = _vector("the constraints of fn", result[1], self.n_constraints)
         # No constraints are of no dtype of their own.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
-
-
-def _count(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
-    return value
 
 
 def _vector(name: str, value: Any, size: int) -> Array:
@@ -160,14 +145,11 @@ def _floating(name: str, value: Any) -> Array:
     try:
         array = jnp.asarray(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numbers, got {_described(value)}.") from error
+        dtype = getattr(value, "dtype", None)
+        kind = type(value).__name__ if dtype is None else f"an array of dtype {dtype}"
+        raise TypeError(f"{name} must be numbers, got {kind}.") from error
     if jnp.issubdtype(array.dtype, jnp.floating):
         return array
     if array.dtype == bool or jnp.issubdtype(array.dtype, jnp.integer):
         return array.astype(jnp.result_type(float))
     raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}.")
-
-
-def _described(value: Any) -> str:
-    dtype = getattr(value, "dtype", None)
-    return type(value).__name__ if dtype is None else f"an array of dtype {dtype}"

@@ -4,7 +4,7 @@ In each, one active numeric parameter (or a sum of two) is the objective, and co
 parameters choose which: so what matters, and at which level, is known beforehand. All are minimised.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax
@@ -43,21 +43,10 @@ def activation(*, overlap: bool = False) -> SyntheticProblem:
     >>> values.shape, objective.shape
     ((4, 3), (4,))
     """
-    x, y = ((-5.0, 2.0), (-2.0, 5.0)) if overlap else ((-5.0, -2.0), (2.0, 5.0))
-    space = Space(
-        {
-            "c": FloatDomain(0, 1),
-            "x": FloatDomain(*x, when=(Between("c", high=0.5),)),
-            "y": FloatDomain(*y, when=(Between("c", low=0.5),)),
-        }
-    )
-
-    def sample(key: PRNGKeyArray, n: int) -> Sample:
-        c, u, v = jax.random.uniform(key, (3, n))
-        low = c < 0.5
-        return _log(c, _active(low, u, x), _active(~low, v, y))
-
-    return SyntheticProblem(f"activation-{'overlap' if overlap else 'disjoint'}", space, sample)
+    x, y = ((-5, 2), (-2, 5)) if overlap else ((-5, -2), (2, 5))
+    x, y = FloatDomain(*x, when=Between("c", high=0.5)), FloatDomain(*y, when=Between("c", low=0.5))
+    name = f"activation-{'overlap' if overlap else 'disjoint'}"
+    return _problem(name, {"c": [FloatDomain(0, 1)], "x": [x], "y": [y]})
 
 
 def regime_dependent() -> SyntheticProblem:
@@ -65,22 +54,10 @@ def regime_dependent() -> SyntheticProblem:
 
     c < 0.5: x in [-7, -2], y in [-5, -2]; otherwise x in [2, 7], y in [2, 5].
     """
-    first, second = (Between("c", high=0.5),), (Between("c", low=0.5),)
-    space = Space(
-        {
-            "c": FloatDomain(0, 1),
-            "x": (FloatDomain(-7, -2, when=first), FloatDomain(2, 7, when=second)),
-            "y": (FloatDomain(-5, -2, when=first), FloatDomain(2, 5, when=second)),
-        }
-    )
-
-    def sample(key: PRNGKeyArray, n: int) -> Sample:
-        c, u, v = jax.random.uniform(key, (3, n))
-        x = jnp.where(c < 0.5, _between(u, -7, -2), _between(u, 2, 7))
-        y = jnp.where(c < 0.5, _between(v, -5, -2), _between(v, 2, 5))
-        return jnp.stack([c, x, y], axis=-1), x + y
-
-    return SyntheticProblem("regime-dependent-domain", space, sample)
+    first, second = Between("c", high=0.5), Between("c", low=0.5)
+    x = (FloatDomain(-7, -2, when=first), FloatDomain(2, 7, when=second))
+    y = (FloatDomain(-5, -2, when=first), FloatDomain(2, 5, when=second))
+    return _problem("regime-dependent-domain", {"c": [FloatDomain(0, 1)], "x": x, "y": y})
 
 
 def nested() -> SyntheticProblem:
@@ -89,29 +66,14 @@ def nested() -> SyntheticProblem:
     c0 < 0.75: c1 is active; c1 < 0.5 gives x in [-7, -4], otherwise y in [-3, 0]. c0 >= 0.75: z in [2, 5].
     """
     inner = Between("c0", high=0.75)
-    space = Space(
-        {
-            "c0": FloatDomain(0, 1),
-            "c1": FloatDomain(0, 1, when=(inner,)),
-            "x": FloatDomain(-7, -4, when=(inner, Between("c1", high=0.5))),
-            "y": FloatDomain(-3, 0, when=(inner, Between("c1", low=0.5))),
-            "z": FloatDomain(2, 5, when=(Between("c0", low=0.75),)),
-        }
-    )
-
-    def sample(key: PRNGKeyArray, n: int) -> Sample:
-        c0, c1, u, v, w = jax.random.uniform(key, (5, n))
-        deep, low = c0 < 0.75, c1 < 0.5
-        x, y, z = (
-            _active(deep & low, u, (-7, -4)),
-            _active(deep & ~low, v, (-3, 0)),
-            _active(~deep, w, (2, 5)),
-        )
-        values, objective = _log(c0, x, y, z)
-        c1 = jnp.where(deep, c1, jnp.nan)
-        return jnp.insert(values, 1, c1, axis=-1), objective
-
-    return SyntheticProblem("nested-conditions", space, sample)
+    parameters = {
+        "c0": [FloatDomain(0, 1)],
+        "c1": [FloatDomain(0, 1, when=inner)],
+        "x": [FloatDomain(-7, -4, when=(inner, Between("c1", high=0.5)))],
+        "y": [FloatDomain(-3, 0, when=(inner, Between("c1", low=0.5)))],
+        "z": [FloatDomain(2, 5, when=Between("c0", low=0.75))],
+    }
+    return _problem("nested-conditions", parameters)
 
 
 def three_way() -> SyntheticProblem:
@@ -119,35 +81,31 @@ def three_way() -> SyntheticProblem:
 
     c < 1/3: x in [-7, -4]; c < 2/3: x in [-3, 0]; otherwise y in [4, 7]; f is the active one.
     """
-    third, two_thirds = 1 / 3, 2 / 3
-    space = Space(
-        {
-            "c": FloatDomain(0, 1),
-            "x": (
-                FloatDomain(-7, -4, when=(Between("c", high=third),)),
-                FloatDomain(-3, 0, when=(Between("c", low=third, high=two_thirds),)),
-            ),
-            "y": FloatDomain(4, 7, when=(Between("c", low=two_thirds),)),
-        }
-    )
+    first, second = Between("c", high=1 / 3), Between("c", low=1 / 3, high=2 / 3)
+    x = (FloatDomain(-7, -4, when=first), FloatDomain(-3, 0, when=second))
+    y = FloatDomain(4, 7, when=Between("c", low=2 / 3))
+    return _problem("three-way-branching", {"c": [FloatDomain(0, 1)], "x": x, "y": [y]})
+
+
+def _problem(name: str, parameters: Mapping[str, Sequence[FloatDomain]]) -> SyntheticProblem:
+    """Uniform on every active domain; the objective is the sum of what no condition depends on."""
+    space = Space(parameters)
+    choosing = {parent for own in parameters for parent in space.parents(own)}
 
     def sample(key: PRNGKeyArray, n: int) -> Sample:
-        c, u, v = jax.random.uniform(key, (3, n))
-        x = jnp.where(c < third, _between(u, -7, -4), _active(c < two_thirds, u, (-3, 0)))
-        return _log(c, x, _active(c >= two_thirds, v, (4, 7)))
+        columns: dict[str, Array] = {}
+        draws = jax.random.uniform(key, (len(parameters), n))
+        for (own, domains), u in zip(parameters.items(), draws, strict=True):
+            columns[own] = jnp.full_like(u, jnp.nan)
+            for domain in domains:
+                active = jnp.ones(n, bool)
+                for condition in domain.conditions:
+                    assert isinstance(condition, Between)
+                    parent = columns[condition.parent]
+                    active &= (parent >= condition.low) & (parent < condition.high)
+                value = domain.low + u * (domain.high - domain.low)
+                columns[own] = jnp.where(active, value, columns[own])
+        added = [column for own, column in columns.items() if own not in choosing]
+        return jnp.stack(list(columns.values()), axis=-1), jnp.nansum(jnp.stack(added), axis=0)
 
-    return SyntheticProblem("three-way-branching", space, sample)
-
-
-def _between(u: Array, low: float, high: float) -> Array:
-    return low + u * (high - low)
-
-
-def _active(where: Array, u: Array, bounds: tuple[float, float]) -> Array:
-    return jnp.where(where, _between(u, *bounds), jnp.nan)
-
-
-def _log(c: Array, *branches: Array) -> Sample:
-    """Columns side by side, and the objective: the one active branch of each row."""
-    active = jnp.stack(branches, axis=-1)
-    return jnp.stack([c, *branches], axis=-1), jnp.nansum(active, axis=-1)
+    return SyntheticProblem(name, space, sample)

@@ -12,14 +12,15 @@ import numpy as np
 from parzax import _checks
 from parzax.space import Categorical, Ordinal, Space
 
-DIRECTIONS = ("minimize", "maximize")
+_SIGNS = {"minimize": 1.0, "maximize": -1.0}
+_UNSET = " The path is relative and PARZAX_DATA, the folder of tables, is not set."
 
 
 class Metric(NamedTuple):
-    """One metric of a table: float64 values (n, s) or (n, 1), NaN where missing; and its direction."""
+    """One metric of a table: float64 values (n, s) or (n, 1), NaN where missing; sign -1 where maximised."""
 
     values: np.ndarray
-    direction: str
+    sign: float
 
 
 class Bound(NamedTuple):
@@ -29,7 +30,7 @@ class Bound(NamedTuple):
     thresholds: dict[float, float]
 
 
-class Table(NamedTuple):
+class TableFile(NamedTuple):
     """A checked table: every choice of the space once, in C order of the choice indices."""
 
     name: str
@@ -38,28 +39,21 @@ class Table(NamedTuple):
     bounds: dict[str, Bound]
 
 
-def located(path: str | Path) -> Path:
-    """An absolute path as it is, a relative one within the folder that PARZAX_DATA names, where it is set."""
-    folder = os.environ.get("PARZAX_DATA")
-    return Path(path) if not folder else Path(folder) / path
+def read_table(path: str | Path) -> TableFile:
+    """Read ``path`` (npz, never a pickle) and its header; a relative one from PARZAX_DATA, where it is set.
 
-
-def read_table(path: str | Path) -> Table:
-    """Read ``path`` (npz, never a pickle) and its header.
-
-    Raises:
-        ValueError: naming the file, if either is missing, damaged, or not of this form.
+    ValueError names the file, if either is missing, damaged, or not of this form.
     """
-    file = located(path)
+    folder = os.environ.get("PARZAX_DATA")
+    file = Path(folder or "", path)
     if file.suffix != ".npz":
         raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
+    beside = file.with_suffix(".json")
     try:
-        header = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        header = json.loads(beside.read_text(encoding="utf-8"))
     except _checks.UNREADABLE as error:
-        where = "" if os.environ.get("PARZAX_DATA") or file.is_absolute() else _UNSET
-        raise ValueError(
-            f"cannot read the header {str(file.with_suffix('.json'))!r}: {_reason(error)}.{where}"
-        ) from error
+        where = "" if folder or file.is_absolute() else _UNSET
+        raise ValueError(f"cannot read the header {str(beside)!r}: {_reason(error)}.{where}") from error
     try:
         # Opened here, as np.load leaves a truncated file open.
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
@@ -68,15 +62,12 @@ def read_table(path: str | Path) -> Table:
         raise ValueError(f"cannot read a table from {str(file)!r}: {_reason(error)}.") from error
 
 
-_UNSET = " The path is relative and PARZAX_DATA, the folder of tables, is not set."
-
-
 def _reason(error: BaseException) -> str:
     text = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
     return (text or type(error).__name__).rstrip(".")
 
 
-def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Table:
+def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> TableFile:
     space, shape = _space(header["hyperparameters"]), tuple(int(n) for n in header["shape"])
     sizes = tuple(domains[0].n_values for domains in space.domains)
     n = math.prod(shape)
@@ -90,8 +81,8 @@ def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Table:
     metrics = {}
     for name, entry in header["arrays"].items():
         if "direction" in entry:
-            metrics[name] = Metric(_values(name, arrays[name], n), str(entry["direction"]))
-            _checks.one_of(f"the direction of {name!r}", entry["direction"], DIRECTIONS)
+            direction = _checks.one_of(f"the direction of {name!r}", entry["direction"], _SIGNS)
+            metrics[name] = Metric(_values(name, arrays[name], n), _SIGNS[direction])
     widths = {metric.values.shape[1] for metric in metrics.values()} - {1}
     if len(widths) > 1:
         raise ValueError(f"metrics have different numbers of seeds, {sorted(widths)}")
@@ -99,7 +90,7 @@ def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Table:
     for name, entry in header.get("constraints", {}).items():
         thresholds = {float(q): _checks.real_number(name, t) for q, t in entry["thresholds"].items()}
         bounds[name] = Bound(_checks.one_of(f"the array of {name!r}", entry["array"], metrics), thresholds)
-    return Table(str(header["name"]), space, metrics, bounds)
+    return TableFile(str(header["name"]), space, metrics, bounds)
 
 
 def _space(entries: Any) -> Space:
@@ -108,19 +99,16 @@ def _space(entries: Any) -> Space:
         kind = _checks.one_of("the kind of a hyperparameter", entry["kind"], ("categorical", "ordinal"))
         if entry["name"] in parameters:
             raise ValueError(f"hyperparameter {entry['name']!r} appears twice")
-        if kind == "ordinal":
-            parameters[entry["name"]] = Ordinal(tuple(entry["values"]), log=bool(entry["log"]))
-        else:
-            parameters[entry["name"]] = Categorical(entry["values"])
+        values, ordinal = entry["values"], kind == "ordinal"
+        domain = Ordinal(tuple(values), log=bool(entry["log"])) if ordinal else Categorical(values)
+        parameters[entry["name"]] = domain
     return Space(parameters)
 
 
 def _values(name: str, array: np.ndarray, n: int) -> np.ndarray:
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or len(array) != n or array.size == 0:
-        raise ValueError(
-            f"array {name!r} must hold numbers of shape ({n},) or ({n}, seeds), "
-            f"got {array.dtype} of shape {array.shape}"
-        )
+        expected, given = f"({n},) or ({n}, seeds)", f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"array {name!r} must hold numbers of shape {expected}, got {given}")
     values = array.astype(np.float64).reshape(n, -1)
     if np.isinf(values).any():
         raise ValueError(f"array {name!r} holds infinite values")

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax.problems.problem import AbstractProblem, Evaluation
-from parzax.problems.table_file import Metric, Table, read_table
-from parzax.space import Ordinal, Space
+from parzax.problems.table_file import TableFile, read_table
+from parzax.space import Domain, Ordinal, Space
 
 
 class Oracle(NamedTuple):
@@ -87,37 +87,42 @@ class Tabular(AbstractProblem):
             path: such as "nasbench201/cifar10.npz", absolute or relative to the folder that the environment
                 variable PARZAX_DATA names (to the working directory where it is not set).
             objectives: names of metrics: valid_mse, runtime, n_params (hpolib); valid_error, runtime,
-                size_mb (nasbench201); bleu, decoding_time and their padded versions (nmt_bench).
+                size_mb (nasbench201); bleu, decoding_time (nmt_bench), or bleu_padded, decoding_time_padded:
+                the worst possible value where a training failed, which is NaN in every other metric, and so
+                is its evaluation.
             constraint_quantiles: constraints of the header ("size", "runtime") at thresholds that it lists,
                 {"size": 0.1}: a share of about 0.1 of the configurations is feasible.
             constraint_thresholds: metrics, or constraints of the header, with thresholds in their own units;
                 feasible at or below it, or at or above it where the metric is maximised. They come after
                 those of ``constraint_quantiles``; the order of the mappings is that of the constraints.
 
-        Trainings that failed are NaN in every metric, and so is their evaluation. NMT-Bench has
-        ``bleu_padded`` and ``decoding_time_padded``, with the worst possible value in their place.
-
         Raises:
             ValueError: for a missing or damaged file, and for names or quantiles that it does not have.
         """
         table = read_table(path)
-        names = _names(objectives)
-        losses = [_signed(_metric(table, name)) for name in names]
+        if isinstance(objectives, str) or not objectives:
+            raise ValueError(f"objectives must be a list of names, got {objectives!r}.")
+        names = tuple(objectives)
+        if len(set(names)) < len(names):
+            raise ValueError(f"objectives must be different, got {objectives!r}.")
+        metrics = [table.metrics[_checks.one_of("an objective", name, table.metrics)] for name in names]
         limits = _limits(table, constraint_quantiles or {}, constraint_thresholds or {})
-        values = [_excess(table.metrics[metric], threshold) for _, metric, threshold in limits]
-        n, s = len(losses[0]), max(part.shape[1] for part in losses + values)
-        everything = _columns(losses + values, n, s)
+        parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # not -0
+        for _, name, threshold in limits:
+            # Gradual underflow: 0 only where they are equal.
+            parts.append(table.metrics[name].sign * (table.metrics[name].values - threshold))
+        everything = np.stack(np.broadcast_arrays(*parts), axis=-1)  # (n, s, columns)
         exists = ~np.isnan(everything).any(axis=-1)
         order = np.argsort(~exists, axis=1, kind="stable")
         everything = np.take_along_axis(everything, order[..., None], axis=1)
-        losses, excess = everything[..., : len(losses)], everything[..., len(losses) :]
+        losses, excess = everything[..., : len(names)], everything[..., len(names) :]
         n_seeds = exists.sum(axis=1)
         oracle = _oracle(losses, excess, n_seeds)
         return cls(
             losses=jnp.asarray(losses),
             excess=jnp.asarray(_rounded(excess, jnp.result_type(float))),
             n_seeds=jnp.asarray(n_seeds, dtype=jnp.int32),
-            thresholds=np.array([threshold for _, _, threshold in limits], dtype=np.float64),
+            thresholds=np.array([threshold for *_, threshold in limits], dtype=np.float64),
             oracle=oracle,
             feasible_optimum=oracle.best,
             space=table.space,
@@ -125,7 +130,7 @@ class Tabular(AbstractProblem):
             n_objectives=len(names),
             n_constraints=len(limits),
             objective_names=names,
-            constraint_names=tuple(name for name, _, _ in limits),
+            constraint_names=tuple(name for name, *_ in limits),
         )
 
     def encode(self, x: Any) -> Int[Array, ""]:
@@ -138,18 +143,15 @@ class Tabular(AbstractProblem):
         limits, strides, n_codes = _lattice(self.space)
         x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
         choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
-        code = (x >= 0) & (x < n_codes) & (x == jnp.floor(x))
+        code = (x >= 0) & (x < n_codes.astype(x.dtype)) & (x == jnp.floor(x))
         known = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
         return jnp.where(known, jnp.sum(choice * strides, dtype=jnp.int32), -1)
 
     def decode(self, row: Any) -> Float[Array, " d"]:
         """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
         choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
-        columns = []
-        for (domain,), choice in zip(self.space.domains, choices, strict=True):
-            values = domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0)
-            columns.append(jnp.asarray(np.asarray(values, dtype=np.float64))[choice])
-        return jnp.stack(columns)
+        pairs = zip(self.space.domains, choices, strict=True)
+        return jnp.stack([jnp.asarray(_values(domain))[choice] for (domain,), choice in pairs])
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         row = self.encode(x)
@@ -158,34 +160,14 @@ class Tabular(AbstractProblem):
         if self.losses.shape[1] > 1:
             n = self.n_seeds[row]
             # Half the random bits of `randint`; that 2^23 steps are no multiple of n does not show.
-            seed = jnp.clip((jax.random.uniform(key) * n).astype(n.dtype), 0, jnp.maximum(n - 1, 0))
-        return (
-            jnp.where(known, self.losses[row, seed], jnp.nan),
-            jnp.where(known, self.excess[row, seed], jnp.nan),
-        )
-
-
-# --- on the host, in float64 ---------------------------------------------------------------------
-
-
-def _names(objectives: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(objectives, str) or not objectives:
-        raise ValueError(f"objectives must be a list of names, got {objectives!r}.")
-    if len(set(objectives)) < len(objectives):
-        raise ValueError(f"objectives must be different, got {objectives!r}.")
-    return tuple(objectives)
-
-
-def _metric(table: Table, name: str) -> Metric:
-    return table.metrics[_checks.one_of("an objective", name, table.metrics)]
-
-
-def _signed(metric: Metric) -> np.ndarray:
-    return metric.values if metric.direction == "minimize" else 0.0 - metric.values  # not -0
+            seed = (jax.random.uniform(key) * n.astype(float)).astype(n.dtype)
+            seed = jnp.clip(seed, 0, jnp.maximum(n - 1, 0))
+        losses, excess = (jnp.where(known, a[row, seed], jnp.nan) for a in (self.losses, self.excess))
+        return losses, excess
 
 
 def _limits(
-    table: Table, quantiles: Mapping[str, float], thresholds: Mapping[str, float]
+    table: TableFile, quantiles: Mapping[str, float], thresholds: Mapping[str, float]
 ) -> list[tuple[str, str, float]]:
     """Name, metric and threshold of each constraint."""
     limits = []
@@ -194,25 +176,15 @@ def _limits(
         level = round(_checks.real_number(f"constraint_quantiles[{name!r}]", value), 12)
         level = _checks.one_of(f"constraint_quantiles[{name!r}]", level, bound.thresholds)
         limits.append((name, bound.metric, bound.thresholds[level]))
+    metrics = {name: bound.metric for name, bound in table.bounds.items()}
+    metrics |= {name: name for name in table.metrics if name not in metrics}
     for name, value in thresholds.items():
-        options = list(table.bounds) + [m for m in table.metrics if m not in table.bounds]
-        _checks.one_of("a name in constraint_thresholds", name, options)
-        metric = table.bounds[name].metric if name in table.bounds else name
+        metric = metrics[_checks.one_of("a name in constraint_thresholds", name, metrics)]
         limits.append((name, metric, _checks.real_number(f"constraint_thresholds[{name!r}]", value)))
-    names = [name for name, _, _ in limits]
+    names = [name for name, *_ in limits]
     if len(set(names)) < len(names):
         raise ValueError(f"constraints must be different, got {', '.join(map(repr, names))}.")
     return limits
-
-
-def _excess(metric: Metric, threshold: float) -> np.ndarray:
-    difference = metric.values - threshold  # gradual underflow: 0 only where they are equal
-    return difference if metric.direction == "minimize" else -difference
-
-
-def _columns(parts: list[np.ndarray], n: int, s: int) -> np.ndarray:
-    """(n, s, columns) of arrays (n, s) or (n, 1)."""
-    return np.stack([np.broadcast_to(part, (n, s)) for part in parts], axis=-1)
 
 
 def _rounded(excess: np.ndarray, dtype: Any) -> np.ndarray:
@@ -223,20 +195,24 @@ def _rounded(excess: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Oracle:
+    def extreme(function: Any, rows: np.ndarray) -> np.ndarray:
+        return function(rows, axis=0) if len(rows) else np.full(rows.shape[1:], np.nan)
+
     exists = np.arange(losses.shape[1]) < n_seeds[:, None]
     feasible = exists & (excess <= 0).all(axis=-1)
     always = (feasible == exists).all(axis=1) & (n_seeds > 0)
     total = np.where(exists[..., None], losses, 0.0).sum(axis=1)
     return Oracle(
-        best=_extreme(np.min, losses[feasible]),
-        worst=_extreme(np.max, losses[feasible]),
-        best_mean=_extreme(np.min, total[always] / n_seeds[always, None]),
+        best=extreme(np.min, losses[feasible]),
+        worst=extreme(np.max, losses[feasible]),
+        best_mean=extreme(np.min, total[always] / n_seeds[always, None]),
         feasible_fraction=np.asarray(feasible.sum() / max(exists.sum(), 1)),
     )
 
 
-def _extreme(function: Any, rows: np.ndarray) -> np.ndarray:
-    return function(rows, axis=0) if len(rows) else np.full(rows.shape[1:], np.nan)
+def _values(domain: Domain) -> np.ndarray:
+    """Native values, in float64: codes of categories."""
+    return np.array(domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0), float)
 
 
 @lru_cache(maxsize=64)
@@ -244,13 +220,10 @@ def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,), 0 for ordinals."""
     sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
     limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
-    n_codes = np.array(sizes)
     for d, (domain,) in enumerate(space.domains):
-        values = np.arange(sizes[d], dtype=np.float64)
-        if isinstance(domain, Ordinal):
-            values, n_codes[d] = np.asarray(domain.values, dtype=np.float64), 0
-        lower, upper = values[:-1], values[1:]
+        lower, upper = _values(domain)[:-1], _values(domain)[1:]
         log = isinstance(domain, Ordinal) and domain.log
         limits[d, : len(lower)] = np.sqrt(lower * upper) if log else (lower + upper) / 2
-    strides = np.cumprod([1, *sizes[:0:-1]])[::-1].astype(np.int32)
-    return limits, strides, n_codes.astype(np.int32)
+    strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
+    n_codes = [0 if isinstance(d, Ordinal) else n for (d,), n in zip(space.domains, sizes, strict=True)]
+    return limits, strides.astype(np.int32), np.array(n_codes, np.int32)

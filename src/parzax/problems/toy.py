@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 from jaxtyping import Array, PRNGKeyArray
 
+from parzax import _checks
 from parzax.problems.problem import Problem
 from parzax.space import Float as FloatDomain
 from parzax.space import Space
@@ -32,7 +32,7 @@ def ellipsoid(dim: int = 4, center: Any = 0.0) -> Problem:
     """
     center = _point("center", center, dim)
     weight = 5.0 ** jnp.arange(dim, dtype=center.dtype)
-    best = _weighted(weight, jnp.clip(center, *BOX), center)
+    best = _bowl(weight, center, None, jnp.clip(center, *BOX))
     return Problem(Partial(_bowl, weight, center), _box(dim), name="ellipsoid", feasible_optimum=best)
 
 
@@ -111,13 +111,8 @@ def ellipsoids(dim: int = 4, centers: Any = (-1.0, 1.0), base: Any = 5.0) -> Pro
         raise ValueError(f"centers must have shape (m,) or (m, {dim}), got {centers.shape}.")
     centers = jnp.broadcast_to(centers if centers.ndim == 2 else centers[:, None], (len(centers), dim))
     weight = jnp.asarray(base, dtype=centers.dtype) ** jnp.arange(dim, dtype=centers.dtype)
-    return Problem(
-        Partial(_bowls, weight, centers),
-        _box(dim),
-        len(centers),
-        name="ellipsoids",
-        feasible_optimum=jnp.zeros(len(centers), centers.dtype),
-    )
+    fn, best = Partial(_bowl, weight, centers), jnp.zeros(len(centers), centers.dtype)
+    return Problem(fn, _box(dim), len(centers), name="ellipsoids", feasible_optimum=best)
 
 
 def zdt1(dim: int = 30) -> Problem:
@@ -130,33 +125,23 @@ def zdt1(dim: int = 30) -> Problem:
     >>> zdt1(3)(jax.random.key(0), jnp.array([0.25, 0.0, 0.0]))[0].tolist()
     [0.25, 0.5]
     """
-    if dim < 2:
-        raise ValueError(f"dim must be at least 2, got {dim!r}.")
+    _checks.whole_number("dim", dim, 2)
     return Problem(_zdt1, _box(dim, 0.0, 1.0), 2, name="zdt1", feasible_optimum=jnp.zeros(2))
 
 
-# --- the functions, and what is common to them ---------------------------------------------------
-
-
-def _weighted(weight: Array, x: Array, center: Array) -> Array:
-    return jnp.sum(weight.astype(x.dtype) * (x - center.astype(x.dtype)) ** 2)
-
-
-def _bowl(weight: Array, center: Array, key: PRNGKeyArray, x: Array) -> Array:
-    return _weighted(weight, x, center)
-
-
-def _bowls(weight: Array, centers: Array, key: PRNGKeyArray, x: Array) -> Array:
-    return jax.vmap(lambda center: _weighted(weight, x, center))(centers)
+def _bowl(weight: Array, center: Array, key: PRNGKeyArray | None, x: Array) -> Array:
+    """One value for a centre (d,), one for each of several (m, d)."""
+    weight, center = jnp.broadcast_to(weight, center.shape).astype(x.dtype), center.astype(x.dtype)
+    return jnp.sum(weight * (jnp.broadcast_to(x, center.shape) - center) ** 2, axis=-1)
 
 
 def _bounded_sphere(center: Array, lower: Array, key: PRNGKeyArray, x: Array) -> tuple[Array, Array]:
-    return _weighted(jnp.ones_like(center), x, center), lower.astype(x.dtype) - x[: len(lower)]
+    return _bowl(jnp.ones_like(center), center, key, x), lower.astype(x.dtype) - x[: len(lower)]
 
 
 def _disc(center: Array, middle: Array, radius: Array, key: PRNGKeyArray, x: Array) -> tuple[Array, Array]:
     one = jnp.ones_like(center)
-    return _weighted(one, x, center), _weighted(one, x, middle) - radius.astype(x.dtype) ** 2
+    return _bowl(one, center, key, x), _bowl(one, middle, key, x) - radius.astype(x.dtype) ** 2
 
 
 def _zdt1(key: PRNGKeyArray, x: Array) -> Array:
@@ -173,6 +158,5 @@ def _point(name: str, value: Any, dim: int) -> Array:
 
 
 def _box(dim: int, low: float = BOX[0], high: float = BOX[1]) -> Space:
-    if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
-        raise ValueError(f"dim must be a whole number of at least 1, got {dim!r}.")
-    return Space({f"x{i}": FloatDomain(low, high) for i in range(1, dim + 1)})
+    names = [f"x{i}" for i in range(1, _checks.whole_number("dim", dim, 1) + 1)]
+    return Space(dict.fromkeys(names, FloatDomain(low, high)))

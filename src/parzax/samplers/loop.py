@@ -1,21 +1,24 @@
-"""Whole optimisation runs as one compiled scan, and thousands of them in chunks."""
+"""Whole optimisation runs as one compiled scan, and thousands of them in chunks, with a bar on stderr."""
 
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax.observations import capacity
-from parzax.samplers.engine import Sampler, State
-from parzax.samplers.progress import progress_bar
+from parzax.samplers.sampler import Sampler
+from parzax.split import State
 
-# Runs that share a chunk: more do not stay in a core's cache.
-_LANES = 32
+# Runs that share a chunk (more do not stay in a core's cache), and characters of a progress bar.
+_LANES, _BAR = 32, 24
 
 
 class Trace(eqx.Module):
@@ -23,13 +26,15 @@ class Trace(eqx.Module):
 
     Attributes:
         x: (..., n, d) native values.
-        objectives: (..., n, m) losses.
+        objectives: (..., n, m) as the problem gave them.
         constraints: (..., n, c) values, satisfied where <= 0.
+        directions: "minimize" or "maximize" for each objective; static.
     """
 
-    x: Float[Array, "... n d"]
-    objectives: Float[Array, "... n m"]
-    constraints: Float[Array, "... n c"]
+    x: Float[Any, "*s n d"]
+    objectives: Float[Any, "*s n m"]
+    constraints: Float[Any, "*s n c"]
+    directions: tuple[str, ...] = eqx.field(static=True)
 
     @property
     def feasible(self) -> Array:
@@ -37,15 +42,16 @@ class Trace(eqx.Module):
         return (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far; +inf before there is one.
+        """(..., n) best feasible value so far; the worst infinity before there is one.
 
-        Raises:
-            ValueError: an objective that is none of 0, ..., m - 1.
+        ValueError for an objective that is none of 0, ..., m - 1.
         """
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         value = self.objectives[..., objective]
-        usable = self.feasible & ~jnp.isnan(value)
-        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=value.ndim - 1)
+        usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
+        if self.directions[objective] == "maximize":
+            return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
+        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
 
 
 def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
@@ -56,8 +62,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     problem's leaves (thresholds, tables) and over the sampler's settings.
 
     Args:
-        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives, and for its
-            number of constraints or none: it then does not see them.
+        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives (in the sampler's
+            directions), and for its number of constraints or none: it then does not see them.
         problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration; a
             `parzax.Problem`, or any pure function. What a function refers to must not change between calls.
         key: consumed.
@@ -117,12 +123,14 @@ def optimize_many(
     (3, 5, 1)
     """
     n_evaluations = check(sampler, problem, n_evaluations)
+    if _checks.is_traced(keys):
+        raise TypeError("keys are traced, but optimize_many runs on the host; vmap optimize instead.")
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
         raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes, call = _checks.whole_number("lanes", lanes, 1), hashable(problem)
-    show = sys.stderr.isatty() if progress is None else progress
+    show = sys.stderr.isatty() if progress is None else _checks.flag("progress", progress)
     parts = []
     with progress_bar(len(keys), "runs", shown=show and len(keys) > 0) as update:
         for start in range(0, len(keys), lanes):
@@ -133,30 +141,35 @@ def optimize_many(
     if not parts:
         n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
         widths = (len(sampler.space), sampler.n_objectives, n_constraints)
-        none = Trace(*(jnp.zeros((0, n_evaluations, width)) for width in widths))
-        return jax.tree.map(np.asarray, none)
+        nothing = (np.zeros((0, n_evaluations, width)) for width in widths)
+        return Trace(*nothing, directions=sampler.directions)
     return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
 
 
-def _run(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
-    def step(state: State, own: jax.Array) -> tuple[State, Trace]:
+def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int) -> Trace:
+    dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
+    basis = sampler.smoothing.basis(sampler.space, dtype)
+
+    def step(state: State, own: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
         ask, evaluate = jax.random.split(own)
-        x = sampler.ask(ask, state)
-        objectives, constraints = (row[None].astype(x.dtype) for row in problem(evaluate, x[0]))
-        known = constraints[:, : sampler.n_constraints]
-        return sampler.tell(state, x, objectives, known), Trace(x[0], objectives[0], constraints[0])
+        at = sampler.strategy.ask(basis, ask, state)
+        x = basis.frame.decode(at)
+        objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
+        known, measured = constraints[:, : sampler.n_constraints], jnp.zeros(1, bool)
+        state = state.add(x, at, sampler.signed(objectives), known, constraint_only=measured)
+        return state, (x[0], objectives[0], constraints[0])
 
     # One scan per capacity, so that the first rows do not wait for the room of the last.
     parts, start = [], 0
-    state = sampler.init(capacity(min(n_evaluations, 1)))
+    state = State.empty(*widths, capacity(min(n_evaluations, 1)), dtype)
     keys = jax.random.split(key, n_evaluations)
     while start < n_evaluations:
-        state = state.grown(sampler.space, capacity(start + 1))
+        state = state.grown(capacity(start + 1))
         stop = min(n_evaluations, state.capacity)
-        state, part = jax.lax.scan(step, state, keys[start:stop])
+        state, part = jax.lax.scan(step, jax.tree.map(jnp.asarray, state), keys[start:stop])
         parts.append(part)
         start = stop
-    return jax.tree.map(lambda *a: jnp.concatenate(a), *parts)
+    return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
 
 
 # A body of a scan that is made anew is compiled anew; what is compiled here is found again.
@@ -169,10 +182,7 @@ def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) 
 
 
 def hashable(problem: Any) -> Any:
-    """The problem; one without a hash (a dataclass, which may change) as a function made for this call.
-
-    It is compiled anew in every call, so that no change of it is missed.
-    """
+    """The problem; one without a hash may change, and becomes a function that every call compiles anew."""
     try:
         hash(tuple(leaf for leaf in jax.tree.leaves(problem) if not eqx.is_array(leaf)))
     except TypeError:
@@ -186,10 +196,52 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
         raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
-        theirs = getattr(problem, name, None)
+        theirs, own = getattr(problem, name, None), getattr(sampler, name)
         unseen = name == "n_constraints" and sampler.n_constraints == 0
-        if theirs is not None and theirs != getattr(sampler, name) and not unseen:
-            raise ValueError(
-                f"problem.{name} is {theirs!r}, but the sampler's is {getattr(sampler, name)!r}."
-            )
+        if theirs is not None and theirs != own and not unseen:
+            raise ValueError(f"problem.{name} is {theirs!r}, but the sampler's is {own!r}.")
     return n_evaluations
+
+
+@contextmanager
+def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A function of the number done that draws the bar over the last one, which stays, after errors too."""
+    start = time.monotonic()
+    since, width = (0, start), 0
+
+    def update(done: int) -> None:
+        nonlocal since, width
+        now = time.monotonic()
+        # From what came after the first call, which may have waited for a compilation.
+        left = (now - since[1]) * (total - done) / max(done - since[0], 1)
+        since = since if since[0] else (done, now)
+        line = bar(done, total, what, now - start, left)
+        # Spaces over what was there before: codes that erase a line would stay in a file.
+        print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
+        width = len(line)
+
+    if not shown:
+        yield lambda _: None
+        return
+    update(0)
+    try:
+        yield update
+    finally:
+        print(file=sys.stderr)
+
+
+def bar(done: int, total: int, what: str, elapsed: float, left: float) -> str:
+    """One line.
+
+    >>> bar(6, 12, "runs", 3600.0, 80.4)
+    '[############------------] 6 of 12 runs, 1:00:00 elapsed, 1:20 left'
+    """
+    full = _BAR * done // total
+    line = f"[{'#' * full}{'-' * (_BAR - full)}] {done} of {total} {what}, {_clock(elapsed)} elapsed"
+    return f"{line}, {_clock(left)} left" if 0 < done < total else line
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,17 +1,58 @@
 """Conditions on a parent parameter: In, Between, and Recorded for what only the log knows."""
 
+import abc
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from parzax import _checks
+from parzax.space.axes import BOUND_SLACK
+from parzax.space.cells import AbstractCells
+
+
+class Interval(NamedTuple):
+    """Keys of a parent, from ``low`` up to but without ``high``; the one key ``low`` where they are equal.
+
+    A key is the number of a value, so that a value on a bound, which may be rounded to either side of it, is
+    where its number is; on a continuum it is the value itself.
+    """
+
+    low: float
+    high: float
+
+
+class Described:
+    """A dataclass that is printed as the call that makes it, without what has its default."""
+
+    def __repr__(self) -> str:
+        parts = []
+        # `when` is the first field of its class; it reads best last.
+        for item in sorted(fields(cast("Any", self)), key=lambda item: item.name == "when"):
+            value = getattr(self, item.name)
+            if item.init and item.default is MISSING:
+                parts.append(repr(list(value) if isinstance(value, tuple) else value))
+            elif item.init and value != item.default:
+                alone = item.name == "when" and len(value) == 1
+                parts.append(f"{item.name}={(value[0] if alone else value)!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Condition(Described, abc.ABC):
+    """What a parent's value must be for a domain to apply."""
+
+    parent: str
+
+    @abc.abstractmethod
+    def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        """The keys of a parent's `Domain` at which the condition holds: its one definition."""
 
 
 @dataclass(frozen=True, repr=False)
-class In:
+class In(Condition):
     """Holds where the parent has one of ``values`` (labels of a categorical, numbers otherwise)."""
 
     parent: str
@@ -19,19 +60,16 @@ class In:
 
     def __post_init__(self) -> None:
         _check_parent(self)
-        if isinstance(self.values, str) or not isinstance(self.values, (Sequence, np.ndarray)):
-            raise TypeError(f"In: values must be a sequence of values, got {self.values!r}.")
-        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
-        if not values:
-            raise ValueError(f"In({self.parent!r}): values must not be empty.")
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", plain_values(f"In({self.parent!r}): values", self.values))
 
-    def __repr__(self) -> str:
-        return f"In({self.parent!r}, {list(self.values)!r})"
+    def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        keys = sorted({key for value in self.values if (key := domain.key(value)) is not None})
+        wide = int(domain.axis.discrete)
+        return tuple(Interval(key, key + wide) for key in keys)
 
 
 @dataclass(frozen=True, repr=False)
-class Between:
+class Between(Condition):
     """Holds where ``low <= parent < high``; the parent is numeric."""
 
     parent: str
@@ -45,18 +83,20 @@ class Between:
             if not (isinstance(value, (int, float)) and abs(value) == math.inf):
                 object.__setattr__(self, name, _checks.real_number(f"Between: {name}", value))
         if not self.low < self.high:
-            raise ValueError(
-                f"Between({self.parent!r}): low must be below high, got {self.low}, {self.high}."
-            )
+            bounds = f"low must be below high, got {self.low}, {self.high}."
+            raise ValueError(f"Between({self.parent!r}): {bounds}")
 
-    def __repr__(self) -> str:
-        bounds = {"low": self.low, "high": self.high}
-        given = [f"{name}={bound!r}" for name, bound in bounds.items() if abs(bound) != math.inf]
-        return f"Between({', '.join([repr(self.parent), *given])})"
+    def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        axis, low, high = domain.axis, self.low, self.high
+        if isinstance(axis, AbstractCells):
+            low, high = (_first_from(bound, axis) for bound in (low, high))
+            return (Interval(low, high),) if low < high else ()
+        lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, 0])).tolist()
+        return (Interval(low, high),) if low <= highest and lowest < high else ()
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(Condition):
     """Known from the log alone: where a value is recorded the domain applied, elsewhere it did not.
 
     Optuna studies and tables without a declared space record which parameters each row had, not why.
@@ -64,17 +104,41 @@ class Recorded:
     ``regime`` when observations are built.
     """
 
+    def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        return ()
 
-Condition = In | Between | Recorded
+
+def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval, ...]:
+    """The keys that are in some interval of each of the lists."""
+    common, *rest = several
+    for intervals in rest:
+        pairs = [(a, b) for a in common for b in intervals]
+        overlaps = (Interval(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs)
+        # An interval of one key lies in another that begins there, but not in one that ends there.
+        common = tuple(
+            o
+            for o, (a, b) in zip(overlaps, pairs, strict=True)
+            if o.low < o.high or (o.low == o.high and all(i.low == i.high or o.low < i.high for i in (a, b)))
+        )
+    return common
 
 
-def as_conditions(when: Condition | Sequence[Condition]) -> tuple[Condition, ...]:
-    """Normalise the ``when`` argument to a tuple of conditions."""
-    conditions = (when,) if isinstance(when, (In, Between, Recorded)) else tuple(when)
-    for condition in conditions:
-        if not isinstance(condition, (In, Between, Recorded)):
-            raise TypeError(f"when must hold In or Between conditions, got {condition!r}.")
-    return conditions
+def plain_values(name: str, values: Any) -> tuple[Any, ...]:
+    """A sequence of values, none of them NumPy's; an error names it where it is no sequence, or empty."""
+    if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+        raise TypeError(f"{name} must be a sequence, got {values!r}.")
+    if len(values) == 0:
+        raise ValueError(f"{name} must not be empty.")
+    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def _first_from(bound: float, axis: AbstractCells) -> int:
+    """Number of the first value that is not below a bound, but for rounding; the values ascend."""
+    n = int(axis.n_values)
+    if math.isinf(bound):
+        return 0 if bound < 0 else n
+    least = bound - BOUND_SLACK * abs(bound)
+    return bisect_left(range(n), least, key=lambda i: axis.value(np.array(i), np.float64))
 
 
 def _check_parent(condition: In | Between) -> None:

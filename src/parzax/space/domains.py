@@ -1,28 +1,28 @@
-"""Domains on the real line: Float, Int, and Varying for moving bounds; and the base of all domains."""
+"""Domains: Float, Int, and Varying for moving bounds; Ordinal numbers on a list, and Categorical choices."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from parzax import _checks
-from parzax.space.conditions import Condition, as_conditions
+from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum
+from parzax.space.cells import Listed, Steps
+from parzax.space.conditions import Condition, Described, plain_values
 
 # Integers are carried in float64, which is exact up to here.
 MAX_INTEGER = 2**53
-# Logs of floating-point runs carry rounding: a value may miss a bound by this share of the bound.
-BOUND_SLACK = 64 * 2.0**-52
-# ... and a stepped value its grid by this share of a step, as a float32 thousands of steps from 0 does.
-STEP_SLACK = 1e-3
 # By so much of a step a domain may fail to be a whole number of steps.
 _RATIO_SLACK = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
-class Domain(ABC):
+class Domain(Described, ABC):
     """Base of all domains: a set of values, and the conditions under which it applies.
 
     ``when`` is one condition or a tuple of conditions that must all hold.
@@ -33,45 +33,53 @@ class Domain(ABC):
     kind: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "when", as_conditions(self.when))
+        when = (self.when,) if isinstance(self.when, Condition) else tuple(self.when)
+        for condition in when:
+            if not isinstance(condition, Condition):
+                raise TypeError(f"when must hold In or Between conditions, got {condition!r}.")
+        object.__setattr__(self, "when", when)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions that must all hold, as a tuple."""
-        return as_conditions(self.when)
-
-    def __repr__(self) -> str:
-        parts = []
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if (
-                not item.init
-                or (item.name == "step" and value == 1)
-                or (item.default == value and item.kw_only)
-            ):
-                continue
-            if item.name == "when" and len(value) == 1:
-                value = value[0]
-            if isinstance(value, tuple) and not item.kw_only:
-                value = list(value)
-            parts.append(f"{item.name}={value!r}" if item.kw_only else repr(value))
-        # `when` is the first field of the base class; it reads best last.
-        parts.sort(key=lambda part: part.startswith("when="))
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return cast("tuple[Condition, ...]", self.when)
 
     @property
-    @abstractmethod
     def n_values(self) -> int | None:
         """Number of distinct values, None for a continuum."""
+        return int(self.axis.n_values) or None
+
+    @cached_property
+    def axis(self) -> AbstractAxis:
+        """Where the values lie in [0, 1]: the one encoding of the domain."""
+        return self._axis()
+
+    @abstractmethod
+    def _axis(self) -> AbstractAxis: ...
 
     @property
     def is_single(self) -> bool:
         """Whether the domain holds exactly one value."""
         return self.n_values == 1
 
-    @abstractmethod
+    @property
+    def whole(self) -> bool:
+        """Whether the values are whole numbers by their type."""
+        return False
+
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            return ~self.axis.holds(np.asarray(values, dtype=np.float64))
+
+    def key(self, value: Any) -> float | None:
+        """What conditions know a value by, see `parzax.space.conditions.Interval`; None if it has not it."""
+        if isinstance(value, (str, bytes)) or value is None:
+            return None
+        at = np.asarray(value, dtype=np.float64)
+        if self.outside(at):
+            return None
+        return float(self.axis.index(at)) if self.axis.discrete else float(at)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,35 +93,43 @@ class Numeric(Domain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _set_bounds(self)
+        name = type(self).__name__
+        for bound in ("low", "high"):
+            object.__setattr__(self, bound, self._number(bound))
+        if self.low > self.high:
+            raise ValueError(f"{name}: low must not exceed high, got low={self.low!r}, high={self.high!r}.")
+        if not math.isfinite(float(self.high) - float(self.low)):
+            raise ValueError(f"{name}: high - low overflows for low={self.low!r}, high={self.high!r}.")
+        object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
+        if self.log and self.low <= 0:
+            raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
+        given = getattr(self, "step", None)
+        if given is None:
+            return
+        step = self._number("step")
+        if step <= 0:
+            raise ValueError(f"{name}: step must be positive, got {given!r}.")
+        if self.log and not (isinstance(self, Int) and step == 1):
+            raise ValueError(f"{name}: step={given!r} and log=True cannot be combined.")
+        ratio = (self.high - self.low) / step
+        if abs(ratio - round(ratio)) > _RATIO_SLACK:
+            last = f"the last value it reaches is {self.low + math.floor(ratio) * step!r}."
+            raise ValueError(f"{name}: step={given!r} does not divide [{self.low!r}, {self.high!r}]; {last}")
 
-    @property
-    def n_values(self) -> int | None:
-        """Number of distinct values, None for a continuum."""
-        return 1 if self.low == self.high else None
+    def _number(self, field: str) -> float:
+        """A field as a finite number."""
+        return _checks.real_number(f"{type(self).__name__}: {field}", getattr(self, field))
 
-    def outside(self, values: np.ndarray) -> np.ndarray:
-        """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
-        scale = max(abs(self.low), abs(self.high))
-        below, above = (self.low, self.high) if self.log else (scale, scale)
-        low, high = self.low - BOUND_SLACK * below, self.high + BOUND_SLACK * above
-        return ~((values >= low) & (values <= high))
-
-    def to_position(self, values: np.ndarray) -> np.ndarray:
-        """Map native ``values`` to the axis on which the domain is uniform (the log axis if ``log``)."""
-        values = np.clip(values, self.low, self.high)
-        return np.log(values) if self.log else values
-
-    @property
-    def position_bounds(self) -> tuple[float, float]:
-        """The ends of the domain on the axis of `to_position`."""
-        return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-
-    def to_native(self, unit: np.ndarray) -> np.ndarray:
-        """Map unit coordinates in [0, 1] to native values, without rounding to a step."""
-        low, high = self.position_bounds
-        position = low + np.asarray(unit, dtype=np.float64) * (high - low)
-        return np.clip(np.exp(position) if self.log else position, self.low, self.high)
+    def _axis(self) -> AbstractAxis:
+        step = getattr(self, "step", None)
+        if self.low == self.high:
+            # Nearly as large as the value, a step would let other values pass for it.
+            return Steps.of(1, self.low, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
+        if step is None:
+            return Continuum.between(float(self.low), float(self.high), self.log)
+        width = self.high - self.low
+        n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
+        return Steps.of(n_steps + 1, self.low, self.high, step, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,19 +139,6 @@ class Float(Numeric):
     _: KW_ONLY
     step: float | None = None
     kind: ClassVar[str] = "float"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _set_step(self)
-
-    @property
-    def n_values(self) -> int | None:
-        """Number of distinct values, None for a continuum."""
-        return super().n_values if self.step is None else round((self.high - self.low) / self.step) + 1
-
-    def outside(self, values: np.ndarray) -> np.ndarray:
-        """Mask of native ``values`` outside the bounds or off the steps."""
-        return super().outside(values) | _off_grid(self, values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,27 +150,26 @@ class Int(Numeric):
     kind: ClassVar[str] = "int"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "step", self._number("step"))
         super().__post_init__()
-        for name in ("low", "high", "step"):
-            value = getattr(self, name)
-            if value != int(value):
-                raise ValueError(f"Int: {name} must be a whole number, got {value!r}. Use Float instead?")
-            if abs(value) > MAX_INTEGER:
-                raise ValueError(
-                    f"Int: {name} = {value!r} is beyond 2**53, where float64 stops being exact; rescale it."
-                )
-            object.__setattr__(self, name, int(value))
-        _set_step(self)
+
+    def _number(self, field: str) -> int:
+        super()._number(field)
+        value = getattr(self, field)
+        if value != int(value):
+            raise ValueError(f"Int: {field} must be a whole number, got {value!r}. Use Float instead?")
+        if abs(value) > MAX_INTEGER:
+            beyond = "is beyond 2**53, where float64 stops being exact; rescale it."
+            raise ValueError(f"Int: {field} = {value!r} {beyond}")
+        return int(value)
 
     @property
     def n_values(self) -> int:
-        """Number of distinct values."""
-        return (int(self.high) - int(self.low)) // self.step + 1
+        return int(self.axis.n_values)
 
-    def outside(self, values: np.ndarray) -> np.ndarray:
-        """Mask of native ``values`` outside the bounds or off the steps."""
-        inside = (values >= self.low) & (values <= self.high)
-        return ~inside | _off_grid(self, values)
+    @property
+    def whole(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,40 +183,81 @@ class Varying(Numeric):
     kind: ClassVar[str] = "varying"
 
 
-def _set_bounds(domain: Numeric) -> None:
-    name = type(domain).__name__
-    for field_name in ("low", "high"):
-        value = _checks.real_number(f"{name}: {field_name}", getattr(domain, field_name))
-        if not isinstance(domain, Int):
-            object.__setattr__(domain, field_name, value)
-    if domain.low > domain.high:
-        raise ValueError(f"{name}: low must not exceed high, got low={domain.low!r}, high={domain.high!r}.")
-    if not math.isfinite(float(domain.high) - float(domain.low)):
-        raise ValueError(f"{name}: high - low overflows for low={domain.low!r}, high={domain.high!r}.")
-    if domain.log and domain.low <= 0:
-        raise ValueError(f"{name}: log needs low > 0, got low={domain.low!r}.")
+@dataclass(frozen=True, repr=False)
+class Ordinal(Domain):
+    """Ascending numbers such as batch sizes; native values, one grid cell each (shared beyond 50).
+
+    ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
+    the importance grid goes by rank either way).
+    """
+
+    values: Sequence[float]
+    _: KW_ONLY
+    log: bool = False
+    kind: ClassVar[str] = "ordinal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.flag("Ordinal: log", self.log)
+        values = tuple(_checks.real_number("Ordinal: values", v) for v in self.values)
+        if not values or any(b <= a for a, b in pairwise(values)):
+            raise ValueError(f"Ordinal: values must be ascending and at least one, got {self.values!r}.")
+        if self.log and values[0] <= 0:
+            raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
+        whole = all(isinstance(v, (int, np.integer)) for v in self.values)
+        object.__setattr__(self, "values", tuple(int(v) if whole else float(v) for v in self.values))
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.values[0], int)
+
+    def _axis(self) -> AbstractAxis:
+        if len(self.values) == 1:
+            (only,) = self.values
+            return Steps.of(1, only, only, 1e-3 * abs(only) or 1e-300)
+        return Listed.of(self.values, self.log)
 
 
-def _set_step(domain: Float | Int) -> None:
-    if domain.step is None:
-        return
-    name = type(domain).__name__
-    step = _checks.real_number(f"{name}: step", domain.step)
-    if step <= 0:
-        raise ValueError(f"{name}: step must be positive, got {domain.step!r}.")
-    if domain.log and not (isinstance(domain, Int) and step == 1):
-        raise ValueError(f"{name}: step={domain.step!r} and log=True cannot be combined.")
-    ratio = (domain.high - domain.low) / step
-    if abs(ratio - round(ratio)) > _RATIO_SLACK:
-        reachable = domain.low + math.floor(ratio) * step
-        raise ValueError(
-            f"{name}: step={domain.step!r} does not divide [{domain.low!r}, {domain.high!r}]; "
-            f"the last value it reaches is {reachable!r}."
-        )
+@dataclass(frozen=True, repr=False)
+class Categorical(Domain):
+    """Unordered choices; a value is the integer code of its choice.
+
+    Choices are None, bool, int, float or str, and stay apart by type as well as value: ``[True, 1]``
+    and ``[1, 1.0]`` are two choices each.
+    """
+
+    # True == 1 in Python; here they are different choices, and codes are what is compared.
+    choices: Sequence[Any] = field(compare=False)
+    kind: ClassVar[str] = "categorical"
+    codes: dict[tuple[str, str], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choices = plain_values("Categorical: choices", self.choices)
+        codes: dict[tuple[str, str], int] = {}
+        for code, choice in enumerate(choices):
+            if choice is not None and not isinstance(choice, (bool, int, float, str)):
+                hint = "use None, bool, int, float or str (for anything else, a label such as its repr)."
+                raise TypeError(f"Categorical: choice {choice!r} is of type {type(choice).__name__}; {hint}")
+            if codes.setdefault(choice_key(choice), code) != code:
+                raise ValueError(f"Categorical: choice {choice!r} appears twice in {choices!r}.")
+        object.__setattr__(self, "choices", choices)
+        object.__setattr__(self, "codes", codes)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.codes), self.conditions))
+
+    @property
+    def n_values(self) -> int:
+        return len(self.choices)
+
+    def _axis(self) -> AbstractAxis:
+        return Steps.of(len(self.choices), 0, len(self.choices) - 1)
+
+    def key(self, value: Any) -> float | None:
+        return self.codes.get(choice_key(value))
 
 
-def _off_grid(domain: Float | Int, values: np.ndarray) -> np.ndarray:
-    if domain.step is None:
-        return np.zeros(np.shape(values), dtype=bool)
-    steps = (values - domain.low) / domain.step
-    return ~(np.abs(steps - np.round(steps)) <= STEP_SLACK)
+def choice_key(choice: Any) -> tuple[str, str]:
+    """Identity of a choice: its type and its printed form (so that 1, 1.0 and True differ, NaN is itself)."""
+    return type(choice).__name__, repr(choice)

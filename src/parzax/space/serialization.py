@@ -1,53 +1,43 @@
 """The JSON form of a space; reading it evaluates nothing."""
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parzax.space.conditions import Between, Condition, In, Recorded
-from parzax.space.domains import Domain, Float, Int, Numeric, Varying
-from parzax.space.listed import Categorical, Ordinal
+from parzax.space.domains import Categorical, Domain, Float, Int, Ordinal, Varying
 
-if TYPE_CHECKING:
-    from parzax.space.space import Space
-
-_NUMERIC = {"float": Float, "int": Int, "varying": Varying}
-_SHARED = {"name", "kind", "conditions"}
-_KEYS = {
-    "float": _SHARED | {"low", "high", "log", "step"},
-    "int": _SHARED | {"low", "high", "log", "step"},
-    "varying": _SHARED | {"low", "high", "log"},
-    "ordinal": _SHARED | {"values", "log"},
-    "categorical": _SHARED | {"choices"},
-}
+# What a file may say beside the parameters; "direction" is read by the command line, the others by people.
+_BESIDE = {"problem", "scenario", "metric", "direction", "name", "description", "comment"}
+_KINDS: dict[Any, type[Domain]] = {kind.kind: kind for kind in (Float, Int, Varying, Ordinal, Categorical)}
 
 
-def space_to_json(space: "Space") -> str:
-    """Text of the space; `parameters_from_json` reads it back to an equal space."""
+def parameters_to_json(parameters: Mapping[str, Sequence[Domain]]) -> str:
+    """Text of a space with these parameters; `parameters_from_json` reads it back."""
     entries = []
-    for name, domains in zip(space.names, space.domains, strict=True):
+    for name, domains in parameters.items():
         bodies = [_domain_to_dict(d) for d in domains]
-        kinds = {body["kind"] for body in bodies}
         if len(bodies) == 1:
             entries.append({"name": name, **bodies[0]})
-        elif len(kinds) == 1:
-            for body in bodies:
-                del body["kind"]
-            entries.append({"name": name, "kind": kinds.pop(), "regimes": bodies})
-        else:
-            entries.append({"name": name, "regimes": bodies})
+            continue
+        shared = {"kind": domains[0].kind} if len({d.kind for d in domains}) == 1 else {}
+        bodies = [{key: value for key, value in body.items() if key not in shared} for body in bodies]
+        entries.append({"name": name, **shared, "regimes": bodies})
     return json.dumps({"parameters": entries}, indent=1)
 
 
 def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tuple[Domain, ...]]:
     """The ``parameters`` argument of Space from JSON text, a path, or the parsed mapping."""
-    data = source if isinstance(source, Mapping) else _load(source)
-    entries = data.get("parameters") if isinstance(data, Mapping) else None
-    if not isinstance(entries, list):
+    data = source if isinstance(source, Mapping) else load(source)
+    if isinstance(data, Mapping):
+        _check_keys("space JSON", data, {"parameters"} | _BESIDE)
+    if not isinstance(data, Mapping) or not isinstance(data.get("parameters"), list):
         raise ValueError('space JSON must be an object with a list "parameters".')
     parameters: dict[str, tuple[Domain, ...]] = {}
-    for entry in entries:
+    for entry in data["parameters"]:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             raise ValueError(f'space JSON: every parameter needs a "name", got {entry!r}.')
         name = entry["name"]
@@ -55,20 +45,19 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
             raise ValueError(f"space JSON: parameter {name!r} appears twice.")
         if "regimes" in entry:
             _check_keys(f"parameter {name!r} with regimes", entry, {"name", "kind", "regimes"})
-        bodies = entry.get("regimes", [entry])
+        bodies = entry.get("regimes", [{key: value for key, value in entry.items() if key != "name"}])
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
         try:
-            parameters[name] = tuple(
-                _domain_from_dict({"kind": entry.get("kind"), **body}) for body in bodies
-            )
+            parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **own}) for own in bodies)
         except (KeyError, TypeError, ValueError) as error:
             missing = f"key {error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"space JSON: parameter {name!r}: {missing}") from error
     return parameters
 
 
-def _load(source: str | Path) -> Any:
+def load(source: str | Path) -> Any:
+    """What JSON text or a file of it says; ValueError for no JSON, and for a key twice in one object."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
         text = source
     else:
@@ -77,54 +66,53 @@ def _load(source: str | Path) -> Any:
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read the space from {str(source)!r}: {error}.") from error
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the space is not valid JSON: {error}.") from error
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, in which a key that appears twice is one too many: only the last would count."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"key {twice!r} appears twice in one object")
+    return dict(pairs)
+
+
+def _own_fields(kind: type[Domain]) -> list[Field[Any]]:
+    """What a kind of domain is built from, in order, beside its conditions."""
+    return [field for field in fields(kind) if field.init and field.name != "when"]
+
+
 def _domain_to_dict(domain: Domain) -> dict[str, Any]:
-    body: dict[str, Any] = {"kind": domain.kind}
-    if isinstance(domain, Categorical):
-        body["choices"] = list(domain.choices)
-    elif isinstance(domain, Ordinal):
-        body |= {"values": list(domain.values), "log": domain.log}
-    elif isinstance(domain, Numeric):
-        body |= {"low": domain.low, "high": domain.high, "log": domain.log}
-        step = getattr(domain, "step", None)
-        if step not in (None, 1) or (isinstance(domain, Float) and step is not None):
-            body["step"] = step
-    if domain.conditions:
-        body["conditions"] = [_condition_to_dict(c) for c in domain.conditions]
-    return body
+    own = ((field, getattr(domain, field.name)) for field in _own_fields(type(domain)))
+    body = {field.name: value for field, value in own if field.name != "step" or value != field.default}
+    conditions = [_condition_to_dict(c) for c in domain.conditions]
+    return {"kind": domain.kind} | body | ({"conditions": conditions} if conditions else {})
 
 
 def _domain_from_dict(body: Mapping[str, Any]) -> Domain:
     kind = body.get("kind")
-    if kind in _KEYS:
-        _check_keys(f"a {kind} domain", body, _KEYS[kind])
-    when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
-    if kind == "categorical":
-        return Categorical(body["choices"], when=when)
-    if kind == "ordinal":
-        return Ordinal(tuple(body["values"]), log=_flag(body), when=when)
-    if kind not in _NUMERIC:
+    if kind not in _KINDS:
         raise ValueError(f'unknown kind {kind!r}; one of "float", "int", "ordinal", "categorical".')
-    step = {"step": body["step"]} if body.get("step") is not None and kind != "varying" else {}
-    return _NUMERIC[kind](body["low"], body["high"], log=_flag(body), when=when, **step)
+    own = _own_fields(_KINDS[kind])
+    _check_keys(f"a {kind} domain", body, {"kind", "conditions"} | {field.name for field in own})
+    if not isinstance(body.get("log", False), bool):
+        raise ValueError(f'"log" must be true or false, got {body["log"]!r}.')
+    when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
+    required = [body[field.name] for field in own if not field.kw_only]
+    given = {f.name: body[f.name] for f in own if f.kw_only and body.get(f.name) is not None}
+    return _KINDS[kind](*required, **given, when=when)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], known: set[str]) -> None:
     """Refuse misspelt keys, which would silently change what the space means."""
-    unknown = sorted(set(body) - known)
-    if unknown:
-        raise ValueError(f"{what} has no key {unknown[0]!r}; it has {', '.join(sorted(known))}.")
-
-
-def _flag(body: Mapping[str, Any]) -> bool:
-    log = body.get("log", False)
-    if not isinstance(log, bool):
-        raise ValueError(f'"log" must be true or false, got {log!r}.')
-    return log
+    for key in body:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(known))}."
+            raise ValueError(f"{what} has no key {key!r}; {remedy}")
 
 
 def _condition_to_dict(condition: Condition) -> dict[str, Any]:
@@ -132,6 +120,7 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
         return {"recorded": True}
     if isinstance(condition, In):
         return {"parent": condition.parent, "values": list(condition.values)}
+    assert isinstance(condition, Between)
     bounds = {"ge": condition.low, "lt": condition.high}
     return {"parent": condition.parent} | {k: v for k, v in bounds.items() if abs(v) != float("inf")}
 
@@ -139,11 +128,16 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 def _condition_from_dict(body: Any) -> Condition:
     if not isinstance(body, Mapping):
         raise ValueError(f"a condition must be an object, got {body!r}.")
-    _check_keys("a condition", body, {"recorded", "parent", "values", "ge", "lt"})
-    if body.get("recorded") is True:
+    # Each form has keys of its own; one that another form would drop is not passed over.
+    if "recorded" in body:
+        _check_keys('a condition with "recorded"', body, {"recorded"})
+        if body["recorded"] is not True:
+            raise ValueError(f'"recorded" must be true where it is given, got {body["recorded"]!r}.')
         return Recorded()
     if "values" in body:
+        _check_keys('a condition with "values"', body, {"parent", "values"})
         return In(body["parent"], body["values"])
+    _check_keys("a condition", body, {"recorded", "parent", "values", "ge", "lt"})
     if "parent" in body:
         return Between(body["parent"], low=body.get("ge", -float("inf")), high=body.get("lt", float("inf")))
     raise ValueError(f'a condition needs a "parent", got {dict(body)!r}.')

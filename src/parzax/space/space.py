@@ -8,9 +8,9 @@ import numpy as np
 
 from parzax import _checks
 from parzax.space.conditions import Recorded
-from parzax.space.dependencies import condition_holds, topological_order
-from parzax.space.domains import Domain
-from parzax.space.listed import Categorical, Ordinal
+from parzax.space.domains import Categorical, Domain
+from parzax.space.serialization import parameters_from_json, parameters_to_json
+from parzax.space.walk import Slot, Walk, generations
 
 INACTIVE = -1
 
@@ -20,6 +20,13 @@ class Space:
 
     A domain of a parameter is one of its *regimes*; where no domain's conditions hold the parameter is
     inactive, which is a regime too. A condition on an inactive parent fails.
+
+    Attributes:
+        names: parameter names, in the order of the columns of ``values``.
+        domains: the domains of each parameter, in the order of `names`.
+        order: names with parents before children.
+        slots: every regime of every parameter.
+        walk: which of them apply; None where all do.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
@@ -46,26 +53,14 @@ class Space:
         if not parameters:
             raise ValueError("parameters must not be empty.")
         self._domains = {name: _as_domains(name, domain) for name, domain in parameters.items()}
-        self._order = topological_order(self._domains)
+        in_order = generations(self._domains)
+        self.names, self.domains = tuple(self._domains), tuple(self._domains.values())
+        self.order = tuple(name for names in in_order for name in names)
+        self.slots = tuple(Slot(j, i, d) for j, own in enumerate(self.domains) for i, d in enumerate(own))
+        self._columns = {name: j for j, name in enumerate(self._domains)}
+        self.walk = Walk.of(self.slots, self._columns, len(in_order))
         # Looked up in caches at every call.
         self._hash = hash(tuple(self._domains.items()))
-
-    # --- what there is -------------------------------------------------------------------------
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, in the order of the columns of ``values``."""
-        return tuple(self._domains)
-
-    @property
-    def domains(self) -> tuple[tuple[Domain, ...], ...]:
-        """The domains of each parameter, in the order of `names`."""
-        return tuple(self._domains.values())
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """Names with parents before children."""
-        return self._order
 
     @property
     def n_regimes(self) -> int:
@@ -77,14 +72,19 @@ class Space:
         """Whether some parameter has several domains or can be inactive."""
         return any(len(domains) != 1 or bool(domains[0].conditions) for domains in self.domains)
 
+    @property
+    def records_regimes(self) -> bool:
+        """Whether some parameter is active where the log says so (`Recorded`)."""
+        return any(isinstance(c, Recorded) for slot in self.slots for c in slot.domain.conditions)
+
     def __len__(self) -> int:
         return len(self._domains)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._domains)
-
     def __contains__(self, name: object) -> bool:
         return name in self._domains
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._domains)
 
     def __getitem__(self, name: str) -> tuple[Domain, ...]:
         if name not in self._domains:
@@ -92,26 +92,25 @@ class Space:
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, Space) and list(self._domains.items()) == list(other._domains.items())
+        return isinstance(other, Space) and (self.names, self.domains) == (other.names, other.domains)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __repr__(self) -> str:
-        lines = []
-        for name, domains in self._domains.items():
-            body = repr(domains[0]) if len(domains) == 1 else f"({', '.join(map(repr, domains))})"
-            lines.append(f"    {name!r}: {body},")
+        bodies = [own[0] if len(own) == 1 else own for own in self.domains]
+        lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
         return "\n".join(["Space({", *lines, "})"])
 
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""
         self[name]
-        return self.names.index(name)
+        return self._columns[name]
 
-    # --- regimes and values --------------------------------------------------------------------
+    def parents(self, name: str) -> tuple[str, ...]:
+        """Names of the parameters that parameter ``name`` depends on directly."""
+        conditions = (c for domain in self[name] for c in domain.conditions)
+        return tuple(dict.fromkeys(c.parent for c in conditions if not isinstance(c, Recorded)))
 
     def derive_regimes(self, values: np.ndarray, recorded: np.ndarray | None = None) -> np.ndarray:
         """Regime of every parameter in every row, from the conditions.
@@ -126,38 +125,35 @@ class Space:
         Raises:
             ValueError: if a parameter with several `Recorded` domains makes the answer unknowable.
         """
+        if _checks.is_traced(values):
+            message = "values are traced, but derive_regimes runs on the host; call it outside jax.jit."
+            raise TypeError(message)
         values = np.asarray(values, dtype=np.float64)
-        regimes = np.zeros(values.shape, dtype=np.int16)
-        for name in self._order:
-            domains, column = self._domains[name], self.index(name)
-            if len(domains) == 1 and not domains[0].conditions:
+        if self.walk is None:
+            return np.zeros(values.shape, dtype=np.int16)
+        rows = values.reshape(-1, len(self))
+        shape = (len(rows), len(self.walk.parents))
+        number, value, held = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, bool)
+        for p, s in enumerate(self.walk.parents):
+            x, axis = rows[:, self.slots[s].parameter], self.slots[s].domain.axis
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                number[:, p], value[:, p], held[:, p] = axis.index(x), x, axis.holds(x)
+        given = np.ones((len(rows), len(self.slots)), bool)
+        for s, (column, regime, domain) in enumerate(self.slots):
+            if not any(isinstance(c, Recorded) for c in domain.conditions):
                 continue
-            if recorded is not None and any(isinstance(c, Recorded) for d in domains for c in d.conditions):
-                regimes[..., column] = recorded[..., column]
-                continue
-            regime = np.full(values.shape[:-1], INACTIVE, dtype=np.int16)
-            for i, domain in reversed(list(enumerate(domains))):
-                regime[self._applies(name, domain, values, regimes)] = i
-            regimes[..., column] = regime
-        return regimes
-
-    def _applies(self, name: str, domain: Domain, values: np.ndarray, regimes: np.ndarray) -> np.ndarray:
-        holds = np.ones(values.shape[:-1], dtype=bool)
-        for condition in domain.conditions:
-            if isinstance(condition, Recorded):
-                if len(self._domains[name]) > 1:
-                    raise ValueError(
-                        f"the regime of {name!r} cannot be derived from the conditions; pass regime=."
-                    )
-                holds &= ~np.isnan(values[..., self.index(name)])
-                continue
-            parent = self.index(condition.parent)
-            active = np.zeros_like(holds)
-            for i, parent_domain in enumerate(self._domains[condition.parent]):
-                here = regimes[..., parent] == i
-                active |= here & condition_holds(condition, parent_domain, values[..., parent])
-            holds &= active
-        return holds
+            if recorded is not None:
+                given[:, s] = recorded.reshape(rows.shape)[:, column] == regime
+            elif len(self.domains[column]) > 1:
+                problem = "cannot be derived from the conditions; pass regime=."
+                raise ValueError(f"the regime of {self.names[column]!r} {problem}")
+            else:
+                given[:, s] = ~np.isnan(rows[:, column])
+        applies = self.walk.applies(number, value, held, given)
+        regimes = np.full(rows.shape, INACTIVE, dtype=np.int16)
+        for s, slot in enumerate(self.slots):
+            regimes[applies[:, s], slot.parameter] = slot.regime
+        return regimes.reshape(values.shape)
 
     def as_dict(self, x: Any) -> dict[str, Any]:
         """Name the values of one configuration: choices for codes, ints for Int, inactive ones left out.
@@ -177,30 +173,20 @@ class Space:
             domain = self._domains[name][regime]
             if domain.outside(value):
                 raise ValueError(f"x: {name} = {value!r} is outside {domain!r}.")
-            if isinstance(domain, Categorical):
-                named[name] = domain.choices[int(value)]
-            elif domain.kind == "int" or (isinstance(domain, Ordinal) and isinstance(domain.values[0], int)):
-                named[name] = round(value)
-            else:
-                named[name] = float(value)
+            native = round(value) if domain.whole else float(value)
+            named[name] = domain.choices[int(value)] if isinstance(domain, Categorical) else native
         return named
-
-    # --- JSON ----------------------------------------------------------------------------------
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The space as JSON text (also written to ``path`` when given)."""
-        from parzax.space.serialization import space_to_json
-
-        text = space_to_json(self)
+        text = parameters_to_json(self._domains)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
 
     @classmethod
     def from_json(cls, source: str | Path | Mapping[str, Any]) -> "Space":
-        """Read a space from JSON text, a path, or the parsed mapping; unknown keys beside it are ignored."""
-        from parzax.space.serialization import parameters_from_json
-
+        """Read a space from JSON text, a path or its mapping; misspelt or repeated keys are refused."""
         return cls(parameters_from_json(source))
 
 
@@ -213,8 +199,23 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):
-        raise ValueError(
-            f"parameter {name!r}: a domain without conditions hides those after it; "
-            "put it last or add `when`."
-        )
+        hidden = "a domain without conditions hides those after it; put it last or add `when`."
+        raise ValueError(f"parameter {name!r}: {hidden}")
     return domains
+
+
+def check_dtype(space: Space, dtype: Any, *, native: bool, arrays: bool = True) -> None:
+    """Raise ValueError for a domain whose values a dtype cannot tell apart.
+
+    Values come as numbers of that dtype if ``native``, else they were encoded in float64, for kernels in it;
+    ``arrays`` says that NumPy arrays would be encoded in float64, so that giving them helps.
+    """
+    for slot in space.slots:
+        axis = slot.domain.axis
+        if not axis.resolved(dtype, native):
+            helps = arrays and axis.resolved(dtype, False)
+            hint = "give NumPy arrays, or use" if helps else "use Float or"
+            raise ValueError(
+                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
+                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
+            )

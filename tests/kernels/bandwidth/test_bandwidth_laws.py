@@ -235,6 +235,7 @@ def test_scott_of_weights_beyond_float32_integers():
             assert float(spread) == pytest.approx(0.4, abs=0.02)
 
 
+@pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -255,6 +256,7 @@ def test_refused(make, message):
         make()
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_refused_types():
     with pytest.raises(TypeError, match="minimum must be a number"):
         bandwidth.scott("0.1")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import grid
 
-from parzax.kernels import scott_on_grid
+from parzax.kernels.bandwidth import scott_on_grid
 
 _scott = {
     floor: jax.jit(

@@ -1,45 +1,54 @@
-"""Scott's exponent for the number of parameters, whatever the spread of the rows."""
+"""Scales that do not look where the rows are: a constant, and Scott's exponent for their number."""
 
-from typing import final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from parzax.kernels.bandwidth.rule import (
-    Bandwidth,
-    Setting,
-    check_settings,
-    clip,
-    lower_clip,
-    magic_clip,
-    with_magic_clip,
-)
+from parzax.kernels.bandwidth.rule import NUMBER, AbstractBandwidth, AbstractClipped, Setting, checked
 
 
 @final
-class Dimension(Bandwidth):
+class Constant(AbstractBandwidth):
+    """The same scale for every kernel; made by ``constant``."""
+
+    one_scale: ClassVar[bool] = True
+    scale: Setting
+
+    @property
+    def smallest(self) -> float | None:
+        return float(self.scale) if isinstance(self.scale, NUMBER) else None
+
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        return jnp.asarray(self.scale, position.dtype)
+
+
+def constant(scale: Setting) -> Constant:
+    """A scale that does not depend on the rows, unclipped.
+
+    Args:
+        scale: positive, in units of the range, of the parameter's own regime.
+
+    >>> import jax.numpy as jnp
+    >>> print(constant(0.1)(jnp.array([0.3, 0.9]), jnp.ones(2)))
+    [0.1 0.1]
+    """
+    return checked("constant", Constant(scale))
+
+
+@final
+class Dimension(AbstractClipped):
     """The dimension rule with its clips; made by ``dimension``."""
 
+    one_scale: ClassVar[bool] = True
     magnitude: Setting
-    minimum: Setting
-    maximum: Setting
-    discrete_minimum: Setting | None
-    consider_magic_clip: bool = eqx.field(static=True)
     count_prior: bool = eqx.field(static=True)
 
-    def _lowest(self):
-        return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
-
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
         observed = frequency.sum()
-        size = observed + (self.count_prior and prior_position is not None)
-        scale = jnp.asarray(self.magnitude, position.dtype) * jnp.maximum(size, 1) ** (
-            -1 / (n_parameters + 4)
-        )
-        lower = lower_clip(self.minimum, self.discrete_minimum, n_values, position.dtype)
-        if self.consider_magic_clip:
-            lower = jnp.maximum(lower, magic_clip(observed, prior_position))
-        return clip(scale, lower, self.maximum)
+        size = jnp.maximum(observed + int(self.count_prior and prior_position is not None), 1)
+        scale = jnp.asarray(self.magnitude, position.dtype) * size ** (-1 / (n_parameters + 4))
+        return self.clipped(scale, self.lower(observed, prior_position, n_values))
 
 
 def dimension(
@@ -58,30 +67,17 @@ def dimension(
 
     Args:
         magnitude: scale of a single row, in units of the range.
-        minimum: smallest scale without the magic clip, in units of the range.
-        maximum: largest scale, in units of the range.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None: no other than
-            ``minimum``.
+        minimum, maximum: smallest scale without the magic clip and largest one, in units of the
+            range; ValueError unless 0 < minimum <= maximum.
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
         consider_magic_clip: no scale below 1 / min(100, n + 2), or n + 1 without a prior kernel.
         count_prior: n counts the prior kernel. With 0.01 and 0.5 as clips, ``discrete_minimum`` 1 and
             no magic clip, this is the "optuna" heuristic of the authors' parzen-estimator (which takes
             the range without the outer half steps).
 
-    Returns:
-        A rule; see ``Bandwidth`` for how it is called.
-
-    Raises:
-        ValueError: a setting that is not positive, or minimum > maximum.
-
     >>> import jax.numpy as jnp
     >>> print(f"{dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")
     0.1262
     """
-    check_settings(
-        "dimension",
-        magnitude=magnitude,
-        minimum=minimum,
-        maximum=maximum,
-        discrete_minimum=discrete_minimum,
-    )
-    return Dimension(magnitude, minimum, maximum, discrete_minimum, consider_magic_clip, count_prior)
+    clips = minimum, maximum, discrete_minimum, consider_magic_clip
+    return checked("dimension", Dimension(*clips, magnitude, count_prior))

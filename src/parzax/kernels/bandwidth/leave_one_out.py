@@ -1,15 +1,17 @@
-"""The scale under which each row is foretold best by the others."""
+"""The scale under which each row is foretold best by the others: the leave-one-out likelihood, maximised."""
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax.kernels.bandwidth.likelihood import leave_one_out_log_likelihood
-from parzax.kernels.bandwidth.rule import Bandwidth, Setting, check_settings, clip, lower_clip
+from parzax._numerics import log_normal_mass, masked_logsumexp
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractBandwidth, Setting, checked
 from parzax.kernels.bandwidth.scott import Scott
+from parzax.kernels.kernel import Scalar
 
 # Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01
 # and 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best.
@@ -17,39 +19,35 @@ _POINTS = 9
 _STEPS = 8
 # No step comes nearer to an end of its interval than this share of it.
 _MARGIN = 0.05
+# Rows whose kernels are evaluated at once: memory is this many times n, not n^2.
+_CHUNK = 256
 
 
 @final
-class LeaveOneOut(Bandwidth):
+class LeaveOneOut(AbstractBandwidth):
     """The likelihood's maximiser, where Scott's rule stands in; made by ``leave_one_out``."""
 
+    one_scale: ClassVar[bool] = True
     start: Scott
     prior_weight: Setting
 
     @property
     def smallest(self) -> float | None:
-        """The smallest scale of the rule that the search starts from."""
         return self.start.smallest
 
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
-        start = self.start._scale(position, frequency, prior_position, n_parameters, n_values, order)
-        lower = lower_clip(self.start.minimum, self.start.discrete_minimum, n_values, position.dtype)
-        low, high = clip(lower, lower, self.start.maximum), jnp.asarray(self.start.maximum, position.dtype)
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        start = self.start.scales(position, frequency, prior_position, n_parameters, n_values, order)
+        size, high = frequency.sum(), jnp.asarray(self.start.maximum, position.dtype)
+        low = jnp.minimum(self.start.lower(size, prior_position, n_values), high)
+        prior = {"prior_position": prior_position, "prior_weight": self.prior_weight, "n_values": n_values}
 
         def likelihood(log_scale: Array) -> Array:
-            return leave_one_out_log_likelihood(
-                jnp.exp(log_scale),
-                position,
-                frequency,
-                prior_position=prior_position,
-                prior_weight=self.prior_weight,
-                n_values=n_values,
-            )
+            return leave_one_out_log_likelihood(jnp.exp(log_scale), position, frequency, **prior)
 
         best = jnp.exp(_maximise(likelihood, jnp.log(start), jnp.log(low), jnp.log(high)))
         # A choice among scales: it does not follow the rows smoothly, so it is a constant to gradients.
         best = jax.lax.stop_gradient(jnp.clip(best, low, high))
-        return jnp.where(frequency.sum() > 1, best, start)
+        return jnp.where(size > 1, best, start)
 
 
 def leave_one_out(
@@ -67,30 +65,95 @@ def leave_one_out(
     it is ``scott``'s.
 
     17 evaluations with their slopes, each of n^2 kernels: for analysis rather than for each step of an
-    optimisation. Equal
-    rows on a continuous domain draw the scale to the minimum. A row of weight w equals w rows. The scale
-    counts as a constant in gradients.
+    optimisation. Equal rows on a continuous domain draw the scale to the minimum. A row of weight w equals w
+    rows. The scale counts as a constant in gradients.
 
     Args:
-        minimum: smallest scale, in units of the range.
-        maximum: largest scale, in units of the range.
+        minimum, maximum: smallest and largest scale, in units of the range; ValueError unless
+            0 < minimum <= maximum.
         discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
         prior_weight: weight of the prior kernel, as a number of rows.
-
-    Returns:
-        A rule; see ``Bandwidth`` for how it is called.
-
-    Raises:
-        ValueError: a setting that is not positive, or minimum > maximum.
 
     >>> import jax.numpy as jnp
     >>> two_groups = jnp.array([0.1, 0.12, 0.14, 0.86, 0.88, 0.9])
     >>> print(f"{leave_one_out()(two_groups, jnp.ones(6))[0]:.2f}")
     0.02
     """
-    settings = {"minimum": minimum, "maximum": maximum, "discrete_minimum": discrete_minimum}
-    check_settings("leave_one_out", **settings, prior_weight=prior_weight)
-    return LeaveOneOut(Scott(minimum, maximum, discrete_minimum, None), prior_weight)
+    start = checked("leave_one_out", Scott(minimum, maximum, discrete_minimum, False, None))
+    return checked("leave_one_out", LeaveOneOut(start, prior_weight))
+
+
+def leave_one_out_log_likelihood(
+    scale: Scalar,
+    position: Float[Array, " n"],
+    weight: Shaped[Array, " n"],
+    *,
+    prior_position: Float[ArrayLike, ""] | None = 0.5,
+    prior_weight: Setting = 1.0,
+    n_values: Num[ArrayLike, ""] | None = None,
+) -> Scalar:
+    """sum_i w_i log p_-i(x_i): the log likelihood of rows under the mixture of the other rows.
+
+    p_-i(x) = (sum_j (w_j - [i = j]) k_h(x, x_j) + w_0 k_1(x, c)) / (N - 1 + w_0), where k_h(., m) is the
+    normal at m with scale h truncated to [0, 1], c and w_0 are the prior kernel's, and N = sum_j w_j
+    (Duin 1976; Habbema, Hermans and van den Broek 1974). On a discrete domain k_h(x, m) is the mean over
+    the value's cell, the mass of [x - 1/2m, x + 1/2m] times m: the cells are taken as equally wide.
+
+    A row of weight w equals w rows, each of which has w - 1 twins at distance 0; on a continuous domain
+    the likelihood then grows without bound as h falls to 0. Of a weight below 1 no twin is left.
+
+    Args:
+        scale: h, on the kernel axis (the range has length 1).
+        position: (n,) rows on that axis, in [0, 1]; arbitrary where absent.
+        weight: (n,) how often each row was seen, or a mask; 0 where absent.
+        prior_position: c; None without a prior kernel.
+        prior_weight: w_0, as a number of rows.
+        n_values: m, values of a discrete domain; None or 0 for a continuous one.
+
+    Returns:
+        Natural logarithm, relative to the uniform density on [0, 1]. A row without any other kernel is left
+        out of the sum; with no row the value is 0. jit- and vmap-able, with finite gradients.
+    """
+    dtype = position.dtype
+    weight = weight.astype(dtype)
+    frequency = jnp.where(weight > 0, weight, 0)
+    position = jnp.where(weight > 0, position, 0)
+    scale = jnp.asarray(scale, dtype)
+    centres, scales, weights = position, jnp.broadcast_to(scale, position.shape), frequency
+    if prior_position is not None:
+        centres = jnp.append(centres, jnp.asarray(prior_position, dtype))
+        scales = jnp.append(scales, jnp.asarray(PRIOR_SCALE, dtype))
+        weights = jnp.append(weights, jnp.asarray(prior_weight, dtype))
+    inside = log_normal_mass(-centres / scales, (1 - centres) / scales)
+    index = jnp.arange(centres.shape[0])
+    everything = weights.sum()
+
+    def term(row: tuple[Array, Array, Array]) -> Array:
+        i, x, w = row
+        own = index == i
+        others = jnp.where(own, jnp.maximum(weights - 1, 0), weights)
+        density = _log_kernel((x - centres) / scales, scales, n_values) - inside
+        # A sum over the others would round differently from row to row.
+        size = everything - jnp.minimum(w, 1)
+        alone = ~(others > 0).any()
+        log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, size))
+        return w * jnp.where((w > 0) & ~alone, log_prob, 0)
+
+    rows = (index[: position.shape[0]], position, frequency)
+    if position.shape[0] <= _CHUNK:
+        return jax.vmap(term)(rows).sum()
+    return jax.lax.map(term, rows, batch_size=_CHUNK).sum()
+
+
+def _log_kernel(z: Float[Array, " n"], scale: Float[Array, " n"], n_values) -> Float[Array, " n"]:
+    """Log density of the normal at z = (x - m)/h, before truncation, or its mean over the cell of x."""
+    point = -0.5 * jnp.square(z) - jnp.log(scale) - 0.5 * math.log(2 * math.pi)
+    if n_values is None:
+        return point
+    n_values = jnp.asarray(n_values, z.dtype)
+    count = jnp.maximum(n_values, 1)
+    half = 0.5 / (count * scale)
+    return jnp.where(n_values > 0, log_normal_mass(z - half, z + half) + jnp.log(count), point)
 
 
 class _Point(NamedTuple):
@@ -101,13 +164,14 @@ class _Point(NamedTuple):
     slope: Float[Array, "..."]
 
 
-def _maximise(
-    function: Callable[[Array], Array], start: Float[Array, ""], low: Float[Array, ""], high: Float[Array, ""]
-) -> Float[Array, ""]:
+def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """The best argument found between low and high; never worse than ``start``."""
 
     def look(at: Array) -> _Point:
         return _Point(at, *jax.jvp(function, (at,), (jnp.ones_like(at),)))
+
+    def choose(condition: Array, yes: _Point, no: _Point) -> _Point:
+        return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
     def step(state: tuple[_Point, _Point], _: None) -> tuple[tuple[_Point, _Point], None]:
         inner, outer = state
@@ -116,8 +180,8 @@ def _maximise(
         # It is uphill from the better end, and the value at the other end is lower: the maximum lies between.
         # A better point takes over; the end that its slope points to stays or is the former best.
         ahead = new.slope * (outer.at - inner.at) > 0
-        opposite = _choose(ahead, outer, inner)
-        return (_choose(better, new, inner), _choose(better, opposite, new)), None
+        opposite = choose(ahead, outer, inner)
+        return (choose(better, new, inner), choose(better, opposite, new)), None
 
     tried = jax.lax.map(look, jnp.linspace(high, low, _POINTS, dtype=low.dtype))
     # The widest first: of equal values the first is taken.
@@ -128,11 +192,7 @@ def _maximise(
     return jnp.where(function(start) >= best.value, start, best.at)
 
 
-def _choose(condition: Array, yes: _Point, no: _Point) -> _Point:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
-
-
-def _peak(a: _Point, b: _Point) -> Float[Array, ""]:
+def _peak(a: _Point, b: _Point) -> Scalar:
     """Where the cubic through two values and slopes is highest (Davidon 1959), kept off both ends."""
     width = b.at - a.at
     mean = 3 * (b.value - a.value) / jnp.where(width == 0, 1, width) - a.slope - b.slope

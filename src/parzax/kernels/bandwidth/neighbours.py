@@ -1,4 +1,4 @@
-"""Optuna's rule: each kernel reaches to the farther of its two neighbours."""
+"""Optuna's rule, each kernel reaches to the farther of its two neighbours, and Hyperopt's."""
 
 from typing import ClassVar, final
 
@@ -6,47 +6,28 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax import _checks
 from parzax._numerics import largest_before
-from parzax.kernels.bandwidth.rule import (
-    Bandwidth,
-    Setting,
-    check_settings,
-    clip,
-    lower_clip,
-    magic_clip,
-    with_magic_clip,
-)
+from parzax.kernels.bandwidth.rule import AbstractClipped, Setting, checked
 
 # Up to this many rows, whose order is not known, all pairs are looked at.
 _FEW = 64
 
 
 @final
-class Neighbours(Bandwidth):
+class Neighbours(AbstractClipped):
     """Neighbour distances with their clips; made by ``neighbours``."""
 
     one_scale: ClassVar[bool] = False
-    minimum: Setting
-    maximum: Setting
-    discrete_minimum: Setting | None
     consider_endpoints: bool = eqx.field(static=True)
-    consider_magic_clip: bool = eqx.field(static=True)
     consider_prior: bool = eqx.field(static=True)
 
-    def _lowest(self):
-        return with_magic_clip(self.minimum) if self.consider_magic_clip else self.minimum
-
-    def _scale(self, position, frequency, prior_position, n_parameters, n_values, order):
-        lower = lower_clip(self.minimum, self.discrete_minimum, n_values, position.dtype)
-        if self.consider_magic_clip:
-            lower = jnp.maximum(lower, magic_clip(frequency.sum(), prior_position))
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        rows, present = position, frequency > 0
         if self.consider_prior and prior_position is not None:
-            rows = jnp.append(position, prior_position)
-            present = jnp.append(frequency > 0, True)
-            distance = neighbour_distance(rows, present, self.consider_endpoints)[:-1]
-        else:
-            distance = neighbour_distance(position, frequency > 0, self.consider_endpoints, order)
-        return clip(distance, lower, self.maximum)
+            rows, present, order = jnp.append(rows, prior_position), jnp.append(present, True), None
+        distance = neighbour_distance(rows, present, self.consider_endpoints, order)[: position.shape[0]]
+        return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
 
 
 def neighbours(
@@ -69,9 +50,8 @@ def neighbours(
     equal them: rows are neighbours whatever their weight, and n is the total weight.
 
     Args:
-        minimum: smallest scale without the magic clip, in units of the range. Optuna's 1e-12 is in the
-            parameter's own units.
-        maximum: largest scale, in units of the range.
+        minimum, maximum: smallest scale without the magic clip (Optuna's 1e-12 is in the parameter's own
+            units) and largest one, 0 < minimum <= maximum (else ValueError), in units of the range.
         discrete_minimum: smallest scale of a discrete parameter, in steps; None, as in Optuna: no other
             than ``minimum``.
         consider_endpoints: let the outermost of two and more rows reach to the ends of the range.
@@ -80,21 +60,54 @@ def neighbours(
             it comes last. With endpoints, without the magic clip and with [0.01, 0.5] as clips this is
             the "hyperopt" heuristic of the authors' parzen-estimator.
 
-    Returns:
-        A rule; see ``Bandwidth`` for how it is called.
-
-    Raises:
-        ValueError: a setting that is not positive, or minimum > maximum.
-
     >>> import jax.numpy as jnp
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.9])
     >>> print(neighbours()(x, jnp.ones(4)).round(3))
     [0.3 0.3 0.3 0.3]
     """
-    check_settings("neighbours", minimum=minimum, maximum=maximum, discrete_minimum=discrete_minimum)
-    return Neighbours(
-        minimum, maximum, discrete_minimum, consider_endpoints, consider_magic_clip, consider_prior
-    )
+    _checks.flag("neighbours: consider_endpoints", consider_endpoints)
+    _checks.flag("neighbours: consider_magic_clip", consider_magic_clip)
+    _checks.flag("neighbours: consider_prior", consider_prior)
+    clips = minimum, maximum, discrete_minimum, consider_magic_clip
+    return checked("neighbours", Neighbours(*clips, consider_endpoints, consider_prior))
+
+
+@final
+class Hyperopt(AbstractClipped):
+    """Hyperopt's distances with their clips; made by ``hyperopt``."""
+
+    one_scale: ClassVar[bool] = False
+
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        rows, present = position, frequency > 0
+        if prior_position is not None:
+            # The prior comes first: among equal rows Hyperopt inserts it in front.
+            rows = jnp.concatenate([prior_position[None], rows])
+            present = jnp.concatenate([jnp.ones(1, bool), present])
+        distance = neighbour_distance(rows, present, endpoints=False)[-position.shape[0] :]
+        # A single observation gets half the prior's scale, wherever it lies.
+        distance = jnp.where((frequency > 0).sum() > 1, distance, 0.5)
+        return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
+
+
+def hyperopt(minimum: Setting = 1e-12, maximum: Setting = 1.0) -> Hyperopt:
+    """Hyperopt's bandwidths (Bergstra et al. 2011; ``adaptive_parzen_normal`` of hyperopt 0.3).
+
+    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows and the prior's centre, which
+    comes first among equals; the outermost ones reach to their only neighbour. A single observation has
+    0.5. Then clipped to [1 / min(100, n + 2), 1]. Quantised parameters are treated alike.
+
+    Rows are neighbours whatever their weight, and n is the total weight; see ``neighbours``.
+
+    Args:
+        minimum, maximum: smallest scale besides the magic clip and largest one, in units of
+            the range; ValueError unless 0 < minimum <= maximum.
+
+    >>> import jax.numpy as jnp
+    >>> print(hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
+    [0.4 0.2 0.2]
+    """
+    return checked("hyperopt", Hyperopt(minimum, maximum, None, True))
 
 
 def neighbour_distance(
@@ -105,23 +118,19 @@ def neighbour_distance(
 ) -> Float[Array, " n"]:
     """Distance of each row to the farther of its neighbours in sorted order.
 
-    Args:
-        position: (n,) in [0, 1].
-        present: (n,) rows that are neighbours.
-        endpoints: the outermost rows have the ends 0 and 1 as neighbours; otherwise only a single row has.
-        order: (n,) indices of the rows by position, absent ones anywhere; None to sort them here.
-
-    Returns:
-        (n,) distances; of no meaning, but finite, in absent rows. Equal rows keep their order.
+    With ``endpoints`` the outermost rows have 0 and 1 as neighbours; otherwise only a single row has. Equal
+    rows keep their order; absent ones have finite distances of no meaning. See `AbstractBandwidth` for the
+    ``order``.
     """
     n = len(position)
     if order is None and n <= _FEW:
         # Pairs of all rows need no order.
         index = jnp.arange(n)
-        behind = (position < position[:, None]) | ((position == position[:, None]) & (index < index[:, None]))
-        ahead = ~behind & (index != index[:, None])
-        before = jnp.max(jnp.where(behind & present, position, -jnp.inf), axis=-1)
-        after = jnp.min(jnp.where(ahead & present, position, jnp.inf), axis=-1)
+        row, other, here = position[:, None], position[None], present[None]
+        behind = (other < row) | ((other == row) & (index[None] < index[:, None]))
+        ahead = ~behind & (index[None] != index[:, None])
+        before = jnp.max(jnp.where(behind & here, other, -jnp.inf), axis=-1)
+        after = jnp.min(jnp.where(ahead & here, other, jnp.inf), axis=-1)
         return _farther(position, before, after, endpoints | (present.sum() <= 1))
     if order is None:
         order = jnp.argsort(jnp.where(present, position, jnp.inf))

@@ -2,51 +2,56 @@
 
 import abc
 import math
-from typing import Any, ClassVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
-from parzax._checks import vectors
+from parzax._checks import is_traced, vectors
+from parzax.kernels.kernel import Scalar
 
-# Scott's constant (4/3)^(1/5), as the papers round it.
-SCOTT = 1.059
-# A normal's interquartile range in standard deviations.
-IQR_OF_NORMAL = 1.34
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
 # The prior kernel is as wide as the range under every rule, in Optuna, Hyperopt and the authors' code alike.
 PRIOR_SCALE = 1.0
 
-_NUMBER = (int, float, np.integer, np.floating)
+NUMBER = (int, float, np.integer, np.floating)
 
+Rule = TypeVar("Rule", bound="AbstractBandwidth")
 # A numeric setting: a number, or an array that may be traced and vmapped over.
-Setting = float | Shaped[Array, ""]
+Setting = Shaped[ArrayLike, ""]
 
 
-class Bandwidth(eqx.Module):
+class AbstractBandwidth(eqx.Module):
     """A rule that gives each kernel of one parameter, in one regime, its scale.
 
     Positions and scales live on the kernel axis: the range of the parameter has length 1. For a stepped
     parameter the range reaches half a step beyond both ends, so that a domain of m values has steps of
     1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
 
-    ``one_scale`` says whether all kernels of a parameter have the same one.
-
     A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
-    not compile again; its switches are static. To vmap over a setting, make the rule inside.
+    not compile again; its switches are static. To vmap over a setting, make the rule inside. A rule of your
+    own has ``one_scale``, `smallest` and `scales` (`tests/extending/test_bandwidth.py`).
+
+    Attributes:
+        one_scale: whether all kernels of a parameter have the same scale.
     """
 
-    one_scale: ClassVar[bool] = True
+    one_scale: AbstractClassVar[bool]
 
     def __call__(
         self,
         position: Float[Array, " n"],
         weight: Shaped[Array, " n"],
         *,
-        prior_position: float | Float[Array, ""] | None = 0.5,
+        prior_position: float | Scalar | None = 0.5,
         n_parameters: int | Int[Array, ""] = 1,
         n_values: int | Int[Array, ""] | None = None,
         order: Int[Array, " n"] | None = None,
@@ -82,7 +87,7 @@ class Bandwidth(eqx.Module):
         present = frequency > 0
         if prior_position is not None:
             prior_position = jnp.asarray(prior_position, dtype)
-        scale = self._scale(
+        scale = self.scales(
             # Made finite, so that whatever stands in absent rows reaches no gradient.
             jnp.where(present, position, 0),
             jnp.where(present, frequency, 0),
@@ -94,82 +99,82 @@ class Bandwidth(eqx.Module):
         return jnp.broadcast_to(scale, position.shape).astype(dtype)
 
     @property
+    @abc.abstractmethod
     def smallest(self) -> float | None:
-        """No scale of a continuous parameter is below this; None where a setting is traced."""
-        lower, upper = self._lowest(), getattr(self, "maximum", math.inf)
-        known = isinstance(lower, _NUMBER) and isinstance(upper, _NUMBER)
-        return float(min(lower, upper)) if known else None
+        """No scale of a continuous parameter is below this; None where it is not known, as of a traced one.
 
-    def _lowest(self) -> Any:
-        return getattr(self, "minimum", None)
+        It decides how densities are evaluated, see `parzax.parzen.evaluation.choose_form`.
+        """
 
     @abc.abstractmethod
-    def _scale(
+    def scales(
         self,
         position: Float[Array, " n"],
         frequency: Float[Array, " n"],
-        prior_position: Float[Array, ""] | None,
-        n_parameters: Float[Array, ""],
-        n_values: Float[Array, ""] | None,
+        prior_position: Scalar | None,
+        n_parameters: Scalar,
+        n_values: Scalar | None,
         order: Int[Array, " n"] | None,
     ) -> Float[Array, "*#n"]:
         """The rule, on rows whose positions and frequencies are 0 where absent; one scale or (n,)."""
 
 
-def with_prior(
-    position: Float[Array, " n"], frequency: Float[Array, " n"], prior_position: Float[Array, ""] | None
-) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Rows with the prior's centre in front, as a row seen once."""
-    if prior_position is None:
-        return position, frequency
-    centre = prior_position[None]
-    return jnp.concatenate([centre, position]), jnp.concatenate([jnp.ones_like(centre), frequency])
+class AbstractClipped(AbstractBandwidth):
+    """A rule whose scales are kept within clips.
 
+    Attributes:
+        minimum, maximum: smallest and largest scale.
+        discrete_minimum: the smallest of a discrete parameter, in steps; None for the minimum.
+        consider_magic_clip: whether the magic clip raises both; static.
+    """
 
-def lower_clip(
-    minimum: Setting, discrete_minimum: Setting | None, n_values: Float[Array, ""] | None, dtype: Any
-) -> Float[Array, ""]:
-    """``minimum``, or ``discrete_minimum`` steps where the domain is discrete."""
-    lower = jnp.asarray(minimum, dtype)
-    if n_values is None or discrete_minimum is None:
+    minimum: Setting
+    maximum: Setting
+    discrete_minimum: Setting | None
+    consider_magic_clip: bool = eqx.field(static=True)
+
+    @property
+    def smallest(self) -> float | None:
+        low, high = self.minimum, self.maximum
+        if not (isinstance(low, NUMBER) and isinstance(high, NUMBER)):
+            return None
+        return float(min(max(low, 0.01) if self.consider_magic_clip else low, high))
+
+    def lower(self, size: Scalar, prior_position: Scalar | None, n_values: Scalar | None) -> Scalar:
+        """The lower clip, for rows of total weight ``size``."""
+        lower = jnp.asarray(self.minimum, size.dtype)
+        if n_values is not None and self.discrete_minimum is not None:
+            steps = jnp.asarray(self.discrete_minimum, size.dtype) / jnp.maximum(n_values, 1)
+            lower = jnp.where(n_values > 0, steps, lower)
+        if self.consider_magic_clip:
+            lower = jnp.maximum(lower, magic_clip(size, prior_position))
         return lower
-    steps = jnp.asarray(discrete_minimum, dtype) / jnp.maximum(n_values, 1)
-    return jnp.where(n_values > 0, steps, lower)
+
+    def clipped(self, scale: Float[Array, "*n"], lower: Scalar) -> Float[Array, "*n"]:
+        """Scales within the clips; as in numpy.clip, the upper one wins where it lies below the lower."""
+        return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(self.maximum, scale.dtype))
 
 
-def magic_clip(size: Float[Array, ""], prior_position: Float[Array, ""] | None) -> Float[Array, ""]:
+def magic_clip(size: Scalar, prior_position: Scalar | None) -> Scalar:
     """Bergstra's magic clip 1 / min(100, 1 + kernels), the prior kernel counted."""
-    kernels = size + (prior_position is not None)
+    kernels = size + int(prior_position is not None)
     return 1 / jnp.minimum(100, 1 + kernels)
 
 
-def with_magic_clip(minimum: Setting) -> Any:
-    """The lower clip where the magic clip is at its smallest."""
-    return max(minimum, 0.01) if isinstance(minimum, _NUMBER) else minimum
-
-
-def clip(scale: Float[Array, "..."], lower: Float[Array, ""], upper: Setting) -> Float[Array, "..."]:
-    """Scales within the clips; as in numpy.clip, the upper one wins where it lies below the lower."""
-    return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(upper, scale.dtype))
-
-
-def check_settings(rule: str, **settings: Any) -> None:
-    """Raise unless the settings whose values are known are positive and minimum <= maximum.
+def checked(name: str, rule: Rule) -> Rule:
+    """The rule; raise unless settings whose values are known are positive and minimum <= maximum.
 
     Traced settings pass, and so do batches.
     """
-    settings = {name: _known(value) for name, value in settings.items()}
-    for name, value in settings.items():
+    settings = {f.name: getattr(rule, f.name) for f in fields(rule) if not f.metadata.get("static")}
+    for field, value in settings.items():
+        array = isinstance(value, (np.ndarray, jax.Array)) and not is_traced(value)
+        settings[field] = value = value.item() if array and value.ndim == 0 else value
         if isinstance(value, (bool, str, bytes)):
-            raise TypeError(f"{rule}: {name} must be a number, got {value!r}.")
-        if isinstance(value, _NUMBER) and not 0 < value < math.inf:
-            raise ValueError(f"{rule}: {name} must be positive and finite, got {value!r}.")
+            raise TypeError(f"{name}: {field} must be a number, got {value!r}.")
+        if isinstance(value, NUMBER) and not 0 < value < math.inf:
+            raise ValueError(f"{name}: {field} must be positive and finite, got {value!r}.")
     low, high = settings.get("minimum"), settings.get("maximum")
-    if isinstance(low, _NUMBER) and isinstance(high, _NUMBER) and low > high:
-        raise ValueError(f"{rule}: minimum {low!r} must not exceed maximum {high!r}.")
-
-
-def _known(setting: Any) -> Any:
-    """The number in an array that holds one and is not traced."""
-    array = isinstance(setting, (np.ndarray, jax.Array)) and not isinstance(setting, Tracer)
-    return setting.item() if array and setting.ndim == 0 else setting
+    if isinstance(low, NUMBER) and isinstance(high, NUMBER) and low > high:
+        raise ValueError(f"{name}: minimum {low!r} must not exceed maximum {high!r}.")
+    return rule

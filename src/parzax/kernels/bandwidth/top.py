@@ -1,13 +1,68 @@
 """Rules for the bandwidth of categorical kernels: a fixed one, and Optuna's."""
 
-from parzax.kernels.categorical import FixedTop, OptunaTop
+import abc
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import ArrayLike, Float
+
+from parzax import _checks
+from parzax.kernels.kernel import Count, Scalar
 
 
-def fixed_top(top: float = 0.8) -> FixedTop:
-    """Every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE)."""
+class AbstractTop(eqx.Module):
+    """A rule for the probability that a kernel gives to other categories than its own."""
+
+    @abc.abstractmethod
+    def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
+        """Bandwidth in [0, 1], for that many kernels (the prior counted as one) and choices C."""
+
+
+@final
+class FixedTop(AbstractTop):
+    """The papers' rule: every kernel gives its own category ``top``; made by `fixed_top`."""
+
+    top: float | Scalar
+
+    def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
+        """1 - top; a traced top outside [0, 1] counts as the nearer end."""
+        return 1 - jnp.clip(jnp.asarray(self.top, n_kernels.dtype), 0, 1)
+
+
+@final
+class OptunaTop(AbstractTop):
+    """Optuna 5's rule: each category gets prior_weight / n and the own one 1 more, normalised.
+
+    n is the number of kernels; made by `optuna_top`.
+    """
+
+    def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
+        """(C - 1) a / (1 + C a), a = prior_weight / n."""
+        share, n = prior_weight / n_kernels, n_choices.astype(n_kernels.dtype)
+        return (n - 1) * share / (1 + n * share)
+
+
+def fixed_top(top: Float[ArrayLike, ""] = 0.8) -> FixedTop:
+    """Every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
+
+    Raises:
+        TypeError, ValueError: for what is no number in (0, 1].
+    """
+    top = _checks.plain(top)
+    if isinstance(top, bool) or not isinstance(top, (int, float, jax.Array)):
+        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
+    if not isinstance(top, jax.Array) and not 0 < top <= 1:
+        raise ValueError(f"top must lie in (0, 1], got {top!r}.")
     return FixedTop(top)
 
 
 def optuna_top() -> OptunaTop:
-    """Optuna 5's rule, which depends on the number of kernels; see `parzax.kernels.OptunaTop`."""
+    """Optuna 5's rule, which depends on the number of kernels; see `OptunaTop`."""
     return OptunaTop()
+
+
+def as_top(given: Any) -> AbstractTop:
+    """A rule, or a number as a `FixedTop`; TypeError or ValueError for neither."""
+    return given if isinstance(given, AbstractTop) else fixed_top(given)

@@ -1,0 +1,108 @@
+"""Sums, loops that a CPU runs faster than what XLA makes by itself, and which library computes."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Num, Shaped
+
+
+def namespace(x: Any) -> ModuleType:
+    """NumPy for its arrays and scalars, jax.numpy for all others: one formula serves the host and the device.
+
+    >>> namespace(np.float64(1)).__name__, namespace(jnp.ones(1)).__name__
+    ('numpy', 'jax.numpy')
+    """
+    return np if isinstance(x, (np.ndarray, np.generic)) else jnp
+
+
+def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
+    """Sum over the cells, as a product with ones.
+
+    XLA's CPU backend merges a plain reduction with all that produced its operand, which turns the
+    convolution before it into scalar code, eight times slower; it leaves a product alone.
+    """
+    return jnp.dot(x, jnp.ones(x.shape, x.dtype), precision="highest")
+
+
+def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
+    """Sum of counts in their own dtype; NumPy's promotion to int64 would halve the speed."""
+    if jnp.issubdtype(counts.dtype, jnp.floating):
+        return cell_sum(counts)
+    return counts.sum(dtype=counts.dtype)
+
+
+def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+    """A total to divide by: 1 where it is 0, where what is divided is 0 too."""
+    return jnp.where(total > 0, total, 1)
+
+
+def masked_logsumexp(
+    x: Float[Array, "..."],
+    weight: Num[Array, "..."] | Bool[Array, "..."],
+    axis: int | tuple[int, ...] | None = None,
+) -> Float[Array, "..."]:
+    """log sum_i w_i exp(x_i) along the axis, where an entry of weight 0 does not exist.
+
+    Whatever x holds at an entry of weight 0, NaN and infinity included, value and gradients ignore it, and
+    its own derivatives with respect to x_i and w_i are 0. With nothing left the value is -inf and all
+    derivatives are 0. The largest x_i + log w_i is taken out of the sum. Weights, or a mask, are broadcast
+    against x; negative and NaN weights give NaN.
+    """
+    weight = jnp.broadcast_to(jnp.asarray(weight), x.shape).astype(x.dtype)
+    present = (weight != 0) & (x != -jnp.inf)
+    terms = jnp.where(present, x, 0) + jnp.log(jnp.where(present, weight, 1))
+    top = jnp.max(jnp.where(present, terms, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
+    top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+    total = jnp.sum(jnp.where(present, jnp.exp(jnp.where(present, terms - top, 0)), 0), axis=axis)
+    top = jnp.squeeze(top, axis=axis)
+    empty = total == 0
+    return jnp.where(empty, -jnp.inf, top + jnp.log(jnp.where(empty, 1, total)))
+
+
+def in_two_rounds(function: Callable[[Any], Array], arrays: Any, axis: int) -> Array:
+    """function(arrays) of a pytree, where each slice along an axis depends on the same slice alone.
+
+    XLA's CPU backend would merge it with a concatenation or a sum that follows, and compute it number by
+    number, many times slower; a loop is not merged with anything. The axis is 0 or negative.
+    """
+    first = jax.tree.map(lambda x: jnp.moveaxis(x, axis, 0), arrays)
+    n = len(jax.tree.leaves(first)[0])
+    if n == 0:
+        return function(arrays)
+    half = -(-n // 2)
+
+    def halves(x: Array) -> Array:
+        padded = jnp.pad(x, ((0, 2 * half - n), *((0, 0),) * (x.ndim - 1)), mode="edge")
+        return jnp.moveaxis(padded.reshape(2, half, *x.shape[1:]), 1, axis if axis < 0 else axis + 1)
+
+    out = jnp.moveaxis(jax.lax.map(function, jax.tree.map(halves, first)), axis if axis < 0 else axis + 1, 1)
+    return jnp.moveaxis(out.reshape(2 * half, *out.shape[2:])[:n], 0, axis)
+
+
+def running_count(mask: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """Number of True entries up to each one, itself included."""
+    return _doubled(jnp.add, mask.astype(jnp.int32), 0)
+
+
+def largest_before(x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """The largest of the entries before each one; -inf where there is none."""
+    shifted = jnp.concatenate([jnp.full(1, -jnp.inf, x.dtype), x[:-1]])
+    return _doubled(jnp.maximum, shifted, -jnp.inf)
+
+
+def _doubled(combine: Callable[..., Array], x: Shaped[Array, " n"], neutral: float) -> Shaped[Array, " n"]:
+    """After step k each entry combines the 2^k entries that end there (Hillis and Steele 1986).
+
+    Several times faster on a CPU than XLA's own scans.
+    """
+    n = len(x)
+    nothing = jnp.full_like(x, neutral)
+
+    def step(k: Array, x: Array) -> Array:
+        return combine(x, jax.lax.dynamic_slice_in_dim(jnp.concatenate([nothing, x]), n - (1 << k), n))
+
+    return jax.lax.fori_loop(0, (n - 1).bit_length(), step, x)

@@ -1,0 +1,54 @@
+"""Products over groups, in logs, and that of plain ratios: the ablation of c-TPE (arXiv 2211.14411)."""
+
+from typing import final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from parzax.acquisition.acquisition import AbstractAcquisition
+from parzax.acquisition.ratio import log_ratio
+
+
+@final
+class Naive(AbstractAcquisition):
+    """prod_i r_i(x) over the objective and the constraints, as a log: `naive_product`."""
+
+    def __call__(
+        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
+    ) -> Float[Array, " j"]:
+        return naive_product(below, above)
+
+
+def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
+    """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE.
+
+    Args:
+        below, above: (C + 1, ...) logs of the densities, as for `constrained_score`.
+
+    Returns:
+        (...) scores; -inf wherever a term is, as of `constrained_score`.
+
+    Raises:
+        ValueError: shapes that differ.
+
+    >>> import jax.numpy as jnp
+    >>> below, above = jnp.array([[1.0, 2.0], [3.0, -jnp.inf]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
+    >>> naive_product(below, above).tolist()
+    [2.5, -inf]
+    """
+    check_groups(below, above)
+    return product(log_ratio(below, above))
+
+
+def product(terms: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
+    """Sum of logs; a factor 0 makes it 0, beside an infinite one too."""
+    none = jnp.isneginf(terms)
+    return jnp.where(none.any(axis=0), -jnp.inf, jnp.where(none, 0, terms).sum(axis=0))
+
+
+def check_groups(below: Array, above: Array) -> None:
+    """Raise ValueError for shapes that do not fit."""
+    if below.ndim < 1 or below.shape != above.shape:
+        raise ValueError(
+            f"below and above must have one shape (C + 1, ...), got {below.shape} and {above.shape}."
+        )

@@ -1,0 +1,86 @@
+"""c-TPE's acquisition function, a product of relative density ratios (arXiv 2211.14411)."""
+
+from typing import final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from parzax.acquisition.acquisition import AbstractAcquisition
+from parzax.acquisition.naive import check_groups, product
+from parzax.acquisition.ratio import log_ratio
+
+
+@final
+class Relative(AbstractAcquisition):
+    """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`."""
+
+    def __call__(
+        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
+    ) -> Float[Array, " j"]:
+        return constrained_score(below, above, gamma)
+
+
+def log_relative_ratio(
+    below: Float[Array, "*j"], above: Float[Array, "*j"], gamma: Float[Array, "*#j"]
+) -> Float[Array, "*j"]:
+    """log of 1 / (gamma + (1 - gamma) g / l) = -logaddexp(log gamma, log(1 - gamma) + log g - log l).
+
+    The relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411).
+
+    Args:
+        below, above: logs of the two densities at the candidates.
+        gamma: share of the group below, in [0, 1]; broadcast against the candidates. With 1 the answer is 0,
+            as are its gradients: the group tells nothing apart.
+
+    Returns:
+        Elementwise, at most -log gamma. Pure, jit- and vmap-able, with finite gradients where the
+        densities are positive.
+
+    >>> import jax.numpy as jnp
+    >>> log_relative_ratio(jnp.array([3.0]), jnp.array([0.0]), jnp.array(1.0)).tolist()
+    [0.0]
+    """
+    gamma = jnp.asarray(gamma, below.dtype)
+    some, rest = gamma > 0, gamma < 1
+    log_gamma = jnp.where(some, jnp.log(jnp.where(some, gamma, 1)), -jnp.inf)
+    log_rest = jnp.where(rest, jnp.log1p(-jnp.where(rest, gamma, 0)), 0)
+    ratio = log_ratio(below, above)
+    known = rest & jnp.isfinite(ratio)
+    # The larger of the two logs is taken out by hand: logaddexp has NaN gradients at -inf.
+    a, b = jnp.broadcast_arrays(log_gamma, log_rest - jnp.where(known, ratio, 0))
+    top, low = jnp.maximum(a, b), jnp.minimum(a, b)
+    gap = jnp.where(jnp.isfinite(low), low - top, 0)
+    both = top + jnp.where(jnp.isfinite(low), jnp.log1p(jnp.exp(gap)), 0)
+    limit = jnp.where(jnp.isneginf(ratio), -jnp.inf, -log_gamma)  # l = 0, and g = 0
+    return jnp.where(rest, jnp.where(known, -both, limit), jnp.where(jnp.isneginf(ratio), -jnp.inf, 0))
+
+
+def constrained_score(
+    below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Array, " c1"]
+) -> Float[Array, "*j"]:
+    """Sum of `log_relative_ratio` over the objective and the constraints: Theorem 1's score of c-TPE.
+
+    That score is the product of the relative ratios (arXiv 2211.14411).
+
+    Args:
+        below, above: (C + 1, ...) logs of the densities of the objective's groups, then each constraint's.
+        gamma: (C + 1,) share of each group below, in [0, 1].
+
+    Returns:
+        (...) scores; -inf wherever a term is, so where any below density is 0, however good the others say a
+        candidate is. +inf only where a share is 0 and that above density too. Pure, jit- and vmap-able, with
+        finite gradients where the densities are positive.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    >>> import jax.numpy as jnp
+    >>> below, above = jnp.array([[1.0, -1.0, 3.0], [0.0, 0.0, -jnp.inf]]), jnp.zeros((2, 3))
+    >>> constrained_score(below, above, jnp.array([0.0, 0.5])).tolist()
+    [1.0, -1.0, -inf]
+    """
+    check_groups(below, above)
+    if gamma.shape != below.shape[:1]:
+        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")
+    share = gamma.reshape(-1, *[1] * (below.ndim - 1))
+    return product(log_relative_ratio(below, above, share))

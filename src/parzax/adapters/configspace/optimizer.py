@@ -1,0 +1,158 @@
+"""Ask and tell with ConfigSpace's configurations."""
+
+import copy
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace, exceptions
+
+from parzax import _checks
+from parzax.adapters.configspace.translation import native_rows, space, to_values
+from parzax.adapters.session import Row, Session
+from parzax.samplers import Sampler, tpe
+from parzax.space import host_frame
+
+# Suggestions that break a forbidden clause are drawn again, so often.
+_MOST_DRAWS = 30
+_ILLEGAL = (
+    exceptions.ActiveHyperparameterNotSetError, exceptions.ForbiddenValueError,
+    exceptions.IllegalValueError, exceptions.InactiveHyperparameterSetError,
+)  # fmt: skip
+
+
+class Evaluated(NamedTuple):
+    """What a configuration gave.
+
+    Attributes:
+        configuration: that was told.
+        objectives: m numbers.
+        constraints: c numbers, satisfied where <= 0.
+    """
+
+    configuration: Configuration
+    objectives: tuple[float, ...]
+    constraints: tuple[float, ...]
+
+
+class Optimizer:
+    """Suggests configurations of a ConfigSpace configuration space, and learns from what they gave.
+
+    All configurations are legal: conditional parameters are inactive where their conditions fail, and a
+    suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Configurations that
+    were asked for and not told yet fall above, so that suggestions made together differ. The same seed and
+    the same calls give the same configurations. It compiles once for 256 configurations, 1024, 4096, then at
+    each doubling.
+
+    Args:
+        cs: the configuration space, see `parzax.adapters.configspace.space`.
+        sampler: settings, for the space that `parzax.adapters.configspace.space` makes of ``cs``; for
+            example ``px.c_tpe(space, n_constraints=1)``. `parzax.tpe` by default.
+        seed: a whole number in [0, 2^32).
+
+    Raises:
+        TypeError, ValueError: arguments that are none; what `parzax.adapters.configspace.space` raises.
+
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> import parzax as px
+    >>> cs = ConfigurationSpace({"x": (-1.0, 1.0), "kind": ["a", "b"]})
+    >>> optimizer = px.adapters.configspace.Optimizer(cs, seed=1)
+    >>> for config in optimizer.ask(2):
+    ...     optimizer.tell(config, config["x"] ** 2)
+    >>> optimizer.n_told
+    2
+    """
+
+    def __init__(self, cs: ConfigurationSpace, sampler: Sampler | None = None, seed: int = 0) -> None:
+        with warnings.catch_warnings():
+            # Forbidden clauses, which are heeded here.
+            warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
+            self._native = space(cs)
+        if sampler is None:
+            sampler = tpe(self._native)
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
+        if sampler.space != self._native:
+            raise ValueError("sampler must have the space px.adapters.configspace.space(cs), got another.")
+        self._cs, self._seed = cs, _checks.whole_number("seed", seed, 0, 2**32 - 1)
+        self._session = Session(sampler)
+        self._pending: list[Configuration] = []
+        self._told: list[Evaluated] = []
+        self._n_asked = 0
+
+    @property
+    def n_told(self) -> int:
+        """Number of configurations told."""
+        return len(self._told)
+
+    def ask(self, n: int = 1) -> list[Configuration]:
+        """Suggest ``n`` configurations, which are pending until they are told."""
+        before = len(self._pending)
+        for _ in range(_checks.whole_number("n", n, 1)):
+            self._pending.append(self._suggest())
+            self._n_asked += 1
+        return self._pending[before:]
+
+    def tell(self, configuration: Configuration, objectives: Any, constraints: Any = None) -> None:
+        """Learn what a configuration gave, whether it was asked for or not.
+
+        Args:
+            configuration: of the configuration space.
+            objectives: a number, or m of them; minimised. NaN marks a failure, which falls above.
+            constraints: a number, or c of them; satisfied where <= 0.
+
+        Raises:
+            TypeError, ValueError: not a configuration of this space; another number of values.
+        """
+        losses = _values("objectives", objectives, self._session.sampler.n_objectives)
+        given = _values("constraints", constraints, self._session.sampler.n_constraints)
+        row = self._row(configuration, None if any(map(math.isnan, losses)) else losses, given)
+        if configuration in self._pending:
+            self._pending.remove(configuration)
+        self._session.tell([row])
+        self._told.append(Evaluated(configuration, losses, given))
+
+    def best(self) -> list[Evaluated]:
+        """The best feasible configurations so far, in the order in which they were told.
+
+        The first one of smallest loss, or of several objectives the front, of which repeats are left out;
+        none while nothing is feasible.
+        """
+        known = (one for one in self._told if not any(map(math.isnan, one.objectives)))
+        feasible = [one for one in known if all(value <= 0 for value in one.constraints)]
+        losses = np.array([one.objectives for one in feasible])
+        front: dict[Any, Evaluated] = {}
+        for one, own in zip(feasible, losses, strict=True):
+            if not ((losses <= own).all(axis=1) & (losses < own).any(axis=1)).any():
+                key = one.objectives if len(own) == 1 else (one.configuration, one.objectives)
+                front.setdefault(key, one)
+        return list(front.values())
+
+    def _suggest(self) -> Configuration:
+        unknown = (math.nan,) * self._session.sampler.n_constraints
+        pending = [self._row(config, None, unknown) for config in self._pending]
+        for attempt in range(_MOST_DRAWS):
+            row = self._session.ask(self._seed, self._n_asked, attempt, pending=pending)
+            try:
+                return Configuration(self._cs, values=to_values(self._cs, self._native, row))
+            except _ILLEGAL:
+                continue
+        at_random = copy.deepcopy(self._cs)
+        at_random.seed(int(np.random.default_rng([self._seed, self._n_asked]).integers(2**31)))
+        return Configuration(self._cs, values=dict(at_random.sample_configuration()))
+
+    def _row(
+        self, config: Configuration, losses: tuple[float, ...] | None, constraints: tuple[float, ...]
+    ) -> Row:
+        x = native_rows(self._cs, self._native, [config])
+        if not host_frame(self._native).nearest(x).valid.all():
+            raise ValueError(f"configuration lacks an active parameter: {config!r}.")
+        return Row(x[0], losses, constraints)
+
+
+def _values(name: str, values: Any, n: int) -> tuple[float, ...]:
+    given = [] if values is None else np.atleast_1d(np.asarray(values, np.float64)).tolist()
+    if len(given) != n:
+        raise ValueError(f"{name} must hold {n} numbers, got {values!r}.")
+    return tuple(given)

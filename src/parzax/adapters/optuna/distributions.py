@@ -1,0 +1,161 @@
+"""Optuna's distributions as domains, and as regimes of one parameter, and its values in parzax's units."""
+
+from collections.abc import Iterable
+from itertools import compress
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from parzax.adapters.session import choice_label
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Recorded, Varying, choice_key
+from parzax.space.domains import MAX_INTEGER
+
+# More steps than points number, in int32.
+_MOST_STEPS = 2**31 - 2
+# Types whose values can be told apart by equality within the type (0.0 and -0.0, or two NaNs, cannot).
+_PLAIN_TYPES = frozenset({str, bool, int, type(None)})
+
+
+def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool]:
+    """Distinct distributions in order of appearance, the index of each row's, and whether orders were merged.
+
+    Two are one regime where Optuna calls them equal, with two exceptions: choices stay apart by type
+    (True is not 1), and the same choices in another order are the same regime.
+    """
+    if _all_equal(distributions):
+        return [distributions[0]], np.zeros(len(distributions), dtype=np.int16), False
+    index: dict[Any, int] = {}
+    merged: dict[Any, int] = {}
+    regimes, which = [], []
+    for distribution in distributions:
+        key = _exact_key(distribution)
+        if key not in index:
+            listed = isinstance(distribution, CategoricalDistribution)
+            free = frozenset(map(identity, distribution.choices)) if listed else key
+            index[key] = merged.setdefault(free, len(merged))
+            if len(merged) > len(regimes):
+                regimes.append(distribution)
+        which.append(index[key])
+    return regimes, np.array(which), len(regimes) < len(index)
+
+
+def _all_equal(distributions: list[Any]) -> bool:
+    """Whether all are one, by lists of attributes: Optuna makes one for each trial, and hashes slowly."""
+    if len(set(map(type, distributions))) > 1:
+        return False
+    names = ("low", "high", "log", "step")
+    if isinstance(distributions[0], CategoricalDistribution):
+        if set(map(type, distributions[0].choices)) != {str}:
+            return False  # equal tuples may differ in type: (True,) == (1,)
+        names = ("choices",)
+    found = list(map(attrgetter(*names), distributions))
+    return found.count(found[0]) == len(found)
+
+
+def _exact_key(distribution: Any) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        types = tuple(map(type, distribution.choices))
+        if _PLAIN_TYPES.issuperset(types):
+            return distribution.choices, types
+        return tuple(map(identity, distribution.choices))
+    if isinstance(distribution, (FloatDistribution, IntDistribution)):
+        whole = isinstance(distribution, IntDistribution)
+        return whole, distribution.low, distribution.high, distribution.log, distribution.step
+    raise ValueError(f"unknown distribution {distribution!r}.")
+
+
+def identity(choice: Any) -> tuple[str, str]:
+    """What tells choices apart: type and value, the repr of what is not plain."""
+    return choice_key(choice_label(choice))
+
+
+def pool_moving(regimes: list[Any], which: np.ndarray) -> tuple[list[Any], np.ndarray, int]:
+    """Pool numeric domains seen in one row each, if there are at least two, into one `Varying`, put last.
+
+    Such a domain moves from row to row (x in [0, c], say). Optuna leaves every one of them out of the
+    sum; the pooled regime has no grid and adds nothing either, and marks the parameter as unidentifiable.
+    """
+    numeric = np.array([not isinstance(d, CategoricalDistribution) for d in regimes])
+    single = numeric & (np.bincount(which, minlength=len(regimes)) == 1)
+    if single.sum() < 2:
+        return regimes, which, 0
+    moving, kept = list(compress(regimes, single)), compress(regimes, ~single)
+    pooled = Varying(min(d.low for d in moving), max(d.high for d in moving), when=(Recorded(),))
+    code = np.where(single, (~single).sum(), np.cumsum(~single) - 1)
+    return [*kept, pooled], code[which], len(moving)
+
+
+def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
+    """The domain of an Optuna distribution (a `Varying` passes through).
+
+    With ``sampled`` also of what a log cannot have: choices that are equal; and, as a continuum from half a
+    step below to half a step above, whole numbers beyond 2^53 and more steps than an int32 numbers.
+    """
+    if isinstance(distribution, Varying):
+        return distribution
+    if isinstance(distribution, CategoricalDistribution):
+        labels = map(choice_label, distribution.choices)
+        return Categorical(_told_apart(labels) if sampled else tuple(labels), when=when)
+    low, high, log, step = distribution.low, distribution.high, bool(distribution.log), distribution.step
+    whole = isinstance(distribution, IntDistribution)
+    if sampled and step is not None:
+        beyond = whole and max(abs(low), abs(high)) > MAX_INTEGER
+        if beyond or (high - low) / step > _MOST_STEPS:
+            return Float(float(low) - step / 2, float(high) + step / 2, log=log, when=when)
+    if whole:
+        return Int(low, high, log=log, step=1 if log else distribution.step, when=when)
+    return Float(low, high, log=log, step=step, when=when)
+
+
+def _told_apart(labels: Iterable[Any]) -> tuple[Any, ...]:
+    """Labels that differ: their number is part of those that were there before, and of NaN."""
+    out: dict[Any, Any] = {}
+    for number, label in enumerate(labels):
+        again = label != label or choice_key(label) in out
+        label = f"{label!r}, choice {number}" if again else label
+        out[choice_key(label)] = label
+    return tuple(out.values())
+
+
+def is_relabelled(distribution: Any) -> bool:
+    """Whether a distribution has choices that stand under another name here, see `domain_of`."""
+    choices = getattr(distribution, "choices", ())
+    return any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
+
+
+def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list[Any]) -> np.ndarray:
+    """Codes (n,) of external values, found by type and value; Optuna's own codes take 1 for True."""
+    tables = [
+        {(type(c), c): code for code, c in enumerate(d.choices) if type(c) in _PLAIN_TYPES} for d in domains
+    ]
+    codes = np.empty(len(external))
+    for row, (value, regime) in enumerate(zip(external, which.tolist(), strict=True)):
+        code = tables[regime].get((type(value), value)) if type(value) in _PLAIN_TYPES else None
+        if code is None:
+            code = domains[regime].codes.get(identity(value))
+        if code is None:
+            raise ValueError(f"value {value!r} is not among the choices {list(domains[regime].choices)!r}.")
+        codes[row] = code
+    return codes
+
+
+def to_inside(domain: Domain, values: np.ndarray, here: np.ndarray) -> int:
+    """Move values (n,) that miss ``domain`` in the rows ``here`` to its nearest value, in place; how many.
+
+    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell.
+    """
+    assert isinstance(domain, Numeric)
+    own, step = values[here], getattr(domain, "step", None)
+    any_within = step is None or (step == 1 and domain.whole)
+    if not own.size or (any_within and not (own.min() < domain.low or own.max() > domain.high)):
+        return 0
+    outside = domain.outside(own)
+    inside = np.clip(own[outside], domain.low, domain.high)
+    if step is not None:
+        # Midway goes down, as on Optuna's grid.
+        inside = domain.low + step * np.ceil((inside - domain.low) / step - 0.5)
+    own[outside] = inside
+    values[here] = own
+    return len(inside)

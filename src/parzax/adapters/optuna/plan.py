@@ -1,0 +1,152 @@
+"""The parameters of a study that are sampled jointly: of which distribution, under which conditions."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from parzax.adapters.optuna.conditions import Explained, Presence, explain, inside
+from parzax.adapters.optuna.parameters import Parameter, declared, inferred
+from parzax.adapters.session import MOST_STEPS, smoothed
+from parzax.space import Space, holds, host_frame
+
+# A range that moved more often is not that of one parameter.
+_MOST_RANGES = 2
+
+
+class Plan:
+    """Which parameters are sampled jointly, and how a trial becomes a row.
+
+    Attributes:
+        parameters: in the order of the space.
+        space: theirs, where steps are more than ``most`` `smoothed`; None where there are no parameters.
+        distributions: theirs, the relative search space.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        *,
+        most: int = MOST_STEPS,
+        latest: dict[str, BaseDistribution] | None = None,
+        ignored: Collection[str] = (),
+        explained: Explained | None = None,
+    ) -> None:
+        self.parameters = tuple(parameters)
+        domains = {p.name: p.domains for p in parameters}
+        self.space = smoothed(Space(domains), most) if domains else None
+        self.distributions = {p.name: p.distribution for p in parameters}
+        self._domains = {name: first for name, (first, *_) in domains.items()}
+        self._latest = latest
+        self._ignored = frozenset(ignored)
+        self._explained = explained
+
+    def agrees_with(self, trial: FrozenTrial) -> bool:
+        """Whether a finished trial leaves the plan as it is; if not, all of them must be looked at again."""
+        latest, explained, had = self._latest, self._explained, trial.distributions
+        if latest is None:
+            return True
+        if any(latest.get(name) != own for name, own in had.items() if name not in self._ignored):
+            return False
+        if explained is None:
+            return True
+        if any(child not in had and parent in had for child, parent in explained.undecided):
+            return False
+        values, complete = self._values(trial.params), trial.state == TrialState.COMPLETE
+        for name, conditions in explained.conditions.items():
+            parents = ((c, self._domains[c.parent], np.array(values[c.parent])) for c in conditions)
+            active = all(holds(c, domain, inside(domain, value)) for c, domain, value in parents)
+            if active != (name in had) and (complete or name in had):
+                return False
+        return True
+
+    def reads_like(self, other: "Plan") -> bool:
+        """Whether both make the same rows of trials."""
+        own, theirs = ([(p.name, p.domains) for p in plan.parameters] for plan in (self, other))
+        return own == theirs
+
+    def given(self, params: dict[str, Any]) -> dict[str, float]:
+        """Parameters as numbers that a storage can keep."""
+        own = self.distributions
+        return {name: float(own[name].to_internal_repr(value)) for name, value in params.items()}
+
+    def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> list[float]:
+        """A trial's values in the space, NaN where it has none; those in ``given`` are in reserve."""
+        own, given = self.distributions, given or {}
+        reserve = {name: own[name].to_external_repr(x) for name, x in given.items() if name in own}
+        return list(self._values(reserve | params).values())
+
+    def at_level(self, level: float) -> np.ndarray:
+        """The row that is everywhere at ``level`` in [0, 1), uniform on the axes or over listed values."""
+        assert self.space is not None
+        frame = host_frame(self.space)
+        return frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0]
+
+    def params(self, row: np.ndarray) -> dict[str, Any]:
+        """The active parameters of a row of the space."""
+        pairs = zip(self.parameters, row.tolist(), strict=True)
+        return {p.name: p.to_external(x) for p, x in pairs if x == x}
+
+    def _values(self, params: dict[str, Any]) -> dict[str, float]:
+        return {p.name: p.to_native(params[p.name]) if p.name in params else np.nan for p in self.parameters}
+
+
+def single(name: str, distribution: BaseDistribution, _trials: Sequence[FrozenTrial] = ()) -> Plan:
+    """One parameter alone, whatever the trials had; numeric ones are all of one kind."""
+    return Plan([inferred(name, distribution)], most=1)
+
+
+def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
+    """The plan of a define-by-run study from its COMPLETE and PRUNED trials, in order of their numbers.
+
+    Left out, and so sampled independently, are parameters whose presence is not explained (see `explain`),
+    whose range took more than two forms, which have a single value, or which are not among ``only``.
+    Otherwise the last range counts, and values outside it are moved to the nearest one inside.
+    """
+    latest, moving = _ranges(trials)
+    usable = {
+        name: inferred(name, distribution)
+        # By name, so that the order in which branches were first visited makes no other program.
+        for name, distribution in sorted(latest.items())
+        if name not in moving and not distribution.single() and (only is None or name in only)
+    }
+    complete = np.array([t.state == TrialState.COMPLETE for t in trials], bool)
+    columns = {}
+    for name, p in usable.items():
+        values = np.array([p.to_native(t.params[name]) if name in t.params else np.nan for t in trials])
+        columns[name] = Presence(p.domains[0], inside(p.domains[0], values), complete | ~np.isnan(values))
+    explained = explain(columns)
+    parameters = [
+        replace(p, domains=(replace(p.domains[0], when=explained.conditions[name]),))
+        for name, p in usable.items()
+        if name in explained.conditions
+    ]
+    return Plan(parameters, latest=latest, ignored=moving, explained=explained)
+
+
+def from_space(space: Space, trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
+    """The plan of a given space, less what ``only`` leaves out and its children; ranges are the last ones."""
+    latest, _ = _ranges(trials)
+    kept: set[str] = set()
+    for name in space.order:
+        if (only is None or name in only) and kept.issuperset(space.parents(name)):
+            kept.add(name)
+    parameters = [declared(name, space[name], latest.get(name)) for name in space.names if name in kept]
+    return Plan(parameters, latest=latest, ignored=latest.keys() - kept)
+
+
+def _ranges(trials: Sequence[FrozenTrial]) -> tuple[dict[str, BaseDistribution], set[str]]:
+    """The last distribution of every parameter, and which had too many."""
+    seen: dict[str, list[BaseDistribution]] = {}
+    latest: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            if latest.get(name) != distribution:
+                latest[name] = distribution
+                own = seen.setdefault(name, [])
+                if len(own) <= _MOST_RANGES and distribution not in own:
+                    own.append(distribution)
+    return latest, {name for name, own in seen.items() if len(own) > _MOST_RANGES}

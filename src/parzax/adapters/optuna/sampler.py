@@ -1,0 +1,266 @@
+"""A sampler for Optuna that computes with parzax."""
+
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, Never
+from zlib import crc32
+
+import jax
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from parzax import _checks
+from parzax.adapters.optuna import plan as plans
+from parzax.adapters.optuna.history import GIVEN_KEY, History, Memory
+from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
+from parzax.adapters.optuna.sources import SourceTasks, sources
+from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
+from parzax.meta.comparison import Estimate
+from parzax.meta.reduction import Rule
+from parzax.parzen.ages import AbstractAges
+from parzax.space import Space
+from parzax.split.gamma import AbstractGamma
+from parzax.split.ties import AbstractTies
+
+# Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
+_CONSTRAINTS_KEY = "constraints"
+_JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
+
+
+class _Single(NamedTuple):
+    name: str
+    distribution: BaseDistribution
+
+
+class TPESampler(BaseSampler):
+    """TPE for Optuna studies: constraints, several objectives, conditional spaces and pending trials in one.
+
+    The place of `optuna.samplers.TPESampler`, with its arguments where they mean the same; docs/optuna.md has
+    the differences. Parameters are sampled jointly, those of a define-by-run space too: from which parameters
+    each trial had it is found out on which choice or threshold of which other parameter they depend; or say
+    so with ``space``. A parameter whose presence is not explained, or whose range keeps changing, is sampled
+    by itself, and so is everything at random in the first ``n_startup_trials``.
+
+    A suggestion depends on the seed, the trial's number and the study's trials, on nothing else. Running
+    trials fall above. Pruned trials come after complete ones, those that came further first, then by their
+    last value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) falls above.
+    Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of c-TPE
+    (arXiv 2211.14411); where a finished trial lacks one it counts as violated. How rows travel and what is
+    compiled when is told of `parzax.adapters.Session`.
+
+    With ``source_studies`` other studies count as far as they are similar (`parzax.meta_learn_tpe`). The
+    settings are those of `parzax.mo_tpe`, for one objective too, with one random suggestion in 20. The first
+    ``n_startup_trials`` trials take the values of the sources' best trials, each of another one, as far as
+    their distributions have them. Parameters are matched by name, choices by label, and what a source lacks
+    is left to the prior; constraints go by their order, and a source may lack all of them. What is sampled by
+    itself does not see the sources. Their densities are fitted once per space.
+
+    Args:
+        n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
+        n_ei_candidates: candidates per group below; the preset's number by default (24, or 100 for several
+            objectives).
+        prior_weight: weight of the prior, in trials.
+        seed: a whole number in [0, 2^32); random by default.
+        constraints_func: called with each finished trial that did not fail, gives values that are satisfied
+            where <= 0. They are stored as Optuna's samplers store them.
+        preset: "optuna_tpe" (the default) for Optuna's kernels and groups, "tpe" for the TPE authors' (and
+            `parzax.c_tpe` under constraints); of several objectives it is `parzax.mo_tpe` either way.
+        space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
+            else a trial asks for is sampled independently.
+        source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
+            by name, also of `parzax.Observations`, or a storage. They are read here, once.
+        gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
+            by default.
+        ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
+        every_minimum, bandwidth, top, joint, epsilon, gradient_steps: as of `parzax.c_tpe`.
+        ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
+        eta, estimate, n_samples, max_candidates, importance: how source studies are compared, as of
+            `parzax.meta_learn_tpe`.
+        multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
+        **others: none; says what became of Optuna's other arguments.
+
+    Raises:
+        TypeError, ValueError: arguments that are none, a preset beside source studies, and settings of a
+            comparison without any; and, when a trial asks, a ``space`` that contradicts the study's
+            distributions, naming the parameter, and source studies of another number of objectives or
+            constraints, or one of the study's own name.
+
+    >>> import optuna, parzax as px
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
+    >>> study.optimize(lambda t: t.suggest_float("x", -1, 1) ** 2, n_trials=10)
+    >>> len(study.trials)
+    10
+    """
+
+    def __init__(
+        self,
+        *,
+        n_startup_trials: int | None = None,
+        n_ei_candidates: int | None = None,
+        prior_weight: float = 1.0,
+        seed: int | None = None,
+        constraints_func: ConstraintsFunc | None = None,
+        preset: Preset | None = None,
+        space: Space | None = None,
+        source_studies: Any = None,
+        gamma: AbstractGamma | None = None,
+        ties: AbstractTies | None = None,
+        every_minimum: bool | None = None,
+        bandwidth: AbstractBandwidth | None = None,
+        top: float | jax.Array | AbstractTop | None = None,
+        ages: AbstractAges | None = None,
+        joint: bool | None = None,
+        epsilon: float | jax.Array | None = None,
+        gradient_steps: int | None = None,
+        eta: float | None = 2.5,
+        estimate: Estimate = "balanced",
+        n_samples: int = 1000,
+        max_candidates: int = 1024,
+        importance: Rule = "mean",
+        multivariate: bool = True,
+        group: bool = True,
+        constant_liar: bool = True,
+        **others: Never,
+    ) -> None:
+        refuse(others, {"multivariate": multivariate, "group": group, "constant_liar": constant_liar})
+        if n_startup_trials is None:
+            n_startup_trials = 10 if source_studies is None else 5
+        self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
+        self._seed = _checks.whole_number(
+            "seed", secrets.randbits(32) if seed is None else seed, 0, 2**32 - 1
+        )
+        if space is not None and not isinstance(space, Space):
+            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+        if constraints_func is not None and not callable(constraints_func):
+            raise TypeError(f"constraints_func must be callable, got {constraints_func!r}.")
+        self._constraints_func, self._space = constraints_func, space
+        if n_ei_candidates is not None:
+            n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
+        arguments = {
+            "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "bandwidth": bandwidth, "top": top,
+            "prior_weight": prior_weight, "ages": ages, "joint": joint, "n_candidates": n_ei_candidates,
+            "epsilon": epsilon, "gradient_steps": gradient_steps,
+        }  # fmt: skip
+        comparison = {
+            "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
+            "importance": importance,
+        }  # fmt: skip
+        self._settings = Settings(preset, arguments, comparison, source_studies is not None)
+        logs = None if source_studies is None else sources(source_studies)
+        self._sources = None if logs is None else SourceTasks(logs, self._n_startup)
+        self._memory = Memory()
+
+    def reseed_rng(self) -> None:
+        """Does nothing: random keys go by trial number, so replicas never repeat each other in a study."""
+
+    @property
+    def source_report(self) -> tuple[str, ...]:
+        """What was used of each source study in the space sampled last; empty before the first fit."""
+        return () if self._sources is None else self._sources.report
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The parameters that are sampled jointly, conditional ones included; none during the start-up."""
+        if self._sources is not None:
+            self._sources.check(study.study_name, len(study.directions))
+        trials = self._trials(study, trial, refresh=True)
+        if self._starting(trials):
+            return {}
+        with self._memory.lock:
+            # A copy, from which other samplers delete what they fix.
+            return dict(self._joint(None, trials).plan(trials).distributions)
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Values of those parameters of ``search_space`` that are active, drawn with parents first."""
+        if not search_space:
+            return {}
+        trials = self._trials(study, trial)
+        if self._starting(trials):
+            return {}
+        with self._memory.lock:
+            history = self._joint(None, trials)
+            if history.plan(trials).distributions != search_space:
+                # Some parameters are fixed from outside, or have changed meanwhile.
+                history = self._joint(tuple(search_space), trials)
+            params = history.suggest(trials, trial.number, study.directions, self._seed, _JOINT)
+            given = history.plan(trials).given(params)
+        if given:
+            study._storage.set_trial_system_attr(trial._trial_id, GIVEN_KEY, given)
+        return {name: value for name, value in params.items() if name in search_space}
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """A value of one parameter: at random or of a source in the start-up, else by its own density."""
+        stream = crc32(param_name.encode()) | 1  # not 0, the joint one
+        trials = self._trials(study, trial)
+        if self._starting(trials):
+            plan = plans.single(param_name, param_distribution)
+            if self._sources is not None:
+                native = self._sources.first(self._seed, trial.number, plan.parameters[0])
+                if native == native:
+                    return plan.parameters[0].to_external(native)
+            level = np.random.default_rng([self._seed, trial.number, stream]).random()
+            return plan.params(plan.at_level(level))[param_name]
+        what = _Single(param_name, param_distribution)
+        new = partial(History, partial(plans.single, *what), self._settings.sampler)
+        with self._memory.lock:
+            # A range that moves leaves nothing behind.
+            self._memory.forget(
+                lambda key: isinstance(key, _Single) and key.name == what.name and key != what
+            )
+            history = self._memory.history(what, trials, new)
+            return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
+
+    def after_trial(
+        self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Store the trial's constraint values.
+
+        Raises:
+            TypeError, ValueError: constraint values that are no sequence of numbers, or NaN.
+        """
+        self._memory.local.snapshot = None
+        if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
+            return
+        returned = self._constraints_func(trial)
+        try:
+            if isinstance(returned, str):
+                raise TypeError
+            constraints = tuple(float(value) for value in returned)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"constraints_func must return a sequence of numbers, got {returned!r} "
+                f"for trial {trial.number}."
+            ) from error
+        if any(map(np.isnan, constraints)):
+            raise ValueError(f"constraints_func returned NaN for trial {trial.number}: {constraints!r}.")
+        study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS_KEY, constraints)
+
+    def _trials(self, study: optuna.Study, trial: FrozenTrial, *, refresh: bool = False) -> list[FrozenTrial]:
+        """The study's trials, read from the storage once per trial and thread."""
+        snapshot = getattr(self._memory.local, "snapshot", None)
+        if refresh or snapshot is None or snapshot[0] is not study or snapshot[1] != trial.number:
+            snapshot = (study, trial.number, study.get_trials(deepcopy=False))
+            self._memory.local.snapshot = snapshot
+        return snapshot[2]
+
+    def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
+        learned = (trial for trial in trials if trial.state in (TrialState.COMPLETE, TrialState.PRUNED))
+        return len(list(islice(learned, self._n_startup))) < self._n_startup
+
+    def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
+        """The history of the parameters that are sampled jointly, or of some of them."""
+        plan_of = plans.from_log if self._space is None else partial(plans.from_space, self._space)
+        own, tasks = self._settings, self._sources
+        sampler_of = own.sampler if tasks is None else partial(tasks.sampler, own)
+        return self._memory.history(only, trials, partial(History, partial(plan_of, only=only), sampler_of))

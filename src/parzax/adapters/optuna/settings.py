@@ -1,0 +1,98 @@
+"""How a study is sampled: the presets and their arguments, and what became of those of Optuna's sampler."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Literal
+
+from optuna.trial import FrozenTrial
+
+from parzax import _checks
+from parzax.meta.comparison import check_comparison
+from parzax.observations import Observations
+from parzax.samplers import RandomStart, Sampler, c_tpe, meta_learn_tpe, mo_tpe, optuna_tpe, tpe
+from parzax.space import Float, Space
+
+ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
+Preset = Literal["optuna_tpe", "tpe"]
+
+# What became of arguments of Optuna's own sampler.
+OPTUNAS = {
+    "weights": "ages=parzax.ages.ramp() gives older trials less weight, as Optuna's default does",
+    "consider_prior": "there is always a prior; its weight is prior_weight",
+    "consider_magic_clip": "use bandwidth=parzax.bandwidth.neighbours(consider_magic_clip=...)",
+    "consider_endpoints": "use bandwidth=parzax.bandwidth.neighbours(consider_endpoints=...)",
+    "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
+    "warn_independent_sampling": "there is no such warning",
+    "n_startup": "use n_startup_trials",
+    "n_candidates": "use n_ei_candidates",
+}
+# What is always so here.
+_ALWAYS = {
+    "multivariate": "parameters are always sampled jointly",
+    "group": "conditional parameters are always sampled jointly",
+    "constant_liar": "running trials are always above",
+}
+# Of a study with sources; its epsilon also holds where a parameter is sampled by itself.
+_DEFAULTS = signature(meta_learn_tpe).parameters
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Arguments of a preset (None is its own), and how sources are compared, see `parzax.meta_learn_tpe`."""
+
+    preset: Preset | None
+    arguments: Mapping[str, Any]
+    comparison: Mapping[str, Any]
+    has_sources: bool
+
+    def __post_init__(self) -> None:
+        """Raise for what some preset would not take."""
+        own = self.comparison
+        if self.preset is not None:
+            _checks.one_of("preset", self.preset, ("optuna_tpe", "tpe"))
+            if self.has_sources:
+                raise ValueError(
+                    f"preset={self.preset!r} is for studies without sources; with source_studies the "
+                    "settings are those of parzax.meta_learn_tpe."
+                )
+        mo_tpe(Space({"x": Float(0, 1)}), 2, 1, **self._given())
+        if self.has_sources:
+            check_comparison(own["eta"], own["estimate"], own["n_samples"], None)
+            _checks.whole_number("max_candidates", own["max_candidates"], 1)
+            _checks.one_of("importance", own["importance"], ("mean", "sum"))
+        for name, x in own.items():
+            if not self.has_sources and x != _DEFAULTS[name].default:
+                raise TypeError(f"{name} compares source studies, but there are no source_studies.")
+
+    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        """The sampler of a study without sources, or of a parameter that does not see them."""
+        if n_objectives > 1 or self.has_sources:
+            epsilon = {"epsilon": _DEFAULTS["epsilon"].default} if self.has_sources else {}
+            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **epsilon | self._given())
+        if self.preset != "tpe":
+            return optuna_tpe(space, 1, n_constraints, n_startup=0, **self._given())
+        if n_constraints:
+            return c_tpe(space, n_constraints, n_startup=0, **self._given(c_tpe))
+        return tpe(space, n_startup=0, **self._given(tpe))
+
+    def with_sources(
+        self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
+    ) -> Sampler:
+        """The sampler of a study with sources."""
+        own = {**self.comparison, **self._given(), "n_startup": 0, "start": RandomStart()}
+        return meta_learn_tpe(space, logs, n_objectives, n_constraints, **own)
+
+    def _given(self, preset: Callable[..., Sampler] = mo_tpe) -> dict[str, Any]:
+        names = signature(preset).parameters
+        return {name: x for name, x in self.arguments.items() if x is not None and name in names}
+
+
+def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
+    """Raise for arguments that are none, and for what cannot be switched off."""
+    for name in others:
+        why = f"is no argument of this sampler; {OPTUNAS[name]}" if name in OPTUNAS else "is no argument"
+        raise TypeError(f"{name} {why}.")
+    for name, value in always.items():
+        if not _checks.flag(name, value):
+            raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")

@@ -1,0 +1,165 @@
+"""Optuna studies as source tasks: what was seen in each, by name; and their densities, in a plan's space."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optuna
+from optuna.storages import BaseStorage
+from optuna.trial import TrialState
+
+from parzax.adapters.optuna.parameters import Parameter
+from parzax.adapters.optuna.settings import Settings
+from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
+from parzax.adapters.optuna.trials import observations_from_trials
+from parzax.meta import MixedSmoothing, best_of
+from parzax.observations import Observations
+from parzax.observations.columns import listed
+from parzax.samplers import Sampler
+from parzax.space import Categorical, Domain, Space
+
+# Fits that are kept: a study of two branches may go back and forth between plans.
+_MOST_FITS = 4
+
+
+def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Observations]:
+    """Read several studies, as the sources of `parzax.meta_learn_tpe` or `TPESampler`.
+
+    Args:
+        studies: a list of studies, or a dict of them by name, in either of which an `Observations` may take
+            the place of a study; or a storage, of which every study is read: the path (or sqlite URL) of an
+            sqlite or journal file, which is opened read-only, or a storage object.
+        exclude: names to leave out, such as that of the study to come.
+
+    Returns:
+        Name -> `Observations` of the complete trials, as `observations` reads them. Studies without any are
+        left out, with a warning that names them.
+
+    Raises:
+        TypeError: for what is no study.
+        ValueError: no study at all, or none with a complete trial; two of one name; trials that cannot be
+            read, naming the study; a file that is missing or is no Optuna storage.
+    """
+    left_out = {exclude} if isinstance(exclude, str) else set(exclude)
+    out: dict[str, Observations] = {}
+    empty = []
+    for name, study in _named(studies, left_out):
+        if name in left_out:
+            continue
+        if name in out or name in empty:
+            raise ValueError(f"studies: two are named {name!r}; give a dict, in which names differ.")
+        if isinstance(study, Observations):
+            out[name] = study
+        elif any(trial.state == TrialState.COMPLETE for trial in study.trials):
+            try:
+                out[name] = observations_from_trials(study.trials, study.directions)
+            except ValueError as error:
+                raise ValueError(f"studies: {name!r}: {error}") from error
+        else:
+            empty.append(name)
+    if not out:
+        reason = f"; without a complete trial: {listed(empty)}" if empty else ""
+        raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
+    if empty:
+        warnings.warn(f"left out of the sources, without a complete trial: {listed(empty)}", stacklevel=2)
+    return out
+
+
+def _named(studies: Any, exclude: set[str]) -> Iterator[tuple[str, StudyRecord | Observations]]:
+    """Names and contents, of a storage those that are not excluded."""
+    if isinstance(studies, (str, Path, BaseStorage)):
+        yield from read_studies(studies, exclude).items()
+        return
+    if isinstance(studies, (optuna.Study, Observations)) or not isinstance(studies, Iterable):
+        raise TypeError(
+            f"studies must be a list of studies, a dict of them by name, or a storage, got {studies!r}."
+        )
+    by_name = isinstance(studies, Mapping)
+    for number, (name, study) in enumerate(studies.items() if by_name else enumerate(studies), start=1):
+        if isinstance(study, optuna.Study):
+            yield str(name) if by_name else study.study_name, recorded(study)
+        elif isinstance(study, Observations):
+            yield str(name) if by_name else f"task {number}", study
+        else:
+            what = repr(name) if by_name else f"number {number}"
+            raise TypeError(f"studies: {what} is {study!r}, not an optuna.Study or a parzax.Observations.")
+
+
+class SourceTasks:
+    """Source tasks of a sampler of studies: logs by name, and how many trials take values of good rows first.
+
+    ``report`` is a line per task, of what was used of it in the last fit.
+    """
+
+    def __init__(self, logs: Mapping[str, Observations], n_first: int) -> None:
+        self._logs, self._n_first = dict(logs), n_first
+        own = list(self._logs.values())
+        for name in self._logs:
+            self._check(name, own[0].n_objectives)
+        self._first = _best(own, n_first)
+        self.report: tuple[str, ...] = ()
+        self._fits: dict[Any, Sampler] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SourceTasks, (self._logs, self._n_first)  # without the fits
+
+    def check(self, study_name: str, n_objectives: int) -> None:
+        """Raise ValueError where the sources cannot be those of a study."""
+        if study_name in self._logs:
+            raise ValueError(
+                f"source_studies: {study_name!r} is the name of the study itself; leave it out with "
+                f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, where it is another "
+                "study of that name, give a dict with another one."
+            )
+        self._check(next(iter(self._logs)), n_objectives)
+
+    def _check(self, name: str, n_objectives: int) -> None:
+        log = self._logs[name]
+        if log.batch_shape:
+            raise ValueError(f"source_studies: {name!r} has {log!r}; give one log per task.")
+        if log.n_objectives != n_objectives:
+            raise ValueError(
+                f"source_studies: {name!r} has {log.n_objectives} objectives, but {n_objectives} are wanted."
+            )
+
+    def first(self, seed: int, number: int, parameter: Parameter) -> float:
+        """The native value that trial ``number`` takes from a good source row, NaN where there is none."""
+        if number >= len(self._first):
+            return np.nan
+        # One for each number, so that trials that run at the same time differ.
+        row = self._first[np.random.default_rng(seed).permutation(len(self._first))[number]]
+        native = parameter.to_native(row[parameter.name]) if parameter.name in row else np.nan
+        return np.nan if parameter.domains[0].outside(np.asarray(native)) else native
+
+    def sampler(self, settings: Settings, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        """The sampler with the densities of the sources in a space, fitted at most once."""
+        key = (space, n_objectives, n_constraints, jnp.result_type(float))
+        fit = self._fits.pop(key, None) or settings.with_sources(space, self._logs, *key[1:3])
+        self._fits = {**dict(list(self._fits.items())[-_MOST_FITS + 1 :]), key: fit}
+        assert isinstance(fit.smoothing, MixedSmoothing)
+        self.report = fit.smoothing.sources.report
+        return fit
+
+
+def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:
+    """The best rows of all logs as name -> value, each once."""
+    tasks = []
+    for log in logs:
+        feasible = np.ones(log.n, bool) if log.constraints is None else (log.constraints <= 0).all(axis=-1)
+        tasks.append((log.losses, feasible, ~np.isnan(log.losses).any(axis=-1)))
+    out = {}
+    for log, index in zip(logs, best_of(tasks, n), strict=True):
+        for i in index:
+            row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
+            named = {name: _external(log.space[name][r], x) for name, x, r in row if r >= 0}
+            out[tuple(sorted((name, repr(x)) for name, x in named.items()))] = named
+    return list(out.values())
+
+
+def _external(domain: Domain, value: float) -> Any:
+    if isinstance(domain, Categorical):
+        return domain.choices[int(value)]
+    return round(value) if domain.whole else value

@@ -1,0 +1,243 @@
+"""Optuna's sqlite and journal files, read and never written to."""
+
+import json
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import optuna
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import BaseJournalBackend
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+# Byte 18 of a sqlite file: its journal mode, 2 for a write-ahead log.
+_WAL_BYTE, _WAL_MODE = 18, 2
+_TABLES = {"studies", "trials", "version_info", "alembic_version"}
+_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///")
+
+
+class StudyRecord(NamedTuple):
+    """What a study holds: its trials, and "minimize" or "maximize" per objective."""
+
+    trials: list[optuna.trial.FrozenTrial]
+    directions: tuple[str, ...]
+
+
+def is_optuna_file(path: str | Path) -> bool:
+    """Whether a file looks like an Optuna storage: any sqlite file, or a journal of Optuna operations.
+
+    Goes by the file's first bytes, not its name; a missing file, a folder and anything else is False.
+    """
+    try:
+        path = file_path(path)
+    except ValueError:
+        return False
+    return path.is_file() and _kind(path) is not None
+
+
+def study_names(path: str | Path) -> list[str]:
+    """Names of the studies in an sqlite or journal file, in order of creation; nothing is written.
+
+    Raises:
+        ValueError: if the file is missing or is not an Optuna storage that this Optuna can read.
+    """
+    with _opened(path) as storage:
+        return list(optuna.get_all_study_names(storage))
+
+
+def read_study(path: str | Path, study_name: str | None = None) -> StudyRecord:
+    """All trials of one study of a file; ValueError for one that is unknown, or not named among several."""
+    with _opened(path) as storage:
+        names = list(optuna.get_all_study_names(storage))
+        if not names:
+            raise ValueError(f"{str(path)!r} holds no study.")
+        listed = ", ".join(map(repr, names))
+        if study_name is None and len(names) > 1:
+            raise ValueError(f"{str(path)!r} holds several studies, choose one with study_name: {listed}.")
+        if study_name is not None and study_name not in names:
+            raise ValueError(f"{str(path)!r} holds no study named {study_name!r}; it has {listed}.")
+        study = optuna.load_study(study_name=study_name or names[0], storage=storage)
+        return recorded(study)
+
+
+def read_studies(source: str | Path | BaseStorage, exclude: Collection[str] = ()) -> dict[str, StudyRecord]:
+    """All studies of a file or a storage by name, but for those to exclude."""
+    with nullcontext(source) if isinstance(source, BaseStorage) else _opened(source) as storage:
+        names = [name for name in optuna.get_all_study_names(storage) if name not in exclude]
+        return {name: recorded(optuna.load_study(study_name=name, storage=storage)) for name in names}
+
+
+def recorded(study: optuna.Study) -> StudyRecord:
+    """All trials of a study, read once and not copied."""
+    directions = tuple(direction.name.lower() for direction in study.directions)
+    return StudyRecord(study.get_trials(deepcopy=False), directions)
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[BaseStorage]:
+    """The storage in a file, for reading; whatever goes wrong is one ValueError."""
+    path = file_path(path)
+    name = repr(str(path))
+    if not path.is_file():
+        raise ValueError(f"no file {name}." if not path.exists() else f"{name} is not a file.")
+    kind = _kind(path)
+    if kind is None:
+        raise ValueError(
+            f"{name} is neither an Optuna sqlite file nor an Optuna journal; other files of studies "
+            "(pickle, joblib, YAML) are never read, since that could run code from them."
+        )
+    try:
+        if kind == "sqlite":
+            with _sqlite(path) as storage:
+                yield storage
+        else:
+            yield JournalStorage(_ReadOnlyJournal(path))
+    except ValueError:
+        raise
+    except Exception as error:  # sqlite3, SQLAlchemy, Alembic and Optuna each raise their own kinds
+        cause = error.__cause__ or error
+        first_line = (str(cause).splitlines() or [""])[0]
+        if "not authorized" in first_line or "prohibited" in first_line:  # by `_connect`
+            raise ValueError(f"{name} has a view where Optuna has a table; it is not read.") from error
+        raise ValueError(
+            f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
+        ) from error
+
+
+def file_path(path: str | Path) -> Path:
+    """The path itself, or that of an sqlite URL (three slashes, then the path); ValueError for others.
+
+    >>> file_path("sqlite:///study.db").as_posix(), file_path("sqlite:////data/study.db").as_posix()
+    ('study.db', '/data/study.db')
+    """
+    text = str(path)
+    if url := _SQLITE_URL.match(text):
+        return Path(text[url.end() :].partition("?")[0])
+    if text.startswith("sqlite:"):
+        # What a Path makes of an URL: there is no telling whether it was absolute.
+        raise ValueError(
+            f"{text!r} is no sqlite URL; give it as text, sqlite:///study.db for a relative path and "
+            "sqlite:////data/study.db for an absolute one."
+        )
+    if "://" in text:
+        raise ValueError(f"{text!r} is not a file; for another storage pass what optuna.load_study returns.")
+    return Path(text)
+
+
+def _kind(path: Path) -> str | None:
+    """ "sqlite", "journal" or None, by content."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if head.startswith(_SQLITE_MAGIC):
+        return "sqlite"
+    line = head.split(b"\n", 1)[0]
+    return "journal" if line.startswith(b"{") and b'"op_code"' in line else None
+
+
+# --- sqlite ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _sqlite(path: Path) -> Iterator[BaseStorage]:
+    with _readable(path) as uri:
+        _check_tables(path, uri)
+        try:
+            # A creator, since not every file name survives an SQLAlchemy URL.
+            options = {"creator": lambda: _connect(uri)}
+            storage = RDBStorage("sqlite://", options, skip_table_creation=True)
+        except RuntimeError as error:  # another version of the schema; the message says how to upgrade
+            raise ValueError(f"{str(path)!r}: {error}") from error
+        try:
+            yield storage
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[str]:
+    """A read-only sqlite URI for ``path`` under which sqlite creates no file beside it."""
+    path = path.resolve()
+    with path.open("rb") as file:
+        wal_mode = file.read(_WAL_BYTE + 1)[-1] == _WAL_MODE
+    wal = path.with_name(path.name + "-wal")
+    if not wal_mode:
+        yield f"file:{quote(str(path))}?mode=ro"
+    elif not wal.exists() or wal.stat().st_size == 0:
+        # Reading a write-ahead-logged file makes sqlite create -wal and -shm, unless told that nobody writes.
+        yield f"file:{quote(str(path))}?mode=ro&immutable=1"
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "study.db"
+            # Another process may be writing: again until neither file changed meanwhile.
+            for _ in range(10):
+                before = [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]
+                shutil.copyfile(path, copy)
+                shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
+                if before == [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]:
+                    break
+            else:
+                raise ValueError(
+                    f"{str(path)!r} keeps changing; read it when the run is over, or copy it first."
+                )
+            yield f"file:{quote(str(copy))}?mode=ro"
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    def tables_only(action: int, *names: str | None) -> int:
+        """Nothing is read by way of a view, which may have no end."""
+        allowed = names[-1] is None and action != sqlite3.SQLITE_RECURSIVE
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    connection = sqlite3.connect(uri, uri=True)
+    connection.set_authorizer(tables_only)
+    return connection
+
+
+def _check_tables(path: Path, uri: str) -> None:
+    """Refuse what is not an Optuna storage before Optuna tries to complete it."""
+    with closing(_connect(uri)) as connection:
+        rows = connection.execute("select name from sqlite_master where type = 'table'").fetchall()
+        missing = _TABLES - {name for (name,) in rows}
+        counts = (f"select count(*) from {table}" for table in ("version_info", "alembic_version"))
+        empty = not missing and not all(connection.execute(count).fetchone()[0] for count in counts)
+    if missing == {"alembic_version"} or empty:
+        raise ValueError(
+            f"{str(path)!r} was written by a very old Optuna; run `optuna storage upgrade` on a copy of it."
+        )
+    if missing:
+        raise ValueError(f"{str(path)!r} is an sqlite file but not an Optuna storage.")
+
+
+# --- journal -----------------------------------------------------------------------------------
+
+
+class _ReadOnlyJournal(BaseJournalBackend):
+    """The operations in a journal file as it is now: no lock, no snapshot, no writing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._logs: list[dict[str, Any]] = []
+        lines = path.read_bytes().rstrip().split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            try:
+                log = json.loads(line)
+            except ValueError as error:
+                if number == len(lines):  # the writer was stopped, or is writing now
+                    break
+                raise ValueError(f"{str(path)!r}, line {number} is not JSON: {error}.") from error
+            if not isinstance(log, dict) or "op_code" not in log:
+                raise ValueError(f"{str(path)!r}, line {number} is not an operation of an Optuna journal.")
+            self._logs.append(log)
+
+    def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
+        return self._logs[log_number_from:]
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        raise PermissionError(f"{str(self._path)!r} is open for reading only.")

@@ -1,0 +1,144 @@
+"""From Optuna's trials to observations: distributions become regimes, choices become codes."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+from parzax import _checks
+from parzax.adapters.optuna import distributions as regimes
+from parzax.observations import Observations
+from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space
+
+Target = Callable[[FrozenTrial], float]
+
+
+def observations_from_trials(
+    trials: Sequence[FrozenTrial],
+    directions: Sequence[_checks.Direction],
+    *,
+    failed: str = "drop",
+    target: Target | None = None,
+) -> Observations:
+    """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
+    _checks.one_of("failed", failed, ("drop", "worst"))
+    also = (TrialState.FAIL, TrialState.PRUNED) if failed == "worst" else ()
+    kept_states = (TrialState.COMPLETE, *also)
+    kept = [t for t in trials if t.state in kept_states]
+    if not any(t.state == TrialState.COMPLETE for t in kept):
+        raise ValueError(f"study has no COMPLETE trial among its {len(trials)} trials.")
+    columns = read_columns(kept)
+    if not columns:
+        raise ValueError("study has no parameters: its trials never called suggest_*.")
+    conditional = any(column.domains[0].conditions for column in columns)
+    constraints, note = _constraints(kept)
+    obs = Observations.from_arrays(
+        Space({column.name: column.domains for column in columns}),
+        np.stack([column.values for column in columns], axis=-1),
+        _objectives(kept, len(directions), target),
+        directions if target is None else "minimize",
+        regime=np.stack([column.regime for column in columns], axis=-1) if conditional else None,
+        constraints=constraints,
+        failed=failed,
+    )
+    left_out = Counter(t.state.name for t in trials if t.state not in kept_states)
+    report = replace(
+        obs.report,
+        n_rows=len(trials),
+        dropped={f"state {state}": count for state, count in left_out.items()},
+        inferred=tuple(chain.from_iterable(column.notes for column in columns)) + note,
+    )
+    return replace(obs, report=report)
+
+
+def parameter_names(trials: Iterable[FrozenTrial]) -> list[str]:
+    """Names of all parameters, in order of first appearance."""
+    return list(dict.fromkeys(chain.from_iterable(t.distributions for t in trials)))
+
+
+def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | None) -> np.ndarray:
+    failed = (math.nan,) * n_objectives
+    if target is None:
+        return np.array([t.values if t.state == TrialState.COMPLETE else failed for t in trials], np.float64)
+    objectives = np.full(len(trials), math.nan)
+    for i, trial in enumerate(trials):
+        if trial.state == TrialState.COMPLETE:
+            value = target(trial)
+            try:
+                objectives[i] = float(value)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"target must return a number, got {value!r} for trial {trial.number}."
+                ) from error
+    return objectives
+
+
+def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Constraint values where every complete trial has the same ones; +inf for a failed trial without."""
+    given = [t.constraints if t.system_attrs else {} for t in trials]
+    names = next(filter(None, given), None)
+    if names is None:
+        return None, ()
+    complete = (c for c, t in zip(given, trials, strict=True) if t.state == TrialState.COMPLETE)
+    lacking = sum(c.keys() != names.keys() for c in complete)
+    if lacking:
+        return None, (f"constraints are left out, since {lacking} complete trials lack some of them",)
+    return np.array([[c.get(name, math.inf) for name in names] for c in given]), ()
+
+
+class TrialColumn(NamedTuple):
+    """One parameter: its domains, the value and regime of each row, and what was inferred."""
+
+    name: str
+    domains: tuple[Domain, ...]
+    values: np.ndarray
+    regime: np.ndarray
+    notes: list[str]
+
+
+def read_columns(trials: Sequence[FrozenTrial]) -> list[TrialColumn]:
+    """The parameters of some trials, in order of first appearance."""
+    params, distributions = [t.params for t in trials], [t.distributions for t in trials]
+    columns = []
+    for name in parameter_names(trials):
+        rows = [i for i, d in enumerate(distributions) if name in d]
+        own, external = [distributions[i][name] for i in rows], [params[i][name] for i in rows]
+        try:
+            column = _column(name, own, external, always=len(rows) == len(trials))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"study: parameter {name!r}: {error}") from error
+        # In the other rows it is inactive.
+        values, regime = np.full(len(trials), math.nan), np.full(len(trials), INACTIVE, np.int16)
+        values[rows], regime[rows] = column.values, column.regime
+        columns.append(column._replace(values=values, regime=regime))
+    return columns
+
+
+def _column(name: str, distributions: list[Any], external: list[Any], *, always: bool) -> TrialColumn:
+    """One parameter in the rows where it is active; ``always``: these are all rows."""
+    found, regime, reordered = regimes.regimes_of(distributions)
+    found, regime, pooled = regimes.pool_moving(found, regime)
+    always &= len(found) == 1 and not pooled
+    domains = tuple(regimes.domain_of(d, () if always else (Recorded(),)) for d in found)
+    categorical = tuple(d for d in domains if isinstance(d, Categorical))
+    if categorical and len(categorical) < len(domains):
+        raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
+    if categorical:
+        values, moved = regimes.to_codes(categorical, regime, external), 0
+    else:
+        values = np.array(external, dtype=np.float64)
+        moved = sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
+    relabelled = any(map(regimes.is_relabelled, found))
+    notes = {
+        ": the same choices in another order count as one domain": reordered,
+        f": {pooled} domains were seen in one trial each; together they count as one that moves": pooled,
+        f" has {len(found)} domains; each trial records which one applied": len(found) > 1,
+        ": choices that are not None, bool, int, float or str go by their repr": relabelled,
+        f": {moved} values outside their domain (enqueued, say) count as the nearest inside": moved,
+    }
+    return TrialColumn(name, domains, values, regime, [name + note for note, holds in notes.items() if holds])

@@ -1,0 +1,185 @@
+"""Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from parzax.adapters._program import Order, Program, advance
+from parzax.observations import capacity
+from parzax.samplers import Sampler, State
+from parzax.space import Domain, Float, Int, Space, check_dtype, host_frame
+from parzax.split.state import violations
+
+# Below this many rows a state of another size would be one more compilation for little.
+_LEAST_CAPACITY = 256
+# Stepped domains of more values are taken for continua: float32 tells so many places apart.
+MOST_STEPS = 2**16
+# What float32 holds, and the differences of.
+_LARGEST = 1e38
+
+
+class Row(NamedTuple):
+    """One evaluation.
+
+    Attributes:
+        x: (d,) native values, NaN where inactive, categories as codes. A value outside its domain counts as
+            the nearest inside, and one of an inactive parameter is left out.
+        losses: m losses; of one objective any key by which rows can be sorted, such as a pair. None for a
+            pending or failed row, which is above.
+        constraints: c values, satisfied where <= 0; NaN where not measured.
+    """
+
+    x: Sequence[float] | np.ndarray
+    losses: tuple[Any, ...] | None
+    constraints: tuple[float, ...] = ()
+
+
+class Session:
+    """The rows of a log that grows, and what a sampler suggests after them.
+
+    Rows travel to the device as points, made on the host in float64, and a single objective as its order, so
+    that float32 loses no difference between values or losses. A suggestion is one call of one program,
+    which adds the new rows to the sampler's state, those that may still change to a copy of it, and asks. It
+    is compiled for 256 rows, 1024, 4096 and then twice as many each time, and shared by all sessions whose
+    spaces differ in names and bounds alone.
+
+    A row that lacks the value of an active parameter counts for nothing.
+
+    Args:
+        sampler: `parzax.tpe` and so on; directions do not count, since losses are given.
+
+    >>> import parzax as px
+    >>> session = px.adapters.Session(px.tpe(px.Space({"x": px.Float(-1, 1)})))
+    >>> for i in range(20):
+    ...     x = session.ask(0, i)
+    ...     session.tell([px.adapters.Row(x, (abs(x[0]),))])
+    >>> session.n_told
+    20
+    """
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+        self._space = smoothed(sampler.space)
+        self._frame = host_frame(self._space)
+        self._widths = sampler.n_objectives, sampler.n_constraints
+        self._rows: list[Row] = []
+        self._order = Order()
+        # The state that the rows so far are in, as leaves, which a program takes faster than a module.
+        self._leaves: list[Any] = []
+        self._size = self._n_added = 0
+        # A sampler may have fitted densities: as it was made, it asks, whatever the precision is now.
+        self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
+        basis = sampler.smoothing.basis(_bare(self._space, self._dtype), self._dtype)
+        self._program = Program(sampler.strategy, basis, self._dtype)
+
+    @property
+    def n_told(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
+    def tell(self, rows: Iterable[Row]) -> None:
+        """Add rows that will not change."""
+        self._rows += rows
+
+    def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
+        """One suggestion, (d,) native values, NaN where inactive.
+
+        Args:
+            seed: of the random key, a whole number.
+            *numbers: folded into it, such as the number of the suggestion.
+            pending: rows that count in this call alone.
+        """
+        with jax.enable_x64(self._dtype == np.float64):
+            needed = len(self._rows) + len(pending)
+            if needed > self._size or not self._size:
+                self._start(max(_LEAST_CAPACITY, capacity(needed)))
+            added = [*self._rows[self._n_added :], *pending]
+            losses = (row.losses for row in added if row.losses is not None)
+            if self._widths[0] == 1 and self._order.add(losses):
+                # What was told before has other labels now.
+                self._start(self._size)
+                added = [*self._rows, *pending]
+            folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
+            rows = self._padded(added, len(pending))
+            self._leaves, at = advance(self._program, self._program.arrays, self._leaves, *rows, folded)
+            self._n_added = len(self._rows)
+            # Native values are made in float64.
+            at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
+            x = self._frame.decode(at)
+            if self._space is not self.sampler.space:
+                frame = host_frame(self.sampler.space)
+                x = frame.decode(frame.nearest(x))
+            return x[0]
+
+    def _start(self, size: int) -> None:
+        """An empty state."""
+        self._size, self._n_added = size, 0
+        self._leaves = jax.tree.leaves(State.empty(len(self._space), *self._widths, size, self._dtype))
+
+    def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Complete rows as the program takes them, padded to the state's capacity, and how many there are."""
+        n, d, (m, c) = len(rows), len(self._space), self._widths
+        floats = np.zeros((self._size, 2 * d + m + c), self._dtype)
+        whole = np.zeros((self._size, 2 * d), np.int32)
+        x = np.array([row.x for row in rows], np.float64).reshape(n, d)
+        at = self._frame.nearest(x)
+        losses = np.array([self._objectives(row) for row in rows]).reshape(n, m)
+        given = np.array([row.constraints if c else () for row in rows], np.float64).reshape(n, c)
+        complete = at.valid.all(axis=-1)
+        counts = np.array([complete[: n - n_pending].sum(), complete.sum()], np.int32)
+        with np.errstate(over="ignore"):
+            floats[: counts[1]] = np.hstack([x, at.unit, losses, violations(given, self._dtype)])[complete]
+        whole[: counts[1]] = np.hstack([at.regime, at.index])[complete]
+        return floats, whole, counts
+
+    def _objectives(self, row: Row) -> Sequence[float] | np.ndarray:
+        if row.losses is None:
+            return [np.nan] * self._widths[0]
+        if self._widths[0] == 1:
+            return [self._order.label(row.losses)]
+        return np.clip(row.losses, -_LARGEST, _LARGEST)
+
+
+def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
+    """Stepped parameters of more than ``most`` values as `Float`, half a step longer at both ends.
+
+    A step is then where its values are nearest. Parameters on which others depend stay as they are.
+    """
+
+    def smooth(_: str, domain: Domain, fixed: bool) -> Domain:
+        if fixed or not isinstance(domain, (Float, Int)) or not domain.step or (domain.n_values or 0) <= most:
+            return domain
+        half = domain.step / 2
+        return Float(domain.low - half, domain.high + half, log=domain.log, when=domain.when)
+
+    return _mapped(space, smooth)
+
+
+def _bare(space: Space, dtype: Any) -> Space:
+    """The space of the same points, without bounds and logarithms of what no other parameter depends on."""
+
+    def bare(name: str, domain: Domain, fixed: bool) -> Domain:
+        if domain.axis.discrete:
+            return domain
+        if not fixed:
+            return Float(0, 1, when=domain.when)
+        check_dtype(Space({name: replace(domain, when=())}), dtype, native=True, arrays=False)
+        return domain
+
+    return _mapped(space, bare)
+
+
+def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Space:
+    """The space of function(name, domain, whether others depend on it); itself where nothing changes."""
+    parents = {parent for name in space.names for parent in space.parents(name)}
+    found = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
+    return space if tuple(found.values()) == space.domains else Space(found)
+
+
+def choice_label(choice: Any) -> Any:
+    """A choice as `parzax.Categorical` takes it: plain values as they are, anything else by its repr."""
+    choice = choice.item() if isinstance(choice, np.generic) else choice
+    return choice if choice is None or isinstance(choice, (bool, int, float, str)) else repr(choice)

@@ -1,0 +1,200 @@
+"""The grid of a space, in float64 on the host: the cells of every domain, and where each is counted."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax import _checks
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.space import Categorical, Domain, Ordinal, Space, Varying
+from parzax.space.axes import BOUND_SLACK, AbstractAxis
+
+
+@dataclass(frozen=True)
+class GridSpec:
+    """How values are put on the grid.
+
+    Attributes:
+        max_cells: largest number of cells of a numeric domain.
+        mirror: whether steps that lie midway between cells go towards the middle of the domain, and
+            the number of cells is odd when the number of steps is, so that ``x -> high - x`` mirrors
+            the counts exactly. False sends them down (the references' rule).
+    """
+
+    max_cells: int = 50
+    mirror: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.max_cells, int) or self.max_cells < 2:
+            raise ValueError(f"GridSpec: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
+        _checks.flag("GridSpec: mirror", self.mirror)
+
+
+class GridAxis(NamedTuple):
+    """Cells whose centres are ``spacing`` apart from ``low`` on, of what ``transform`` makes of values.
+
+    For a single value and where bounds move there is no ``family``; the infinite spacing gives cell 0.
+    """
+
+    family: type[AbstractKernel] | None
+    n_cells: int
+    low: float = 0.0
+    spacing: float = math.inf
+    transform: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """Cell of each native value, as int64; some cell for NaN and values outside."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            position = np.array(values if self.transform is None else self.transform(values), np.float64)
+            return nearest_cells(position, self.low, self.spacing).astype(np.int64)
+
+
+def grid_axis(domain: Domain, grid: GridSpec) -> GridAxis:
+    """The cells of a domain (the references' sizes); steps midway between two follow ``grid.mirror``."""
+    axis, size = domain.axis, domain.n_values
+    if isinstance(domain, Varying) or size == 1:
+        return GridAxis(None, 1)
+    if isinstance(domain, Categorical):
+        return GridAxis(AitchisonAitken, domain.n_values, spacing=1.0)
+    log = getattr(domain, "log", False)
+    by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
+    n_cells = grid.max_cells
+    if size is not None and log and not by_number:
+        n_cells = min(n_cells, math.ceil(math.log(size) / math.log(2)) + 1)
+    elif size is not None:
+        n_cells = size if size <= n_cells else n_cells - (grid.mirror and (size - n_cells) % 2)
+    if by_number:
+        steps = partial(_step_cells, axis=axis, n_cells=n_cells)
+        return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
+    low, high = axis.ends()
+    spacing = (high - low) / (n_cells - 1)
+    # Where the slack that values have beyond the bounds could reach another cell, they are clipped first.
+    slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
+    if slack <= 0.25 * spacing:
+        return GridAxis(TruncatedNormal, n_cells, low, spacing, axis.position if log else None)
+    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: axis.position(np.clip(x, *ends)))
+
+
+def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
+    """The nearest cells, ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
+    # A division and not a product, as in the references, so that equal values fall into equal cells.
+    position -= low
+    position /= spacing
+    position -= 0.5
+    return np.ceil(position, out=position)
+
+
+def cell_values(domain: Domain, grid: GridSpec) -> list:
+    """The native value at the centre of each cell (choices of a categorical domain)."""
+    if isinstance(domain, Categorical):
+        return list(domain.choices)
+    n_cells = grid_axis(domain, grid).n_cells
+    if isinstance(domain, Ordinal):
+        table = np.asarray(domain.values, dtype=np.float64)
+        return np.interp(np.linspace(0, len(table) - 1, n_cells), np.arange(len(table)), table).tolist()
+    low, high = domain.axis.ends()
+    position = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, n_cells)
+    return (np.exp(position) if getattr(domain, "log", False) else position).tolist()
+
+
+def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
+    """Cell of each value, by its number on the axis; the upper half mirrors the lower.
+
+    Midway is decided on exact whole numbers: i (g-1)/(N-1) + 1/2 is a ratio of two of them.
+    """
+    step, last = axis.index(np.asarray(values, np.float64)), int(axis.n_values) - 1
+    twice = 2.0 * (n_cells - 1) * step
+    lower, upper = np.floor((twice + last) / (2 * last)), np.ceil((twice - last) / (2 * last))
+    return np.where(2 * step < last, lower, upper)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One regime of one parameter on the grid: ``n_cells`` columns of the counts from ``start`` on.
+
+    Without a ``family`` of kernels it has a single value, or bounds that move from row to row.
+    """
+
+    parameter: int
+    regime: int
+    family: type[AbstractKernel] | None
+    varying: bool
+    n_cells: int
+    start: int
+
+
+class Group(NamedTuple):
+    """Blocks of one family whose cells, padded to one width, share a batch."""
+
+    family: type[AbstractKernel] | None
+    width: int
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of the counts; hashable, static under jit, and free of names.
+
+    A parameter has its regimes' cells one after the other from its ``offset`` on, and one for "inactive".
+    """
+
+    blocks: tuple[Block, ...]
+    offsets: tuple[int, ...]
+    n_columns: int
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Looked up in jit's cache at every call.
+        return hash((self.blocks, self.offsets, self.n_columns))
+
+    @cached_property
+    def n_regimes(self) -> int:
+        """Regimes per parameter, "inactive" included, k."""
+        return max(block.regime for block in self.blocks) + 2
+
+    @cached_property
+    def inactive(self) -> tuple[int, ...]:
+        """Per parameter, the column that counts its inactive rows (and takes the padding)."""
+        return tuple(end - 1 for end in (*self.offsets[1:], self.n_columns))
+
+    @cached_property
+    def n_codes(self) -> tuple[int, ...]:
+        """Per parameter, its number of columns; the code of "inactive" is the last."""
+        return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Blocks by family and the power of two above their size, as wide as the largest of them.
+
+        Each group is compiled once, and its code grows with its width; a grid size of its own for each block
+        would take minutes to compile where a domain of integers moves.
+        """
+        alike: dict[tuple, list[Block]] = defaultdict(list)
+        for block in self.blocks:
+            alike[block.family, (block.n_cells - 1).bit_length()].append(block)
+        return [
+            Group(family, max(b.n_cells for b in blocks), blocks) for (family, _), blocks in alike.items()
+        ]
+
+
+@lru_cache(maxsize=256)
+def layout(space: Space, grid: GridSpec) -> Layout:
+    """The columns of ``space`` on ``grid``."""
+    blocks, offsets, column = [], [], 0
+    for parameter, domains in enumerate(space.domains):
+        offsets.append(column)
+        for regime, domain in enumerate(domains):
+            family, n_cells, *_ = grid_axis(domain, grid)
+            blocks.append(Block(parameter, regime, family, isinstance(domain, Varying), n_cells, column))
+            column += n_cells
+        column += 1
+    return Layout(tuple(blocks), tuple(offsets), column)

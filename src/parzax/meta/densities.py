@@ -1,0 +1,134 @@
+"""Densities of source tasks, and their mixtures with a target's, weighted by similarity."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from parzax._numerics import masked_logsumexp
+from parzax.parzen import AbstractDensities, Smoothing
+from parzax.parzen.basis import Basis
+from parzax.parzen.evaluation import Prepared
+from parzax.parzen.mixture import KernelMixture
+from parzax.parzen.sampling import components, drawn_points, uniforms
+from parzax.space import Points
+from parzax.split import State
+
+# Densities are prepared for this many points, all candidates together: it decides on tables and forms.
+POINTS = 1024
+# So many tasks at once: their pairs stay in a core's cache.
+_TOGETHER = 8
+
+
+class TaskDensities(eqx.Module):
+    """The densities of one group in t tasks: mixtures for draws, prepared for evaluation, and its sizes."""
+
+    mixtures: KernelMixture
+    prepared: Prepared
+    n_rows: Float[Array, " t"]
+
+    @classmethod
+    def fit(
+        cls,
+        basis: Basis,
+        smoothing: Smoothing,
+        states: State,
+        masks: Bool[Array, "t n"],
+        index: Int[Array, "t k"],
+        present: Bool[Array, "t k"],
+    ) -> "TaskDensities":
+        """The densities of some rows of every task: under masks, and as numbers, of which some exist."""
+        dtype = states.x.dtype
+
+        def one(
+            at: Points, mask: Bool[Array, " n"], index: Int[Array, " k"], present: Bool[Array, " k"]
+        ) -> tuple[KernelMixture, Prepared]:
+            ages = smoothing.ages(mask, dtype)
+            ages = None if ages is None else ages[index]
+            mixture = smoothing.mixture(basis, at[index], present.astype(dtype), ages)
+            # By the number of all pairs, not those of a task: the form that is fast for many.
+            form = mixture.form(basis, POINTS * max(len(masks), POINTS))
+            return mixture, mixture.prepare(basis, POINTS, form)
+
+        mixtures, prepared = over_tasks(one, states.points, masks, index, present)
+        return cls(mixtures, prepared, present.sum(axis=-1).astype(dtype))
+
+    def log_prob(self, basis: Basis, at: Points) -> Float[Array, "t j"]:
+        """log densities in unit coordinates, of every task at all points."""
+        return over_tasks(lambda prepared: prepared.log_prob(basis, at), self.prepared)
+
+    def sample(self, basis: Basis, key: PRNGKeyArray, task: Int[Array, " k"], joint: bool) -> Points:
+        """One draw from each given task's density."""
+        own, n = self.mixtures, self.mixtures.weight.shape[-1]
+        levels, places = uniforms(key, len(task), basis, own.scale.dtype, joint=joint)
+        running = jnp.cumsum(own.weight, axis=-1)
+        row, from_prior = jax.vmap(components)(levels, running[task], own.prior_weight[task])
+        # The rows of all tasks, one after the other.
+        rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (own.rows, own.scale))
+        return drawn_points(basis, places, rows, task[:, None] * n + row, from_prior, scale)
+
+
+class TaskMixtures(AbstractDensities):
+    """Densities p(x) = sum_m W_m p_m(x) over tasks, of g groups; the target is the first task."""
+
+    basis: Basis
+    own: AbstractDensities  # the target's, of all groups
+    sources: tuple[TaskDensities, ...]  # (g,) the source tasks'
+    log_weight: Float[Array, "g t1"]  # log W_m; W sums to 1 over tasks
+    most: int = eqx.field(static=True)  # candidates of all groups together
+    joint: bool = eqx.field(static=True)  # as of `Smoothing`
+
+    def log_prob(self, at: Points) -> Float[Array, "g j"]:
+        target, out = self.own.log_prob(at), []
+        for i, (source, weight) in enumerate(zip(self.sources, self.log_weight, strict=True)):
+            every = jnp.concatenate([target[i, None], source.log_prob(self.basis, at)])
+            out.append(masked_logsumexp(every + weight[:, None], jnp.ones_like(every), axis=0))
+        return jnp.stack(out)
+
+    def sample(self, key: PRNGKeyArray, n: int) -> Points:
+        """See `AbstractDensities`: n per task, or ``most`` / g by the tasks' weights where that is less."""
+        g, n_tasks = self.log_weight.shape
+        by_task = n * n_tasks * g <= self.most
+        total = n * n_tasks if by_task else max(self.most // g, n)
+        own_key, *keys = jax.random.split(key, g + 1)
+        target, out = self.own.sample(own_key, total), []
+        of_target = len(target.unit) // g
+        for i, (source, weight, own) in enumerate(zip(self.sources, self.log_weight, keys, strict=True)):
+            pick, draw = jax.random.split(own)
+            task = jnp.repeat(jnp.arange(n_tasks), n) if by_task else stratified(pick, jnp.exp(weight), total)
+            # A task without rows leaves its candidates to the target.
+            there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
+            task = jnp.where(there[task], task, 0)
+            theirs = source.sample(self.basis, draw, jnp.maximum(task - 1, 0), self.joint)
+            ours = target[i * of_target : i * of_target + total]
+            out.append(jax.tree.map(partial(jnp.where, (task == 0)[:, None]), ours, theirs))
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *out)
+
+    def first(self, n: int) -> "TaskMixtures":
+        own, weight = self.own.first(n), self.log_weight[:n]
+        return TaskMixtures(self.basis, own, self.sources[:n], weight, self.most, self.joint)
+
+
+def stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
+    """n task numbers in proportion to the weights, each as often as its share says, but for one."""
+    level = (jnp.arange(n).astype(weight.dtype) + jax.random.uniform(key, dtype=weight.dtype)) / n
+    return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)
+
+
+def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function`` of every task, whose arrays have a leading axis of tasks."""
+    t = len(jax.tree.leaves(arguments)[0])
+    if t <= _TOGETHER:
+        return jax.vmap(function)(*arguments)
+    # Filled up with copies, so that one program serves all.
+    n = -(-t // _TOGETHER)
+    blocks = jax.tree.map(
+        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]),
+        arguments,
+    )
+    out = jax.lax.map(lambda one: jax.vmap(function)(*one), blocks)
+    return jax.tree.map(lambda a: a.reshape(n * _TOGETHER, *a.shape[2:])[:t], out)

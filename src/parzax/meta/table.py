@@ -1,0 +1,181 @@
+"""Similarities of all pairs of tasks, as a table with names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from parzax import _checks
+from parzax.kernels import AbstractKernel
+from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
+from parzax.meta.comparison import Compared, Comparison, Estimate, check_comparison, leave_out
+from parzax.meta.densities import over_tasks
+from parzax.meta.reduction import Reduction, kept_parameters, n_kept
+from parzax.meta.rows import named_logs, source_rows
+from parzax.meta.states import Tasks
+from parzax.meta.variation import Half, Variation, half, of_halves, similarity
+from parzax.observations import Observations
+from parzax.parzen.basis import families_of
+from parzax.parzen.evaluation import Prepared
+from parzax.parzen.smoothing import Smoothing
+from parzax.space import Points, Recorded, Space, check_dtype
+from parzax.split import Split
+from parzax.split.gamma import AbstractGamma, linear
+from parzax.split.ties import AbstractTies, crowding
+
+_TENTH, _SCOTT, _CROWDING = linear(0.1), scott(0.1), crowding()
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSimilarity:
+    """Similarities of t tasks.
+
+    Attributes:
+        names: (t,) of the tasks.
+        similarity: (t, t) s = (1 - d) / (1 + d); symmetric, 1 on the diagonal.
+        variation: (t, t) total variation d of the densities below; NaN for the estimate "overlap".
+        error: (t, t) standard error of d, or NaN; 2 / (1 + d)^2 times as much is that of s.
+        n_below: (t,) number of rows below.
+        parameters: names of those that the tasks were compared by.
+        report: a line per task: what was used of it.
+    """
+
+    names: tuple[str, ...]
+    similarity: Float[np.ndarray, "t t"]
+    variation: Float[np.ndarray, "t t"]
+    error: Float[np.ndarray, "t t"]
+    n_below: Int[np.ndarray, " t"]
+    parameters: tuple[str, ...]
+    report: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = [_checks.visible(name) for name in self.names]
+        lines = [_checks.visible(f"TaskSimilarity({len(names)} tasks, by {', '.join(self.parameters)})")]
+        width = max(map(len, names))
+        for name, row in zip(names, self.similarity, strict=True):
+            shown = " ".join(f"{s:.2f}" for s in row[:12])
+            lines.append(f"  {name:<{width}}  {shown}{' ...' if len(row) > 12 else ''}")
+        return "\n".join(lines)
+
+
+def task_similarity(
+    tasks: Any,
+    space: Space | None = None,
+    n_constraints: int = 0,
+    *,
+    eta: float | None = None,
+    estimate: Estimate = "balanced",
+    n_samples: int = 1000,
+    gamma: AbstractGamma = _TENTH,
+    first_front: bool = True,
+    ties: AbstractTies = _CROWDING,
+    bandwidth: AbstractBandwidth = _SCOTT,
+    top: float | jax.Array | AbstractTop = 0.9,
+    kernels: Mapping[str, type[AbstractKernel]] | None = None,
+    key: PRNGKeyArray | None = None,
+) -> TaskSimilarity:
+    """How similar tasks are, all pairs in one compiled call (arXiv 2212.06751).
+
+    s = (1 - d) / (1 + d), d the total variation between the densities of the rows below of two tasks: the
+    first front or a tenth of the rows, smoothed as `parzax.meta_learn_tpe` does it, without a prior.
+
+    Args:
+        tasks: `parzax.Observations`, as a list or a dict by name; at least one.
+        space: the parameters to compare by; those of the first task when None.
+        n_constraints: c; with some, rows below reach to the last feasible one that counts.
+        eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over
+            tasks, n the smallest number of rows below of a task; None for all.
+        estimate, n_samples: as of `parzax.meta_learn_tpe`.
+        gamma, first_front, ties: which rows are below, see `parzax.split.Split`.
+        bandwidth, top, kernels: of the densities, as of `parzax.ParzenEstimator.fit`.
+        key: for the points of the estimate; `jax.random.key(0)` when None.
+
+    Returns:
+        A `TaskSimilarity`, with estimates of the variations and their standard errors. A task without rows
+        below has similarity 0 to all others, and so have two that share no kept parameter.
+
+    Raises:
+        TypeError, ValueError: as of `parzax.meta_learn_tpe`; for no task, and where the first task's
+            parameters are active where its log says so (a table with empty cells, an Optuna study whose
+            trials differ): then ``space`` has to say when they are.
+    """
+    logs = named_logs(tasks)
+    if not logs:
+        raise ValueError("tasks must have at least one task.")
+    eta, key = check_comparison(eta, estimate, n_samples, key)
+    space = _space_of(*next(iter(logs.items()))) if space is None else space
+    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
+    rows = source_rows(space, logs, next(iter(logs.values())).n_objectives, n_constraints)
+    split = Split(gamma, n_constraints > 0, first_front, ties=ties)
+    smoothing = Smoothing(bandwidth, top, families=families_of(space, kernels))
+    comparison = Comparison.of(space, smoothing, estimate, n_samples, key)
+    reduction, every = Reduction.of(space, eta), Tasks.of(rows, split)
+    compared = every.compared(comparison, reduction, smoothing)
+    n_below, kept = every.below[:, 0].sum(axis=-1), jnp.ones(len(space), bool)
+    if eta is not None:
+        least = max(int(n_below[n_below > 0].min(initial=1)), 1)
+        n = jnp.maximum(n_kept(least, eta, len(space)), 1)
+        kept = kept_parameters(reduction.ancestors, compared.importance.mean(axis=0), n)
+    alike, found = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
+    there, own = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
+    return TaskSimilarity(
+        tuple(logs),
+        np.where(own, 1.0, np.where(there, alike, 0.0)),
+        np.where(own, 0.0, np.where(there, found.value, 1.0)),
+        np.where(there & ~own, found.error, 0.0),
+        n_below,
+        tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
+        every.report,
+    )
+
+
+def _space_of(name: str, log: Observations) -> Space:
+    """That of a log, where densities can be on it."""
+    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
+        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
+            raise ValueError(
+                f"tasks: {parameter!r} is missing in some rows of {name!r}, whose space does not say when; "
+                "give space=, a parzax.Space in which it has conditions (In, Between) or none, or that is "
+                "without it."
+            )
+    return log.space
+
+
+@eqx.filter_jit
+def _pairs(
+    comparison: Comparison, compared: Compared, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
+) -> tuple[Float[Array, "t t"], Variation]:
+    """Similarities and variations of all pairs, by those of the kept parameters that both tasks have."""
+    every = compared.prepared
+    has = jnp.broadcast_to(kept, compared.importance.shape)
+    has = has if shared is None else has & shared
+
+    def logs(density: Prepared, own: Bool[Array, " d"], at: Points) -> tuple[Array, Array, Points]:
+        """A task's density and those of all tasks, (t, s), and where."""
+        at = leave_out(at, kept if shared is None else own[None] & has)
+        theirs = comparison.of_tasks(every, at)
+        if shared is None:
+            return jnp.broadcast_to(comparison.of_one(density, at), theirs.shape), theirs, at
+        return over_tasks(lambda own: density.log_prob(comparison.basis, own), at), theirs, at
+
+    def of_half(one: tuple[Prepared, Array, Points]) -> Half:
+        ours, theirs, _ = logs(*one)
+        return half(ours - theirs)
+
+    if comparison.estimate == "balanced":
+        halves = jax.lax.map(of_half, (every, has, compared.samples))
+        n = 2 * compared.samples.regime.shape[1]
+        found = of_halves(halves, jax.tree.map(jnp.transpose, halves), n)
+        alike = similarity(found.value)
+    else:
+        at = comparison.scattered
+        alike, found = jax.lax.map(lambda one: comparison.at_uniform(*logs(one[0], one[1], at)), (every, has))
+    share = (has[:, None] & has[None]).any(axis=-1)
+    found = Variation(jnp.where(share, found.value, 1), jnp.where(share, found.error, 0))
+    return jnp.where(share, alike, 0), found

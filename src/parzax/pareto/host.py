@@ -1,0 +1,112 @@
+"""Hypervolume, and the greedy choice by it, for any number of objectives: on the host, by moocore."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax.pareto.hypervolume import check_shapes
+from parzax.pareto.ranks import ABSENT
+
+# Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
+_ROUNDING = 1e-12
+
+
+def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
+    """`hypervolume` for any number of objectives, on the host in float64, by moocore (``parzax[pareto]``).
+
+    The rules for NaN, rows beyond the reference and infinities are the same. Exponential in the number of
+    objectives.
+
+    >>> hypervolume_host([[1.0, 1.0, 1.0, 1.0]], [2.0, 2.0, 2.0, 3.0])
+    2.0
+    """
+    points, corner, present = _arguments(losses, reference, mask)
+    width, exponent, endless = _widths(points[present], corner)
+    if np.isnan(corner).any() or endless.any():
+        return math.nan if np.isnan(corner).any() else math.inf
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(_union(width[width.any(axis=1)]), int(exponent.sum())))
+
+
+def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: Any = None) -> np.ndarray:
+    """`greedy_hypervolume_order` for any number of objectives, in float64, by moocore (``parzax[pareto]``).
+
+    What a row adds is its own box less the union of the chosen boxes within it:
+
+        gain(p) = volume(box_p) - volume(union over chosen q of box_p and box_q)
+
+    It never grows, so only rows are looked at whose last known gain may be the largest (lazy greedy,
+    Minoux 1978). The rules for ties, NaN, infinite boxes and rows beyond the reference are the same; gains
+    that differ by 1e-12 of a row's box are equal. Exponential in the number of objectives. Arguments, and
+    the order (n,) that is returned, are those of that function too; without moocore it is an ImportError.
+
+    >>> losses = [[0.0, 0.0, 0.0, 4.0], [2.0, 2.0, 2.0, 2.0], [4.0, 4.0, 4.0, 0.0]]
+    >>> greedy_hypervolume_order_host(losses, [5.0, 5.0, 5.0, 5.0], size=2).tolist()
+    [0, 1, 1073741824]
+    """
+    points, corner, present = _arguments(losses, reference, mask)
+    size = min(_checks.whole_number("size", size, 0), int(present.sum()))
+    # Rows in the order that breaks ties, those with a NaN behind.
+    nan = np.asarray(np.isnan(points).any(axis=1))
+    columns = np.where(nan[:, None], 0, points).T
+    row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
+    width, _, endless = _widths(points[row], corner)
+    own = np.array([_union(w[None]) for w in width])
+    gain = np.where(endless, np.inf, own)
+    order, chosen = np.full(len(points), ABSENT, np.int32), []
+    for k in range(size):
+        best = _next(width, own, gain, chosen)
+        chosen.append(best)
+        order[row[best]] = k
+    return order
+
+
+def _arguments(losses: Any, reference: Any, mask: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Losses and reference in float64, and which rows exist."""
+    points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
+    check_shapes(points.shape, corner.shape)
+    weight = np.ones(len(points)) if mask is None else np.asarray(mask)
+    if weight.shape != points.shape[:1]:
+        raise ValueError(f"mask must be a vector of length {len(points)}, got shape {weight.shape}.")
+    return points, corner, weight > 0
+
+
+def _widths(points: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n, m) widths of boxes, 0 without one, in units of 2^(m,) of the objectives; (n,) which are infinite.
+
+    An infinite width covers whatever the others have in that objective.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        inside = np.asarray((points < corner).all(axis=1))
+        width = np.where(inside[:, None], corner - points, 0)
+    endless: np.ndarray = np.isinf(width)
+    exponent = np.frexp(np.where(endless, 0, width).max(axis=0, initial=0))[1]
+    return np.where(endless, 1, np.ldexp(width, -exponent)), exponent, np.asarray(endless.any(axis=1))
+
+
+def _union(width: np.ndarray) -> float:
+    """Volume of the union of boxes with one common corner, given their widths; 0 without boxes."""
+    if width.shape[1] == 1 or not len(width):
+        return float(width.max(initial=0))
+    try:
+        import moocore
+    except ImportError as error:
+        raise ImportError("Hypervolume on the host needs moocore; pip install 'parzax[pareto]'.") from error
+    return float(moocore.hypervolume(-width, ref=np.zeros(width.shape[1])))
+
+
+def _next(width: np.ndarray, own: np.ndarray, gain: np.ndarray, chosen: list[int]) -> int:
+    """The first row of those that add most; ``gain`` has what rows added when last looked at."""
+    free = np.ones(len(width), bool)
+    free[chosen] = False
+    slack, top = _ROUNDING * own, -1.0
+    for i in np.argsort(np.where(free, -gain, np.inf), kind="stable")[: free.sum()]:
+        if 0 < gain[i] < np.inf and gain[i] + slack[i] >= top:
+            within = np.minimum(width[chosen], width[i])
+            covered = (within == width[i]).all(axis=1).any()
+            gain[i] = 0 if covered else min(gain[i], own[i] - _union(within))
+            gain[i] = gain[i] if gain[i] > slack[i] else 0
+        top = max(top, gain[i])
+    return int(np.argmax(free & (gain + slack >= top) & ((gain > 0) | (top == 0))))

@@ -1,0 +1,58 @@
+"""Age weights: how much older rows count in a mixture."""
+
+import abc
+from typing import final
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+class AbstractAges(eqx.Module):
+    """A rule for mixture weights by age."""
+
+    @abc.abstractmethod
+    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"] | None:
+        """Weights of the rows of a group, oldest first; None where all count alike."""
+
+
+@final
+class Equal(AbstractAges):
+    """All rows count alike; made by `equal`."""
+
+    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> None:
+        """None."""
+
+
+@final
+class Ramp(AbstractAges):
+    """Older rows count less; made by `ramp`."""
+
+    recent: int = eqx.field(static=True)
+
+    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"]:
+        """See `ramp`; 1 where the mask is False."""
+        place, n = jnp.cumsum(mask) - 1, mask.sum()
+        old = n - self.recent
+        share = place / jnp.maximum(old - 1, 1)
+        lowest = 1 / jnp.maximum(n, 1)
+        rising = lowest + share * (1 - lowest)
+        return jnp.where(mask & (place < old), rising, 1).astype(dtype)
+
+
+def equal() -> Equal:
+    """All rows count alike, as in the papers."""
+    return Equal()
+
+
+def ramp(recent: int = 25) -> Ramp:
+    """Optuna's and Hyperopt's weights: 1 for the last 25 rows of a group, older ones rising from 1/n.
+
+    Args:
+        recent: number of rows that count in full; static.
+
+    >>> import jax.numpy as jnp
+    >>> print(ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
+    [0.25 1.   1.   1.  ]
+    """
+    return Ramp(recent)

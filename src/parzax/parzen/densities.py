@@ -1,0 +1,65 @@
+"""Densities of several groups of rows, as samplers use them."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from parzax.parzen.basis import Basis
+from parzax.parzen.mixture import KernelMixture
+from parzax.space import Points
+
+# Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
+_MANY = 1 << 20
+
+
+class AbstractDensities(eqx.Module):
+    """g densities on one space, in unit coordinates."""
+
+    @abc.abstractmethod
+    def log_prob(self, at: Points) -> Float[Array, "g j"]:
+        """log densities at j valid points."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKeyArray, n: int) -> Points:
+        """At least n candidates from every density, (g * k, d), those of one density together."""
+
+    @abc.abstractmethod
+    def first(self, n: int) -> "AbstractDensities":
+        """The first n densities."""
+
+
+class Separate(AbstractDensities):
+    """A mixture for each group, whose kernels may differ in scale from row to row."""
+
+    basis: Basis
+    # With a leading axis of groups, all groups in their order; those of a batch have arrays of one size.
+    batches: tuple[KernelMixture, ...]
+    joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
+
+    def log_prob(self, at: Points) -> Float[Array, "g j"]:
+        basis, n = self.basis, len(at)
+        return self._each(lambda own: own.prepare(basis, n, own.form(basis, _MANY)).log_prob(basis, at))
+
+    def sample(self, key: PRNGKeyArray, n: int) -> Points:
+        keys = jax.random.split(key, sum(len(batch.weight) for batch in self.batches))
+        drawn = self._each(lambda one, own: one.sample(self.basis, own, n, self.joint), keys)
+        return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), drawn)
+
+    def first(self, n: int) -> "Separate":
+        out = []
+        for batch in self.batches:
+            out.append(jax.tree.map(lambda a, left=n: a[:left], batch))
+            n -= min(n, len(batch.weight))
+        return Separate(self.basis, tuple(batch for batch in out if len(batch.weight)), self.joint)
+
+    def _each(self, function: Callable[..., Any], *arguments: Array) -> Any:
+        out, end = [], 0
+        for batch in self.batches:
+            start, end = end, end + len(batch.weight)
+            out.append(jax.vmap(function)(batch, *(a[start:end] for a in arguments)))
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *out)

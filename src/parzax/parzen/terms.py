@@ -1,0 +1,239 @@
+"""Mixtures of product kernels as one matrix product.
+
+The log of a product kernel is a sum over parameters, and most of its terms are linear in functions of the
+point: c and c^2 of a continuous coordinate, one indicator per value of a short list. So the logs of all
+kernels at all points are one product, of features of the points and coefficients of the kernels.
+
+What is multiplied is log kernel minus the log of the wide kernel, the anchor: a kernel whose regime a point
+does not share stands for the prior there, which is the anchor itself unless the user gave another.
+Regimes of many values are left out of the product: rows of a table, or pair by pair.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax._numerics import in_two_rounds
+from parzax.kernels import AbstractKernel
+from parzax.parzen.basis import Basis, Many, Regimes, Values
+from parzax.parzen.prior import UserPrior
+from parzax.space import Points
+
+# Entries that the tables of one part of many values may have: 32 MiB in float64.
+_TABLE = 1 << 22
+# This share of the largest float stands for the log of 0, where -inf would turn 0 * -inf into NaN.
+_LOWEST = 0.125
+
+
+def _log_of_zero(x: Array) -> float:
+    """A number so low that its exponential is 0, which sums and products leave finite."""
+    return -_LOWEST * float(jnp.finfo(x.dtype).max)
+
+
+def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
+    """The log of zero, shared among the regimes, in place of -inf."""
+    return jnp.where(jnp.isneginf(x), _log_of_zero(x) / n_slots, x)
+
+
+def restored(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
+    """-inf again where sums have what `finite` put in its place."""
+    return jnp.where(x < _log_of_zero(x) / (2 * n_slots), -jnp.inf, x)
+
+
+def matmul(a: Float[Array, "a b"], b: Float[Array, "b ..."]) -> Float[Array, "a ..."]:
+    """A product in full precision, on accelerators too."""
+    return jnp.matmul(a, b, precision="highest")
+
+
+def over(function: Any, *arrays: Any) -> Any:
+    """function of every entry of (n, k) arrays, or trees of them; unbatched where it is written."""
+    return jax.vmap(jax.vmap(function))(*arrays)
+
+
+def kernels_of(part: Regimes, unit: Float[Array, "n d"], scale: Float[Array, "n d"]) -> AbstractKernel:
+    """The kernels of all rows in some regimes, (k, n)."""
+    n_values = jnp.broadcast_to(jnp.asarray(part.n_values)[:, None], (len(part), len(unit)))
+    return over(part.family.around, part.by_regime(unit), part.by_regime(scale), n_values)
+
+
+def wide_of(part: Regimes, dtype: Any) -> AbstractKernel:
+    """The wide kernels of some regimes, (k,)."""
+    of = part.family
+    return jax.vmap(lambda n: of.around(*of.wide(n, dtype), n))(jnp.asarray(part.n_values))
+
+
+def with_wide(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
+    """Kernels of all rows and, last, the wide ones, (k, n + 1): their masses are compiled once."""
+    own, wide = kernels_of(part, rows.unit, scale), wide_of(part, scale.dtype)
+    return jax.tree.map(lambda x, last: jnp.concatenate([x, last[:, None]], axis=-1), own, wide)
+
+
+class KernelTerms(NamedTuple):
+    """Coefficients of log kernel minus log anchor, and of the anchor."""
+
+    kernels: Float[Array, "f n"]
+    anchor: Float[Array, " f"]
+
+
+def coefficients(
+    basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
+) -> KernelTerms:
+    """What multiplies the `features`; ``pairwise`` leaves continua out, to be evaluated pair by pair."""
+    n, dtype = len(scale), scale.dtype
+    pieces = []
+    constant, anchor = jnp.zeros(n, dtype), jnp.zeros((), dtype)
+    for part in () if pairwise else basis.products:
+        wide_linear, wide_constant = jax.vmap(partial(linear_of, part))(wide_of(part, dtype))
+        of_rows = jax.vmap(partial(linear_of, part), out_axes=-1)
+        linear, theirs = jax.vmap(of_rows)(kernels_of(part, rows.unit, scale))
+        inside, k = part.here(rows).T, part.n_always
+        linear = jnp.where(inside[:, None], linear - wide_linear[..., None], 0)
+        pieces.append((linear.reshape(-1, n), wide_linear.reshape(-1)))
+        # The constants of parameters that are always active are one of the kernel's.
+        theirs = jnp.where(inside, theirs - wide_constant[:, None], 0)
+        constant = constant + sum_of_first(theirs, k)
+        anchor = anchor + wide_constant[:k].sum()
+        pieces.append((theirs[k:], wide_constant[k:]))
+    for part in basis.values:
+        masses = _of_values(part, with_wide(part, rows, scale), basis.n_slots)
+        inside = part.repeated(part.here(rows).astype(dtype)).T > 0
+        pieces.append((jnp.where(inside, masses[:, :-1] - masses[:, -1:], 0), masses[:, -1]))
+    # Kernels of other regimes than a prior's stand for it.
+    pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
+    pieces.append((constant[None], anchor[None]))
+    kernels, anchors = zip(*pieces, strict=True)
+    return KernelTerms(jnp.concatenate(kernels), jnp.concatenate(anchors))
+
+
+def features(basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool) -> Float[Array, "j f"]:
+    """Functions of the points; the last one is 1."""
+    n, dtype = len(at.unit), at.unit.dtype
+    columns = []
+    for part in () if pairwise else basis.products:
+        inside = part.here(at)
+        own = jnp.where(inside[..., None], over(part.family.features, part.columns(at.unit)), 0)
+        columns += [own.reshape(n, -1), inside[:, part.n_always :].astype(dtype)]
+    columns += [part.has(at).astype(dtype) for part in basis.values]
+    columns += [prior_ratio(basis.n_slots, at, (prior,))[:, None] for prior in priors]
+    return jnp.concatenate([*columns, jnp.ones((n, 1), dtype)], axis=-1)
+
+
+def prior_ratio(n_slots: int, at: Points, priors: tuple[UserPrior, ...]) -> Float[Array, " j"]:
+    """log prior - log anchor: 0 but for the regimes with a prior of the user's."""
+    out = jnp.zeros(len(at.unit), at.unit.dtype)
+    for prior in priors:
+        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
+        difference = prior.log_prob(unit, index) - prior.log_wide(unit, index)
+        out = out + jnp.where(prior.here(at), finite(difference, n_slots), 0)
+    return out
+
+
+def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
+    """The sum of the first k entries.
+
+    Read by their numbers: XLA on CPUs merges a sum with what is summed, which is then several times slower.
+    """
+    return x[np.arange(k)].sum(axis=0)
+
+
+def pair_logs(
+    part: Regimes, kernels: AbstractKernel, present: Bool[Array, "n k"], at: Points
+) -> Float[Array, "j n"]:
+    """Sum over some continua of log kernel - log anchor, pair by pair, of (k, n) kernels."""
+    place = part.columns(at.unit)
+    of_point = jax.vmap(lambda kernel, x: kernel.log_density(x), in_axes=(0, None))
+    logs = jax.vmap(jax.vmap(of_point, in_axes=(None, 0)))(kernels, place.T)
+    both = part.here(at).T[..., None] & present.T[:, None]
+    return jnp.where(both, logs - _log_wide(part, place).T[..., None], 0).sum(axis=0)
+
+
+def anchor_pair_logs(part: Regimes, at: Points) -> Float[Array, " j"]:
+    """log anchor of continua that are evaluated pair by pair."""
+    return jnp.where(part.here(at), _log_wide(part, part.columns(at.unit)), 0).sum(axis=-1)
+
+
+def _log_wide(part: Regimes, place: Float[Array, "j k"]) -> Float[Array, "j k"]:
+    each = jax.vmap(lambda one, x: one.log_density(x))
+    return jax.vmap(each, in_axes=(None, 0))(wide_of(part, place.dtype), place)
+
+
+def linear_of(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:
+    """Coefficients of the features of a product kernel, and the constant."""
+    centres, weights = part.family.centres(kernel.place), part.family.weights(kernel.scale)
+    return weights * jnp.append(centres, jnp.ones(1, centres.dtype)), kernel.constant()
+
+
+def _of_values(part: Values, kernels: AbstractKernel, n_slots: int) -> Float[Array, "f n"]:
+    """log masses of all values under (k, n) kernels."""
+    own = jax.tree.map(lambda a: matmul(jnp.asarray(part.repeat).T, finite(a, n_slots)), kernels)
+    of_value = jax.vmap(lambda one, low, high: one.log_mass(low, high), in_axes=(0, None, None))
+    return finite(jax.vmap(of_value)(own, jnp.asarray(part.lower), jnp.asarray(part.upper)), n_slots)
+
+
+class ManyTerms(NamedTuple):
+    """What one part of the basis adds to the logs of product kernels."""
+
+    kernels: AbstractKernel  # (k, n + 1), the wide ones last
+    present: Bool[Array, "n k"]
+    table: Float[Array, "k c n"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
+    anchor: Float[Array, "k c"] | None  # log anchor, beside the table
+
+
+def many_terms(
+    part: Many, rows: Points, scale: Float[Array, "n d"], n_slots: int, n_points: int
+) -> ManyTerms:
+    """The kernels, and their table where ``n_points`` points make it worth it."""
+    kernels, present = with_wide(part, rows, scale), part.here(rows)
+    size = part.most * max(len(scale), 1) * len(part)
+    if part.most > 2 * n_points or size > _TABLE:
+        return ManyTerms(kernels, present, None, None)
+    number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
+    known = number < jnp.asarray(part.n_values)[None]
+    masses = partial(jax.vmap(_many_masses, in_axes=(0, 0, 1), out_axes=1), part.axis, kernels)
+    logs = finite(in_two_rounds(masses, jnp.where(known, number, 0), 0), n_slots)
+    differences = jnp.where(known[..., None] & present.T[None], logs[..., :-1] - logs[..., -1:], 0)
+    return ManyTerms(kernels, present, jnp.swapaxes(differences, 0, 1), logs[..., -1].T)
+
+
+def many_logs(part: Many, terms: ManyTerms, at: Points, n_slots: int) -> Float[Array, "j n"]:
+    """Sum over the part's regimes of log kernel - log anchor; one after the other, in one loop."""
+    index, inside = part.columns(at.index).T, part.here(at).T
+    start = jnp.zeros((len(at.unit), len(terms.present)), at.unit.dtype)
+    if terms.table is not None:
+
+        def read(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
+            table, number, here = one
+            return total + jnp.where(here[:, None], table[number], 0), None
+
+        return jax.lax.scan(read, start, (terms.table, index, inside))[0]
+
+    def add(total: Array, one: tuple[Any, Any, Array, Array, Array]) -> tuple[Array, None]:
+        axis, kernels, number, here, present = one
+        logs = in_two_rounds(lambda number: finite(_many_masses(axis, kernels, number), n_slots), number, 0)
+        both = here[:, None] & present[None]
+        return total + jnp.where(both, logs[:, :-1] - logs[:, -1:], 0), None
+
+    axis = jax.tree.map(jnp.asarray, part.axis)
+    return jax.lax.scan(add, start, (axis, terms.kernels, index, inside, terms.present.T))[0]
+
+
+def many_anchor_logs(part: Many, terms: ManyTerms, at: Points, n_slots: int) -> Float[Array, " j"]:
+    """log anchor of the part's regimes."""
+    number = part.columns(at.index).T
+    if terms.anchor is not None:
+        logs = jax.vmap(lambda anchor, number: anchor[number], out_axes=1)(terms.anchor, number)
+    else:
+        wide = jax.tree.map(lambda a: a[:, -1:], terms.kernels)
+        logs = finite(jax.vmap(_many_masses, out_axes=1)(part.axis, wide, number)[..., 0], n_slots)
+    return jnp.where(part.here(at), logs, 0).sum(axis=-1)
+
+
+def _many_masses(axis: Any, kernels: AbstractKernel, number: Int[Array, " c"]) -> Float[Array, "c n"]:
+    """log masses of some values under n kernels of one regime."""
+    dtype = jax.tree.leaves(kernels)[0].dtype
+    cells = *axis.cell(number, dtype), axis.width(number, dtype)
+    return jax.vmap(lambda *cell: jax.vmap(lambda one: one.log_mass_of_cell(*cell))(kernels))(*cells)

@@ -1,0 +1,181 @@
+"""Parameters as the axes of a picture: their cells, where values stand, ticks, and densities over one."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from parzax.importance.arrays import mean_and_error
+from parzax.plotting import _text
+from parzax.plotting._axes import font_points, ribbon
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
+
+# More values than this are not named one by one, and more whole numbers have a log axis if that is theirs.
+_MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
+_MOST_BESIDE = 128  # more values than this do not stand side by side
+_FEW_CELLS = 20  # with more cells than this a curve needs no dots
+_LEVEL_TEXT = 28  # labels with more characters than this in all are written at an angle
+
+
+class ParameterAxis(NamedTuple):
+    """The values of one parameter in a picture."""
+
+    values: np.ndarray  # (g,) native values (codes of categories), one per cell
+    places: np.ndarray  # (g,) where they are drawn
+    log: bool  # whether the axis is logarithmic
+    discrete: bool  # whether every value has a cell of width 1, side by side
+    # (g,) what turns a density per native unit, or the mass of a value, into a density per unit of the axis
+    # (per decade on a logarithmic one); 1 where values stand side by side.
+    per_unit: np.ndarray
+    labels: list[str]  # names of discrete values
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(g + 1,) ends of the cells: half-way between places, and as far beyond the first and the last."""
+        if len(self.places) == 1:
+            return self.places + np.array([-0.5, 0.5])
+        at = np.log(self.places) if self.log else self.places
+        half = np.diff(at) / 2
+        edges = np.concatenate([at[:1] - half[:1], at[:-1] + half, at[-1:] + half[-1:]])
+        return np.exp(edges) if self.log else edges
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        """Where native ``values`` are drawn; NaN stays NaN."""
+        if not self.discrete:
+            return values
+        known = np.where(np.isnan(values), self.values[0], values)
+        nearest = np.abs(known[..., None] - self.values).argmin(axis=-1)
+        return np.where(np.isnan(values), np.nan, self.places[nearest])
+
+
+def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
+    """The axis of a parameter over all its domains: ``size`` cells, or one per value if those are fewer."""
+    domain = _union(space[name])
+    n = domain.n_values or np.inf
+    # Side by side most whole numbers would fill the lower end of a log axis.
+    most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else _MOST_BESIDE
+    if isinstance(domain, Numeric) and n > min(size, most):
+        return _on_scale(domain, size)
+    values = _values(domain)
+    kept = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
+    labels = _choices(space[name]) if isinstance(domain, Categorical) else [_text.number(v) for v in values]
+    return side_by_side(values[kept], [labels[i] for i in kept])
+
+
+def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
+    """Cells of width 1, so that none is too thin to see."""
+    n = len(values)
+    return ParameterAxis(values, np.arange(n, dtype=float), False, True, np.ones(n), labels)
+
+
+def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
+    """Cells around ``values``, on a logarithmic axis where that is the domain's."""
+    return ParameterAxis(values, values, getattr(domain, "log", False), False, np.ones(len(values)), [])
+
+
+def _on_scale(domain: Numeric, size: int) -> ParameterAxis:
+    """Cells of equal width on the axis of the domain; where it has few values, those around its values."""
+    low, high, step = domain.low, domain.high, getattr(domain, "step", None) or 0.0
+    cut = np.geomspace if domain.log else np.linspace
+    middles = cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2]
+    axis = on_scale(domain, _values(domain) if (domain.n_values or np.inf) <= size else middles)
+    if not step:
+        return axis._replace(per_unit=axis.places * np.log(10)) if domain.log else axis
+    values = np.clip(np.round((axis.places - low) / step) * step + low, low, high)
+    lower, upper = values - step / 2, values + step / 2
+    width = np.log10(upper / lower) if domain.log else upper - lower
+    return axis._replace(values=values, per_unit=1 / width)
+
+
+class Parameters(NamedTuple):
+    """One or two parameters of a space, and their axes in a picture."""
+
+    space: Space
+    names: Sequence[str]
+    axes: Sequence[ParameterAxis]
+
+    def cells(self, others: np.ndarray) -> np.ndarray:
+        """(..., d) native values in every cell, by row and column; of other parameters as in ``others``."""
+        mesh = np.meshgrid(*(axis.values for axis in self.axes))
+        x = np.tile(others, (*mesh[0].shape, 1))
+        for name, values in zip(self.names, mesh, strict=True):
+            x[..., self.space.index(name)] = values
+        return x
+
+    def places(self, x: np.ndarray) -> np.ndarray:
+        """(n, k) where rows of (n, d) native values are drawn, NaN where they lack the parameter."""
+        pairs = zip(self.names, self.axes, strict=True)
+        found = np.stack([axis.place(x[:, self.space.index(name)]) for name, axis in pairs], axis=-1)
+        # Equal rows would hide each other, so discrete values are spread within their cells, always alike.
+        shift = np.random.default_rng(0).uniform(-0.3, 0.3, found.shape)
+        return found + shift * [axis.discrete for axis in self.axes]
+
+    def label(self, ax: Axes) -> None:
+        """Scales, ticks and names of the axes."""
+        for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
+            which.set_label_text(_text.name(name))
+            if axis.log:
+                ax.set(**{f"{which.axis_name}scale": "log"})
+            if axis.discrete:
+                n = len(axis.places)
+                at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)
+                labels = [axis.labels[i] for i in at]
+                steep = which is ax.xaxis and sum(map(len, labels)) > _LEVEL_TEXT
+                look = {"rotation": 40, "ha": "right", "fontsize": font_points(ax, 0.85)} if steep else {}
+                which.set_ticks(axis.places[at], labels, **look)
+
+
+class Series(NamedTuple):
+    """One density: its (s, g) values by seed, its colour and name."""
+
+    seeds: np.ndarray
+    colour: str
+    label: str
+    filled: bool = False
+
+
+def draw_series(ax: Axes, axis: ParameterAxis, series: Sequence[Series]) -> None:
+    """Curves with ribbons for errors; bars beside each other with whiskers for discrete values."""
+    width = 0.8 / len(series)
+    for i, (seeds, colour, label, filled) in enumerate(series):
+        values, errors = mean_and_error(seeds)
+        if axis.discrete:
+            at = axis.places + (i - (len(series) - 1) / 2) * width
+            ax.bar(at, values, width, color=colour, label=label)
+            if np.isfinite(errors).any():
+                ax.errorbar(at, values, yerr=errors, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
+            continue
+        marker = "o" if len(values) <= _FEW_CELLS else None
+        ax.plot(axis.places, values, color=colour, linewidth=1.8, marker=marker, markersize=3.5, label=label)
+        ribbon(ax, axis.places, values, errors, colour)
+        if filled:
+            area = {"color": colour, "linewidth": 0, "alpha": 0.15, "zorder": 0.5}
+            ax.fill_between(axis.places, values, label="_area", **area)
+
+
+def _union(domains: Sequence[Domain]) -> Domain:
+    """One domain that holds the values of all."""
+    if len(domains) == 1:
+        return domains[0]
+    if isinstance(domains[0], Categorical):
+        return max(domains, key=lambda own: own.n_values or 0)
+    if sum(own.n_values or np.inf for own in domains) <= _MOST_BESIDE:
+        return Ordinal(np.unique(np.concatenate([_values(own) for own in domains])).tolist())
+    ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else _values(d) for d in domains])
+    return Float(float(ends.min()), float(ends.max()), log=all(getattr(own, "log", False) for own in domains))
+
+
+def _values(domain: Domain) -> np.ndarray:
+    """Native values of a discrete domain, ascending; codes of categories."""
+    if isinstance(domain, Numeric):
+        return np.linspace(domain.low, domain.high, domain.n_values or 0)
+    return np.array(domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0), float)
+
+
+def _choices(domains: Sequence[Domain]) -> list[str]:
+    """Name of every code; several where the domains differ."""
+    lists = [[_text.name(c, 14) for c in own.choices] for own in domains if isinstance(own, Categorical)]
+    of_code = ([name for name in names if name is not None] for names in zip_longest(*lists))
+    return [" / ".join(dict.fromkeys(names)) for names in of_code]

@@ -1,0 +1,260 @@
+"""A sampler of the TPE family, composed of values: a state, ask, tell."""
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from parzax import _checks
+from parzax.acquisition import AbstractAcquisition
+from parzax.observations import capacity as capacity_of
+from parzax.pareto import non_domination_rank
+from parzax.parzen.basis import Basis
+from parzax.parzen.smoothing import AbstractSmoothing
+from parzax.samplers import arguments
+from parzax.samplers.candidates import all_points, members
+from parzax.samplers.start import AbstractStart, RandomStart
+from parzax.samplers.strategy import Strategy
+from parzax.space import Space, check_dtype, host_frame
+from parzax.split import AbstractSplit, State
+
+
+def _directions(directions: Any) -> tuple[str, ...]:
+    """One for each objective; a single one is that of one objective."""
+    several = isinstance(directions, (tuple, list))
+    return _checks.directions(directions, len(directions) if several and directions else 1)
+
+
+class Best(NamedTuple):
+    """The best k rows so far: one for one objective, the front for several.
+
+    Native values ``x``, ``objectives`` as they were told, ``constraints`` that are satisfied where <= 0.
+    """
+
+    x: Float[Any, "k d"]
+    objectives: Float[Any, "k m"]
+    constraints: Float[Any, "k c"]
+
+
+class Sampler(eqx.Module):
+    """Space, split, smoothing, acquisition and start-up; `parzax.tpe` and so on compose known ones.
+
+    Each part is a value of an abstract type, which may be one of your own (`tests/extending/`), and none of
+    them knows the sampler. It is a pytree: numeric settings of the parts are leaves, so that they can be
+    traced and vmapped over.
+
+    Attributes:
+        space: static; compiled programs do not see it, see `Strategy`.
+        split: which rows are below and above.
+        smoothing: densities of these groups.
+        acquisition: score of candidates, from the densities.
+        directions: "minimize" or "maximize" for each objective; static.
+        n_constraints: static.
+        start, n_startup, n_candidates, epsilon, gradient_steps: as of `parzax.tpe`; whole numbers are static.
+    """
+
+    space: Space = eqx.field(static=True)
+    split: AbstractSplit
+    smoothing: AbstractSmoothing
+    acquisition: AbstractAcquisition
+    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
+    n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
+    start: AbstractStart = RandomStart()
+    n_startup: int = eqx.field(static=True, default=10, converter=_checks.plain)
+    n_candidates: int = eqx.field(static=True, default=24, converter=_checks.plain)
+    epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain)
+    gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain)
+
+    def __check_init__(self) -> None:
+        """Raise for settings whose values are known and wrong."""
+        kinds = Space, AbstractSplit, AbstractSmoothing, AbstractAcquisition, AbstractStart
+        for name, kind in zip(("space", "split", "smoothing", "acquisition", "start"), kinds, strict=True):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} must be an instance of {kind.__name__}, got {value!r}.")
+        for name in ("n_constraints", "n_startup", "n_candidates", "gradient_steps"):
+            _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
+        epsilon = _checks.scalar("epsilon", self.epsilon)
+        if epsilon is not None and not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")
+
+    @property
+    def n_objectives(self) -> int:
+        """m."""
+        return len(self.directions)
+
+    @property
+    def strategy(self) -> Strategy:
+        """What the sampler does, for programs that are to be shared between spaces."""
+        return Strategy(**{name.name: getattr(self, name.name) for name in fields(Strategy)})
+
+    def init(self, capacity: int = 64) -> State:
+        """An empty state for up to ``capacity`` rows; on the host it grows when it is full."""
+        capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
+        check_dtype(self.space, dtype, native=True, arrays=False)
+        sizes = len(self.space), self.n_objectives, self.n_constraints
+        return jax.tree.map(jnp.asarray, State.empty(*sizes, capacity, dtype))
+
+    def grow(self, state: State, capacity: int) -> State:
+        """The same rows with room for up to ``capacity``; ValueError for less than there is."""
+        self._check_state(state)
+        return jax.tree.map(jnp.asarray, state.grown(_checks.whole_number("capacity", capacity, 1)))
+
+    def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
+        """Add rows.
+
+        Args:
+            state: from `init` or `tell`.
+            x: (n, d) native values, NaN where inactive.
+            objectives: (n, m), or (n,) for one, in the sampler's ``directions``. NaN marks a pending or
+                failed row: it joins the group above. They are rounded to the state's dtype: losses that
+                float32 cannot tell apart become ties, and earlier rows win. Give ranks instead, or make the
+                state inside `jax.enable_x64`.
+            constraints: (n, c), or (n,) for one; satisfied where <= 0. On the host a violation too small
+                for the dtype stays one; `jax.jit` rounds its arguments before they are seen.
+
+        Returns:
+            The new state. On the host it grows where it is full; in compiled code rows beyond the capacity
+            are dropped, with ``overflow``.
+
+        Raises:
+            TypeError, ValueError: for arrays of another shape, and (on the host) for rows outside the space
+                and constraints that are NaN although the objectives are known; in compiled code such rows
+                are in no group or not feasible, and `status` says so.
+        """
+        return self._told(state, x, objectives, constraints, False)
+
+    def augment(self, state: State, x: Any, constraints: Any) -> State:
+        """Add constraint-only rows: knowledge augmentation (c-TPE, arXiv 2211.14411).
+
+        A constraint whose value is known in a row takes it into its split, its densities and its share; the
+        objective and the other constraints do not see it.
+
+        Args:
+            state, x: as of `tell`.
+            constraints: (n, c), NaN where not known.
+
+        Raises:
+            TypeError, ValueError: as of `tell`; a sampler without constraints.
+        """
+        if not self.n_constraints:
+            raise ValueError(
+                "augment adds rows of which only constraints are known, but this sampler has none "
+                "(n_constraints=0); use tell."
+            )
+        return self._told(state, x, None, constraints, True)
+
+    def best(self, state: State) -> Best:
+        """The best feasible rows so far: the first one of smallest loss, or the front of several objectives.
+
+        Returns:
+            k rows in the order in which they were told; k = 0 while nothing is feasible. In compiled code,
+            where k is not known, as many as there is room for, NaN where a row is not among the best.
+        """
+        self._check_state(state)
+        is_best = arguments.compiled(_best_rows, state)
+        parts = state.x, self.signed(state.objectives), state.constraints
+        if _checks.is_traced(state):
+            return Best(*(jnp.where(is_best[:, None], part, jnp.nan) for part in parts))
+        return Best(*(np.asarray(part)[np.asarray(is_best)] for part in parts))
+
+    def status(self, state: State) -> Int[Array, ""]:
+        """What is unusual about a state: bits of `parzax.Status`.
+
+        NO_DATA before the first evaluated row, those of the split (NONE_FEASIBLE and FEW_FEASIBLE where every
+        row is below because too few are feasible) and of the smoothing (INVALID_BANDWIDTH), UNMEASURED for
+        evaluated rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows, INVALID_ROWS for rows
+        outside the space.
+        """
+        return arguments.compiled(Strategy.status, self.strategy, self._basis(state), state)
+
+    def ask(
+        self, key: PRNGKeyArray, state: State, n: int = 1, candidates: Any = None
+    ) -> Float[Array, "{n} d"]:
+        """Suggest configurations.
+
+        Args:
+            key: a typed PRNG key, not to be used again.
+            state: what is known.
+            n: how many, static. Suggestions of one call differ from each other wherever the space, or the
+                pool, has that many configurations; with fewer all of them appear.
+            candidates: (j, d) pool to choose from instead of sampled candidates.
+
+        Returns:
+            (n, d) native values, NaN where inactive.
+
+        Raises:
+            TypeError, ValueError: for a key that is not a typed one, an ``n`` below 1, and a pool of another
+                shape, with fewer than ``n`` members, or (on the host) with members outside the space; in
+                compiled code such members rank last.
+        """
+        _checks.check_key(key)
+        basis, dtype, n = self._basis(state), state.x.dtype, _checks.whole_number("n", n, 1)
+        x = pool = listed = None
+        if candidates is not None:
+            x, pool = arguments.configurations("candidates", candidates, self.space, dtype)
+            if len(pool) < n:
+                raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        elif n > 1:
+            listed = all_points(self.space, n, dtype)
+        at = arguments.compiled(Strategy.ask, self.strategy, basis, key, state, n, pool, listed)
+        if pool is not None:
+            # As they were given: places on axes would round them.
+            return jnp.asarray(x)[arguments.compiled(members, at, pool)]
+        if _checks.is_traced(at):
+            return basis.frame.decode(at)
+        return jnp.asarray(host_frame(self.space).decode(jax.tree.map(np.asarray, at)), dtype)
+
+    def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
+        """The acquisition function at (j, d) candidates; differentiable in them; -inf outside the space."""
+        basis, dtype = self._basis(state), state.x.dtype
+        candidates = jnp.asarray(arguments.numbers("candidates", candidates, dtype), dtype)
+        if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
+            raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
+        return arguments.compiled(Strategy.score, self.strategy, basis, state, candidates)
+
+    def signed(self, objectives: Any) -> Any:
+        """Flip the signs of maximised objectives: objectives as losses, and losses as objectives."""
+        signs = np.array([-1 if direction == "maximize" else 1 for direction in self.directions])
+        return objectives * signs.astype(objectives.dtype)[None]
+
+    def _check_state(self, state: State) -> None:
+        if not isinstance(state, State):
+            raise TypeError(f"state must come from the sampler's init() or tell(), got {state!r}.")
+        parts = {"parameters": state.x, "objectives": state.objectives, "constraints": state.constraints}
+        wanted = len(self.space), self.n_objectives, self.n_constraints
+        for (name, part), n in zip(parts.items(), wanted, strict=True):
+            if part.shape[-1] != n:
+                raise ValueError(
+                    f"the state has {part.shape[-1]} {name}, the sampler {n}; use this sampler's init()."
+                )
+        _checks.check_precision("the state", state.x.dtype)
+
+    def _basis(self, state: State) -> Basis:
+        self._check_state(state)
+        return self.smoothing.basis(self.space, state.x.dtype)
+
+    def _told(self, state: State, x: Any, objectives: Any, constraints: Any, only: bool) -> State:
+        self._check_state(state)
+        dtype = state.x.dtype
+        x, at = arguments.configurations("x", x, self.space, dtype)
+        n, m = len(x), self.n_objectives
+        objectives = np.full((n, m), np.nan, dtype) if only else objectives
+        objectives = arguments.columns("objectives", objectives, n, m, dtype)
+        constraints = arguments.constraints_of(constraints, objectives, self.n_constraints, dtype)
+        losses = self.signed(objectives)
+        if not _checks.is_traced(state, x, losses, constraints):
+            needed = int(state.count) + n
+            state = self.grow(state, capacity_of(needed)) if needed > state.capacity else state
+        return arguments.compiled(State.add, state, x, at, losses, constraints, np.full(n, only))
+
+
+def _best_rows(state: State) -> Bool[Array, " n"]:
+    """Which feasible rows are the best: the first of smallest loss, or the first front without repeats."""
+    if state.objectives.shape[-1] == 1:
+        return state.feasible & (state.feasible_before == 0)
+    return (non_domination_rank(state.objectives, state.feasible) == 0) & state.feasible & ~state.repeated

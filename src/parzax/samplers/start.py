@@ -1,0 +1,68 @@
+"""First suggestions: at random, or from configurations that are known to be good."""
+
+import abc
+from collections.abc import Callable
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from parzax.samplers.candidates import chosen
+from parzax.space import Points
+from parzax.split import State
+
+AtRandom = Callable[[PRNGKeyArray], Points]
+
+
+class AbstractStart(eqx.Module):
+    """What a sampler suggests before it has seen ``n_startup`` rows.
+
+    Attributes:
+        by_chance: whether the sampler's ``epsilon`` holds for these suggestions too.
+    """
+
+    by_chance: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        """As many suggestions as ``at_random`` gives random configurations of a key; ``key`` is consumed."""
+
+
+@final
+class RandomStart(AbstractStart):
+    """At random."""
+
+    by_chance: ClassVar[bool] = True
+
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        return at_random(key)
+
+
+@final
+class FromRows(AbstractStart):
+    """``rows``, (w, d), in random order that the state does not have yet; at random when none are left."""
+
+    rows: Points
+
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        draw, choose = jax.random.split(key)
+        other = at_random(draw)
+        if not len(self.rows):
+            return other
+        used = (_same(self.rows, state.points) & state.present[None]).any(axis=-1)
+        used |= jnp.tril(_same(self.rows, self.rows), -1).any(axis=-1)
+        rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
+        order = jnp.argsort(rank)[: len(other)]
+        missing = len(other) - len(order)
+        found = jnp.pad(~used[order], (0, missing))[:, None]
+        own = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), self.rows)
+        return chosen(found, own, other)
+
+
+def _same(a: Points, b: Points) -> Bool[Array, "n k"]:
+    """[i, j]: whether a's i-th point is b's j-th, but for the rounding of native values in between."""
+    a, b = jax.tree.map(lambda x: jnp.asarray(x)[:, None], a), b[None]
+    close = jnp.abs(a.unit - b.unit) <= 64 * float(jnp.finfo(b.unit.dtype).eps)
+    return ((a.regime == b.regime) & (a.index == b.index) & close).all(axis=-1)

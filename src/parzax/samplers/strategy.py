@@ -1,0 +1,134 @@
+"""What a sampler of the TPE family does, whatever its space is called: suggestions and scores of points."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from parzax.acquisition import AbstractAcquisition
+from parzax.parzen import AbstractDensities, AbstractSmoothing
+from parzax.parzen.basis import Basis
+from parzax.samplers import candidates
+from parzax.samplers.candidates import Score, chosen, joined
+from parzax.samplers.start import AbstractStart
+from parzax.space import Points
+from parzax.split import AbstractSplit, State
+from parzax.status import Status
+
+
+class Strategy(eqx.Module):
+    """A sampler whose space comes as a basis, so that compiled programs know no names and bounds; pure."""
+
+    split: AbstractSplit
+    smoothing: AbstractSmoothing
+    acquisition: AbstractAcquisition
+    start: AbstractStart
+    n_constraints: int = eqx.field(static=True)
+    n_startup: int = eqx.field(static=True)
+    n_candidates: int = eqx.field(static=True)
+    epsilon: float | Float[Array, ""]
+    gradient_steps: int = eqx.field(static=True)
+
+    def ask(
+        self,
+        basis: Basis,
+        key: PRNGKeyArray,
+        state: State,
+        n: int = 1,
+        pool: Points | None = None,
+        listed: Points | None = None,
+    ) -> Points:
+        """n suggestions, of a pool if there is one; ``listed`` has the configurations of a small space."""
+        # A batch has a key more; the others are those of a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
+        only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+        starting = state.count - only < self.n_startup
+        random = partial(_random, basis=basis, dtype=state.x.dtype, n=n, pool=pool, listed=listed)
+
+        def first() -> Points:
+            if pool is not None:
+                return random(start)
+            found = self.start(start, state, random)
+            # What was drawn may be one of the rows that a start knows.
+            return found if n == 1 or basis.free_continuum else _distinct(basis, n, found, random(start))
+
+        def later() -> Points:
+            densities, score = self._scorer(basis, state)
+            if pool is not None:
+                return candidates.best_of_pool(basis, score, pool, n)
+            below = densities.first(1 + self.n_constraints)
+            filling = (more[0], listed) if more and not basis.free_continuum else None
+            size = n, self.n_candidates, self.gradient_steps
+            return candidates.best_of_candidates(draw, basis, score, below, *size, filling)
+
+        suggested = jax.lax.cond(starting, first, later)
+        if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
+            return suggested
+        by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
+        if pool is None and not self.start.by_chance:
+            by_chance &= ~starting
+        drawn = random(pick)
+        mixed = chosen(by_chance, drawn, suggested)
+        if n == 1 or (pool is None and basis.free_continuum):
+            return mixed
+        # One may be drawn and suggested: then another suggestion takes its place.
+        return _distinct(basis, n, mixed, suggested, drawn)
+
+    def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
+        """The acquisition function of native values; -inf outside the space."""
+        at = basis.frame.encode(x)
+        return candidates.valid_scores(self._scorer(basis, state)[1], at)
+
+    def status(self, basis: Basis, state: State) -> Int[Array, ""]:
+        """See `parzax.samplers.Sampler.status`."""
+        evaluated = state.evaluated
+        bits = {
+            Status.NO_DATA: ~evaluated.any(),
+            Status.UNMEASURED: (evaluated & jnp.isnan(state.constraints).any(axis=-1)).any(),
+            Status.CAPACITY_EXCEEDED: state.overflow,
+            Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
+        }
+        own = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
+        of_parts = self.split.status(state) | self.smoothing.status(basis, state, self.split(state))
+        return own.astype(jnp.int32) | of_parts
+
+    def _scorer(self, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
+        """Densities of all groups, and the acquisition function of points."""
+        densities, gamma = self.smoothing.fit(basis, state, self.split(state))
+
+        def score(at: Points) -> Float[Array, " j"]:
+            below, above = jnp.split(densities.log_prob(at), 2)
+            scores = self.acquisition(below, above, gamma)
+            if scores.shape != below.shape[1:]:
+                raise ValueError(
+                    f"{type(self.acquisition).__name__} must give scores of shape {below.shape[1:]}, one per "
+                    f"candidate, got {scores.shape}; the densities have shape {below.shape}."
+                )
+            return scores
+
+        return densities, score
+
+
+def _random(
+    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, listed: Points | None
+) -> Points:
+    """n random configurations, which differ where there are so many."""
+    if pool is not None:
+        drawn = pool[jax.random.permutation(key, len(pool))]
+        # Members outside the space come after all others.
+        drawn = drawn[jnp.argsort(~drawn.valid.all(axis=-1), stable=True)]
+        return drawn[:n] if n == 1 else _distinct(basis, n, drawn)
+    if n == 1 or basis.free_continuum:
+        return candidates.at_random(key, basis, n, dtype)
+    own, rest = jax.random.split(key)
+    filling = candidates.fillers(rest, basis, n, listed, dtype)
+    return _distinct(basis, n, candidates.at_random(own, basis, n, dtype), filling)
+
+
+def _distinct(basis: Basis, n: int, *parts: Points) -> Points:
+    """The first n points that differ."""
+    every = joined(*parts)
+    return every[candidates.different(basis, every, jnp.arange(len(every)), n)]

@@ -1,0 +1,188 @@
+"""The axis of a domain: where its values lie in [0, 1]. A continuum is here, values in cells in `cells`.
+
+Fields are numbers or arrays and methods are elementwise, so that axes of one structure stack and `jax.vmap`
+goes over them. NumPy arrays are mapped on the host, in float64, arrays of JAX where they are.
+"""
+
+import abc
+import math
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import numpy as np
+
+from parzax._numerics import namespace
+
+# Logs of floating-point runs carry rounding: a value may miss a bound by this share of the bound (in float32
+# by four units in its last place).
+BOUND_SLACK = 64 * 2.0**-52
+_BOUND_SLACK_32 = 4 * 2.0**-23
+# Rounding may be this share of the length of a continuum.
+_LENGTH_SLACK = 2.0**-10
+
+
+class AbstractAxis(eqx.Module):
+    """How the values of a domain lie on [0, 1].
+
+    Attributes:
+        n_values: number of values, 0 for a continuum.
+    """
+
+    n_values: eqx.AbstractVar[Any]
+    discrete: ClassVar[bool]
+
+    # Equinox binds methods anew as modules, which takes longer than what they do to a row.
+    __getattribute__ = object.__getattribute__
+
+    @abc.abstractmethod
+    def position(self, x: Any) -> Any:
+        """The coordinate in which the domain is uniform: x, log x, or the place in a list."""
+
+    @abc.abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """Positions of the lowest and of the highest value."""
+
+    @abc.abstractmethod
+    def index(self, x: Any) -> Any:
+        """Number of the value nearest to x; 0 for a continuum. Anything where x is not finite."""
+
+    @abc.abstractmethod
+    def unit(self, x: Any) -> Any:
+        """Place of x in [0, 1], of a value its cell's centre; finite, with a finite slope, for any x."""
+
+    @abc.abstractmethod
+    def holds(self, x: Any) -> Any:
+        """Whether the domain has this value, but for rounding of its dtype; False for NaN."""
+
+    @abc.abstractmethod
+    def native(self, unit: Any, index: Any) -> Any:
+        """The value at a place of a continuum, else of a number; in the dtype of ``unit``."""
+
+    def log_jacobian(self, unit: Any) -> Any:
+        """log |d unit / d native|: from a density on [0, 1] to one of native values; 0 for masses."""
+        return namespace(unit).zeros_like(unit)
+
+    @abc.abstractmethod
+    def at(self, unit: Any) -> tuple[Any, Any]:
+        """Place and number of the value that holds a place."""
+
+    def drawn(self, level: Any) -> tuple[Any, Any]:
+        """Place and number of a random value, from a level in [0, 1): uniform on the axis, or over a list."""
+        return self.at(level)
+
+    @abc.abstractmethod
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        """log density, or mass, of what `drawn` draws."""
+
+    @abc.abstractmethod
+    def resolved(self, dtype: Any, native: bool) -> bool:
+        """Whether a dtype tells the values apart: places, and with ``native`` native values too."""
+
+
+@final
+class Continuum(AbstractAxis):
+    """All numbers from ``low`` to ``high``, which fill [0, 1], on their log axis if ``log``.
+
+    Attributes:
+        start, length: position of the lower end, and how far it is to the upper one.
+        log_length: in logarithms, which every dtype holds.
+        shrink: a power of two that brings the length near 1, so that a reciprocal that XLA may take of it
+            is a normal number.
+    """
+
+    discrete: ClassVar[bool] = False
+    n_values: Any
+    low: Any
+    high: Any
+    start: Any
+    length: Any
+    log_length: Any
+    shrink: Any
+    log: bool = eqx.field(static=True)
+
+    @classmethod
+    def between(cls, low: float, high: float, log: bool) -> "Continuum":
+        """The axis of a domain with low < high."""
+        start, end = (math.log(low), math.log(high)) if log else (low, high)
+        length = end - start
+        shrink = 2.0 ** -max(min(math.frexp(length)[1], 1000), -1000)
+        places = map(np.float64, (low, high, start, length, math.log(length), shrink))
+        return cls(np.int64(0), *places, log=log)
+
+    def position(self, x: Any) -> Any:
+        return namespace(x).log(x) if self.log else x
+
+    def ends(self) -> tuple[float, float]:
+        low, high = float(self.low), float(self.high)
+        return (math.log(low), math.log(high)) if self.log else (low, high)
+
+    def index(self, x: Any) -> Any:
+        return _zeros(x)
+
+    def unit(self, x: Any) -> Any:
+        xp = namespace(x)
+        known = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
+        inside = _clipped(known, self.low, self.high)
+        from_start = self.position(inside) * self.shrink - self.start * self.shrink
+        return _clipped(from_start / (self.length * self.shrink), 0.0, 1.0)
+
+    def holds(self, x: Any) -> Any:
+        slack = BOUND_SLACK if x.dtype == np.float64 else _BOUND_SLACK_32
+        low, high = abs(self.low), abs(self.high)
+        if not self.log:
+            low = high = namespace(x).maximum(low, high)
+        return (x >= self.low - slack * low) & (x <= self.high + slack * high)
+
+    def native(self, unit: Any, index: Any) -> Any:
+        return namespace(unit).clip(self._at(self.start + unit * self.length), self.low, self.high)
+
+    def log_jacobian(self, unit: Any) -> Any:
+        position = self.start + unit * self.length if self.log else namespace(unit).zeros_like(unit)
+        return -self.log_length - position
+
+    def at(self, unit: Any) -> tuple[Any, Any]:
+        return unit, _zeros(unit)
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        return namespace(index).zeros(index.shape, dtype)
+
+    def resolved(self, dtype: Any, native: bool) -> bool:
+        info = np.finfo(dtype)
+        eps, tiny, largest = float(info.eps), float(info.tiny), float(info.max)
+        if not native:
+            return True
+        if self.log:
+            return bool(tiny <= self.low and self.high <= largest)
+        rounding = max(abs(self.low) * eps, abs(self.high) * eps, tiny)
+        return bool(self.length <= largest and rounding <= _LENGTH_SLACK * self.length)
+
+    def _at(self, position: Any) -> Any:
+        return namespace(position).exp(position) if self.log else position
+
+
+def _zeros(x: Any) -> Any:
+    xp = namespace(x)
+    return xp.zeros(x.shape, _integer(xp))
+
+
+def whole(x: Any) -> Any:
+    """Whole numbers as integers."""
+    return x.astype(_integer(namespace(x)))
+
+
+def _integer(xp: Any) -> Any:
+    """int32 on a device; on the host a domain may have more values than that."""
+    return np.int64 if xp is np else np.int32
+
+
+def limited(index: Any, n_values: Any) -> Any:
+    """Within 0, ..., n_values - 1."""
+    return namespace(index).clip(index, 0, n_values.astype(index.dtype) - 1)
+
+
+def _clipped(x: Any, low: Any, high: Any) -> Any:
+    """Within [low, high]; on a bound the slope is 1, where clip's would be a half."""
+    xp = namespace(x)
+    if xp is np:
+        return np.minimum(np.maximum(x, low), high)
+    return xp.where(x < low, low, xp.where(x > high, high, x))

@@ -1,0 +1,234 @@
+"""Axes of domains that have values to count: each is the centre of a cell, and the cells fill [0, 1]."""
+
+import abc
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import numpy as np
+
+from parzax._numerics import namespace
+from parzax.space.axes import AbstractAxis, limited, whole
+
+# A stepped value may miss its step by this share of a step, as a float32 thousands of steps from 0 does, and
+# a listed one the number on the list by this share of that number.
+STEP_SLACK = 1e-3
+_VALUE_SLACK = 1e-6
+# Rounding may be this share of a cell.
+_CELL_SLACK = 2.0**-3
+
+
+class AbstractCells(AbstractAxis):
+    """C values, each within its cell; the cells fill [0, 1]."""
+
+    discrete: ClassVar[bool] = True
+    n_values: Any
+
+    @abc.abstractmethod
+    def value(self, index: Any, dtype: Any) -> Any:
+        """The ``index``-th value; a category's code is its own."""
+
+    @abc.abstractmethod
+    def centre(self, index: Any, dtype: Any) -> Any:
+        """Place of the ``index``-th value."""
+
+    @abc.abstractmethod
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        """Lower and upper end of the ``index``-th cell, apart even where they are rounded to one number."""
+
+    @abc.abstractmethod
+    def width(self, index: Any, dtype: Any) -> Any:
+        """Width of the ``index``-th cell, to more digits than its ends have."""
+
+    @abc.abstractmethod
+    def index_at(self, unit: Any) -> Any:
+        """Number of the cell that holds a place."""
+
+    def unit(self, x: Any) -> Any:
+        xp = namespace(x)
+        return self.centre(self.index(xp.where(xp.isfinite(x), x, xp.zeros_like(x))), x.dtype)
+
+    def native(self, unit: Any, index: Any) -> Any:
+        return self.value(limited(index, self.n_values), unit.dtype)
+
+    def at(self, unit: Any) -> tuple[Any, Any]:
+        index = self.index_at(unit)
+        return self.centre(index, unit.dtype), index
+
+    def _telling(self) -> Any:
+        """Numbers of the values among which are the narrowest cell and the smallest gap: of many the ends."""
+        n = int(self.n_values)
+        return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
+
+    def narrowest(self) -> float:
+        """Width of the narrowest cell."""
+        return float(self.width(self._telling(), np.float64).min())
+
+    def resolved(self, dtype: Any, native: bool) -> bool:
+        eps, n = float(np.finfo(dtype).eps), int(self.n_values)
+        if n == 1:
+            return True
+        values = self.value(self._telling(), np.float64)
+        largest, gap = np.abs(values).max(), np.diff(values).min()
+        exact = largest * eps <= 2 and (values == np.round(values)).all() and gap == round(gap)
+        told_apart = not native or exact or largest * eps <= STEP_SLACK * gap
+        return bool(n * eps <= _CELL_SLACK and told_apart)
+
+
+@final
+class Steps(AbstractCells):
+    """Values at equal steps, such as whole numbers, and the codes 0, 1, ... of categories.
+
+    The cells are of equal width, or if ``log`` they reach from log(v - 1/2) to log(v + 1/2). A single value
+    is a step too.
+
+    Attributes:
+        first, last, step: the outer values, and how far the next one is.
+        start, length: of the log axis, in logarithms.
+    """
+
+    first: Any
+    last: Any
+    step: Any
+    start: Any
+    length: Any
+    log: bool = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, n_values: int, first: float, last: float, step: float = 1.0, log: bool = False) -> "Steps":
+        """The axis of ``n_values`` numbers from ``first`` to ``last``."""
+        start = math.log(first - 0.5) if log else 0.0
+        length = math.log(first + n_values - 0.5) - start if log else 1.0
+        return cls(np.int64(n_values), *map(np.float64, (first, last, step, start, length)), log=log)
+
+    def position(self, x: Any) -> Any:
+        return namespace(x).log(x) if self.log else x
+
+    def ends(self) -> tuple[float, float]:
+        low, high = float(self.first), float(self.last)
+        return (math.log(low), math.log(high)) if self.log else (low, high)
+
+    def value(self, index: Any, dtype: Any) -> Any:
+        return (self.first + index.astype(dtype) * self.step).astype(dtype)
+
+    def index(self, x: Any) -> Any:
+        xp = namespace(x)
+        steps = xp.round((x - self.first) / self.step)
+        return limited(whole(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
+
+    def holds(self, x: Any) -> Any:
+        # Beyond 2^24 a float32 holds no such slack, and the value is exact or wrong.
+        xp = namespace(x)
+        return xp.abs(x - self.value(self.index(x), x.dtype)) <= STEP_SLACK * self.step
+
+    def centre(self, index: Any, dtype: Any) -> Any:
+        return self._place(index, dtype, 0.0)
+
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        lower, upper = self._place(index, dtype, -0.5), self._place(index, dtype, 0.5)
+        xp = namespace(lower)
+        return lower, xp.maximum(upper, xp.nextafter(lower, xp.full_like(lower, 2)))
+
+    def width(self, index: Any, dtype: Any) -> Any:
+        xp = namespace(index)
+        if self.log:
+            return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
+        return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
+
+    def index_at(self, unit: Any) -> Any:
+        xp = namespace(unit)
+        if self.log:
+            number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
+        else:
+            number = xp.floor(unit * self.n_values.astype(unit.dtype))
+        return limited(whole(number), self.n_values)
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        return namespace(index).log(self.width(index, dtype))
+
+    def _place(self, index: Any, dtype: Any, shift: float) -> Any:
+        """Place ``shift`` steps from a value."""
+        if self.log:
+            value = self.first + shift + index.astype(dtype)
+            return (namespace(value).log(value) - self.start) / self.length
+        return (index.astype(dtype) + (0.5 + shift)) / self.n_values.astype(dtype)
+
+
+@final
+class Listed(AbstractCells):
+    """Ascending numbers on a list; cells reach to the midpoints of neighbours, outer ones as far outwards.
+
+    Attributes:
+        values: (C,) the numbers, and after them padding.
+        middles: (C - 1,) halfway between two of them, then infinity.
+        places: (C,) of the values in [0, 1].
+        edges: (C + 1,) of the cells, then infinity.
+    """
+
+    values: Any
+    middles: Any
+    places: Any
+    edges: Any
+
+    @classmethod
+    def of(cls, values: Sequence[float], log: bool) -> "Listed":
+        """The axis of two or more numbers, on their log axis if ``log``."""
+        table = np.asarray(values, np.float64)
+        position = np.array([math.log(v) if log else v for v in values])
+        half = np.diff(position) / 2
+        low, high = position[0] - half[0], position[-1] + half[-1]
+        edges = np.concatenate([[low], (position[1:] + position[:-1]) / 2, [high]])
+        middles = (table[1:] + table[:-1]) / 2
+        places, edges = ((x - low) / (high - low) for x in (position, edges))
+        return cls(np.int64(len(values)), table, middles, places, edges)
+
+    def padded(self, n: int) -> "Listed":
+        """The same with room for n values."""
+        arrays = (self.values, self.middles, self.places, self.edges)
+        fills = (self.values[-1], np.inf, self.places[-1], np.inf)
+        n_more = n - len(self.values)
+        longer = (np.pad(a, (0, n_more), constant_values=fill) for a, fill in zip(arrays, fills, strict=True))
+        return Listed(self.n_values, *longer)
+
+    def position(self, x: Any) -> Any:
+        return self.index(x).astype(x.dtype)
+
+    def ends(self) -> tuple[float, float]:
+        return 0.0, float(self.n_values - 1)
+
+    def value(self, index: Any, dtype: Any) -> Any:
+        return self.values.astype(dtype)[index]
+
+    def index(self, x: Any) -> Any:
+        return whole(namespace(x).searchsorted(self.middles, x))
+
+    def holds(self, x: Any) -> Any:
+        xp = namespace(x)
+        value = self.value(limited(self.index(x), self.n_values), x.dtype)
+        return xp.abs(x - value) <= _VALUE_SLACK * xp.abs(value)
+
+    def centre(self, index: Any, dtype: Any) -> Any:
+        return self.places.astype(dtype)[index]
+
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        edges = self.edges.astype(dtype)
+        return edges[index], edges[index + 1]
+
+    def width(self, index: Any, dtype: Any) -> Any:
+        lower, upper = self.cell(index, dtype)
+        return upper - lower
+
+    def index_at(self, unit: Any) -> Any:
+        xp = namespace(unit)
+        return limited(whole(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
+
+    def drawn(self, level: Any) -> tuple[Any, Any]:
+        # Every value is as likely as another, however wide its cell is.
+        number = namespace(level).floor(level * self.n_values.astype(level.dtype))
+        index = limited(whole(number), self.n_values)
+        return self.centre(index, level.dtype), index
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        xp = namespace(index)
+        return xp.zeros(index.shape, dtype) - xp.log(self.n_values.astype(dtype))

@@ -1,0 +1,261 @@
+"""A search space as arrays: what compiled code knows of it, and how values become points and values again."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from parzax._numerics import namespace
+from parzax.space.axes import AbstractAxis
+from parzax.space.cells import Listed
+from parzax.space.space import INACTIVE, Space
+from parzax.space.walk import Walk, indicator
+
+
+class Points(eqx.Module):
+    """Configurations on the axes of their space; every array is finite, whatever the native values were.
+
+    Only `parzax.space.Frame` makes them from native values, and native values from them: at the border.
+
+    Attributes:
+        regime: (..., d) which domain applies, -1 = inactive.
+        unit: (..., d) place on the regime's axis, 1/2 where there is none.
+        index: (..., d) number of the value, 0 on a continuum.
+        valid: (..., d) whether the value is in the regime's domain, or absent and the parameter inactive.
+    """
+
+    regime: Int[Any, "*n d"]
+    unit: Float[Any, "*n d"]
+    index: Int[Any, "*n d"]
+    valid: Bool[Any, "*n d"]
+
+    def __getitem__(self, rows: Any) -> "Points":
+        return jax.tree.map(lambda a: a[rows], self)
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @staticmethod
+    def of(*arrays: Any) -> "Points":
+        """Points of four arrays, without Equinox's checks, which take longer than all else of one row."""
+        return jax.tree.unflatten(_STRUCTURE, arrays)
+
+
+_NONE = np.zeros((0, 0))
+_STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(int), _NONE.astype(bool)))
+
+
+class Frame(eqx.Module):
+    """s slots (regimes of parameters), their axes, and the walk that says which of them apply.
+
+    Names and bounds are no part of its structure, so that spaces that differ in them alone share compiled
+    programs; nor does the structure grow with the number of parameters.
+
+    Attributes:
+        parameter, regime: (s,) of each slot; those of a parameter follow each other.
+        first: (d,) the first slot of each parameter.
+        is_parent: (d,) whether conditions look at a parameter.
+        counted: (s,) whether a slot has values to count; else it is on a continuum.
+        axes: axes of slots that have one structure, stacked; on the host lists of values one by one.
+        which: (k,) slots of each of them.
+        back: (s,) where each slot is in the concatenation of ``which``.
+        walk: None where every slot always applies.
+        of_parameter: (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
+    """
+
+    parameter: Int[Any, " s"]
+    regime: Int[Any, " s"]
+    first: Int[Any, " d"]
+    is_parent: Bool[Any, " d"]
+    counted: Bool[Any, " s"]
+    axes: tuple[AbstractAxis, ...]
+    which: tuple[Int[Any, " _"], ...]
+    back: Int[Any, " s"]
+    walk: Walk | None
+    of_parameter: Float[Any, "s d"] | None
+    stacked: bool = eqx.field(static=True)
+
+    # As of `AbstractAxis`.
+    __getattribute__ = object.__getattribute__
+
+    def encode(self, x: Float[Any, "n d"]) -> Points:
+        """Native values, NaN where inactive, categories as codes, as points."""
+        xp, value = namespace(x), self.spread(x)
+        # Whatever a value is, whether it is held is right.
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            number, unit, held = self.over(lambda own, v: (own.index(v), own.unit(v), own.holds(v)), value)
+        return self._placed(unit, number, value, held, xp.isnan(x))
+
+    def nearest(self, x: Float[Any, "n d"]) -> Points:
+        """The same, of the values that are nearest in each domain; an inactive parameter's is left out.
+
+        A point is valid but for parameters that are active and have no value.
+        """
+        xp, value = namespace(x), self.spread(x)
+        number, unit = self.over(lambda axis, v: (axis.index(v), axis.unit(v)), value)
+        inside = None if self.walk is None else self._native(unit, number)
+        return self._placed(unit, number, inside, ~xp.isnan(value), xp.ones(x.shape, bool))
+
+    def decode(self, at: Points) -> Float[Any, "n d"]:
+        """Native values of points, NaN where inactive.
+
+        Regimes are those of the values that are made: where one is rounded to the other side of a condition,
+        its children go along, so that the values are a configuration of the space in any case.
+        """
+        number = self.spread(at.index)
+        value = self._native(self.spread(at.unit), number)
+        regime, chosen = self._regimes(number, value, None)
+        if regime is None:
+            return value
+        xp = namespace(value)
+        return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
+
+    def at(self, places: Float[Any, "n s"]) -> Points:
+        """Points from a place on every slot's axis, of which those count that apply."""
+        return self._from(self.over(lambda axis, u: axis.at(u), places))
+
+    def drawn(self, levels: Float[Any, "n s"]) -> Points:
+        """Random points from a level in [0, 1) for every slot: uniform on the axes, or over listed values."""
+        return self._from(self.over(lambda axis, u: axis.drawn(u), levels))
+
+    def log_uniform(self, at: Points) -> Float[Any, " n"]:
+        """log density of `drawn` in unit coordinates, of the active parameters."""
+        xp = namespace(at.unit)
+        own = self.over(lambda axis, i: axis.log_uniform(i, at.unit.dtype), self.spread(at.index))
+        return xp.where(self.here(at), own, xp.zeros_like(own)).sum(axis=-1)
+
+    def log_jacobian(self, at: Points) -> Float[Any, " n"]:
+        """log |d unit / d native| of points: from a density in unit coordinates to one of native values."""
+        own, xp = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)), namespace(at.unit)
+        active = own if self.walk is None else xp.where(self.here(at), own, xp.zeros_like(own))
+        return active.sum(axis=-1)
+
+    def over(self, function: Callable[..., Any], *columns: Shaped[Any, "n s"]) -> Any:
+        """function(axis, column, ...) of all slots; those whose axes are stacked are one expression."""
+        if self.stacked:
+            function = jax.vmap(function, in_axes=(0, *(-1 for _ in columns)), out_axes=-1)
+        if len(self.axes) == 1:
+            return function(self.axes[0], *columns)
+        groups, xp = zip(self.axes, self.which, strict=True), namespace(columns[0])
+        parts = [function(axis, *(x[:, which] for x in columns)) for axis, which in groups]
+        return jax.tree.map(lambda *arrays: xp.concatenate(arrays, axis=-1)[:, self.back], *parts)
+
+    def spread(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "n s"]:
+        """Values of parameters as those of their slots."""
+        return x if self.of_parameter is None else x[:, self.parameter]
+
+    def here(self, at: Points) -> Bool[Any, "n s"]:
+        """Which slots apply at points."""
+        return self.spread(at.regime) == self.regime[None]
+
+    def on_continuum(self, at: Points) -> Bool[Any, "n d"]:
+        """Which coordinates of points are active and on a continuum."""
+        active = at.regime != INACTIVE
+        if self.of_parameter is None:
+            return active & ~self.counted[None]
+        return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
+
+    def _native(self, unit: Any, number: Any) -> Any:
+        return self.over(lambda axis, u, i: axis.native(u, i), unit, number)
+
+    def _slot(self, regime: Any) -> Any:
+        """Slots of active parameters."""
+        return self.first[None] + namespace(regime).clip(regime, 0, None)
+
+    def _from(self, places: tuple[Any, Any]) -> Points:
+        unit, number = places
+        value, xp = None if self.walk is None else self._native(unit, number), namespace(unit)
+        inside = xp.ones(unit.shape, bool)
+        return self._placed(unit, number, value, inside, xp.ones((len(unit), len(self.first)), bool))
+
+    def _placed(self, unit: Any, number: Any, value: Any, held: Any, absent: Any) -> Points:
+        """Points from what every slot would have."""
+        regime, chosen = self._regimes(number, value, held)
+        xp = namespace(unit)
+        if regime is None:
+            regime = xp.zeros(absent.shape, np.int32)
+            return Points.of(regime, unit, number.astype(np.int32), held)
+        active = regime != INACTIVE
+        return Points.of(
+            regime,
+            xp.where(active, chosen(unit), xp.asarray(0.5, dtype=unit.dtype)),
+            xp.where(active, chosen(number), xp.zeros((), number.dtype)).astype(np.int32),
+            xp.where(active, chosen(held), absent),
+        )
+
+    def _regimes(self, number: Any, value: Any, held: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The regime of every parameter, None where all are 0, and what takes its slots' values to it."""
+        if self.walk is None:
+            return None, lambda x: x
+        xp, p = namespace(number), self.walk.parents
+        held = xp.ones(number.shape, bool) if held is None else held
+        applies = self.walk.applies(number[:, p], value[:, p], held[:, p])
+        if self.of_parameter is None:
+            return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
+        one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
+        regime = xp.matmul(one_more, self.of_parameter).astype(np.int32) + INACTIVE
+        slot = self._slot(regime)
+        return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
+
+
+def host_frame(space: Space) -> Frame:
+    """The frame of a space for NumPy arrays, in float64: what axes have is broadcast over columns."""
+    return frame_of(space, None)
+
+
+@lru_cache(maxsize=1024)
+def frame_of(space: Space, dtype: Any) -> Frame:
+    """The frame of a space for arrays of JAX with floats of ``dtype``, None: `host_frame`; in NumPy."""
+    stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in space.slots], {}
+    for s, axis in enumerate(axes):
+        # On the host lists stand alone, so that they need no padding.
+        alone = not stacked and isinstance(axis, Listed)
+        groups.setdefault(s if alone else axis_shape(axis), []).append(s)
+    parameter, columns = np.array([slot.parameter for slot in space.slots]), np.arange(len(space))
+    frame = Frame(
+        parameter=parameter,
+        regime=np.array([slot.regime for slot in space.slots]),
+        first=np.searchsorted(parameter, columns),
+        is_parent=np.isin(columns, [] if space.walk is None else parameter[space.walk.parents]),
+        counted=np.array([axis.discrete for axis in axes]),
+        axes=tuple(_together([axes[s] for s in group], dtype) for group in groups.values()),
+        which=tuple(np.array(group) for group in groups.values()),
+        back=np.argsort(np.concatenate(list(groups.values()))),
+        walk=space.walk,
+        of_parameter=indicator(parameter, len(space)) if len(axes) > len(space) else None,
+        stacked=stacked,
+    )
+    return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
+
+
+def _together(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
+    return axes[0] if dtype is None and len(axes) == 1 else stack_axes(axes, dtype)
+
+
+def axis_shape(axis: AbstractAxis) -> Any:
+    """What axes have in common that stack; lists are padded to a power of two."""
+    room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
+    return jax.tree.structure(axis), room
+
+
+def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
+    """Axes of one `axis_shape` as one with a leading axis, `_narrowed`."""
+    room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
+    same = [axis.padded(room) if isinstance(axis, Listed) else axis for axis in axes]
+    return jax.tree.map(lambda *arrays: _narrowed(np.stack(arrays), dtype), *same)
+
+
+def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
+    """In the types of a device with floats of ``dtype``; as it is without one."""
+    if dtype is None:
+        return a
+    if a.dtype == np.int64:
+        limits = np.iinfo(np.int32)
+        return np.clip(a, limits.min, limits.max).astype(np.int32)
+    # Bounds that a device does not hold are those of native values, which are refused there.
+    with np.errstate(over="ignore"):
+        return a.astype(dtype) if a.dtype == np.float64 else a

@@ -1,0 +1,195 @@
+"""Which domain of each parameter applies: one walk from parents to children, on the host and on devices."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from parzax._numerics import namespace
+from parzax.space.conditions import Between, Condition, In, Recorded, common_intervals
+from parzax.space.domains import Categorical, Domain
+
+# A value of a continuum equals one on a list but for this many units in the last place.
+_UNITS = 64
+
+
+class Slot(NamedTuple):
+    """One regime of one parameter."""
+
+    parameter: int
+    regime: int
+    domain: Domain
+
+
+def generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
+    """Names, those of parents in lists before their children's; ValueError for parents that cannot be."""
+    above = {name: {p for d in own for p in _parents(name, d, domains)} for name, own in domains.items()}
+    found = []
+    while above:
+        ready = [name for name, parents in above.items() if above.keys().isdisjoint(parents)]
+        if not ready:
+            raise ValueError(f"the conditions of {', '.join(map(repr, above))} form a cycle.")
+        found.append(ready)
+        for name in ready:
+            del above[name]
+    return found
+
+
+def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
+    """Names that the conditions look at; raise for a condition that never holds, alone or with the others."""
+    of_parent: dict[str, list[Condition]] = {}
+    for condition in domain.conditions:
+        if isinstance(condition, Recorded):
+            continue
+        if condition.parent not in domains:
+            missing = f"{condition.parent!r}, which is not in the space."
+            raise ValueError(f"parameter {name!r} depends on {missing}")
+        _check_condition(name, condition, domains[condition.parent])
+        of_parent.setdefault(condition.parent, []).append(condition)
+    for parent, conditions in of_parent.items():
+        if not any(common_intervals([c.intervals(one) for c in conditions]) for one in domains[parent]):
+            together = " and ".join(map(repr, conditions))
+            raise ValueError(f"parameter {name!r}: {together} never hold together.")
+    return of_parent
+
+
+def _check_condition(name: str, condition: Condition, parent: tuple[Domain, ...]) -> None:
+    if isinstance(condition, In):
+        for value in condition.values:
+            if all(domain.key(value) is None for domain in parent):
+                raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")
+    elif isinstance(condition, Between) and isinstance(parent[0], Categorical):
+        problem = f"Between needs a numeric parent, {condition.parent!r} is categorical; use In."
+        raise ValueError(f"parameter {name!r}: {problem}")
+    elif not any(condition.intervals(domain) for domain in parent):
+        domains = " or ".join(map(repr, parent))
+        raise ValueError(f"parameter {name!r}: {condition!r} never holds, since the parent is {domains}.")
+
+
+class Walk(eqx.Module):
+    """The conditions of s slots as arrays, so that a program does not grow with the number of branches.
+
+    A condition is one test for each interval of each regime of its parent, and it holds where one of its
+    tests does; a slot can apply where all of its conditions hold, and does where no slot of its parameter
+    before it can. After one round that is right for parameters without parents, after the next for their
+    children, and so on.
+
+    Attributes:
+        parents: (p,) slots that conditions look at.
+        parent: (t,) which of them a test looks at.
+        counted: (t,) whether it looks at the number of the value, or at the value itself.
+        first, last: (t,) numbers at which it holds, the last one excluded.
+        low, high: (t,) values at which it holds, see `parzax.space.conditions.Interval`.
+        any_of: (t, k) 1 where a test is one of a condition.
+        all_of: (k, s) 1 where a condition is one of a slot.
+        before: (s, s) 1 where a slot comes before another of its parameter; None where each has one slot.
+        n_rounds: generations of parameters; static.
+    """
+
+    parents: Int[Any, " p"]
+    parent: Int[Any, " t"]
+    counted: Bool[Any, " t"]
+    first: Int[Any, " t"]
+    last: Int[Any, " t"]
+    low: Float[Any, " t"]
+    high: Float[Any, " t"]
+    any_of: Float[Any, "t k"]
+    all_of: Float[Any, "k s"]
+    before: Float[Any, "s s"] | None
+    n_rounds: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, slots: tuple[Slot, ...], columns: Mapping[str, int], n_rounds: int) -> "Walk | None":
+        """The walk of a space from all its slots, and names to parameters; None where all always apply."""
+        if not any(slot.domain.conditions for slot in slots):
+            return None
+        by_parameter = groupby(range(len(slots)), lambda s: slots[s].parameter)
+        of_parameter = {parameter: list(own) for parameter, own in by_parameter}
+        tests: list[tuple[float, ...]] = []  # condition, slot of the parent, low, high
+        of_slot: list[int] = []  # of each condition
+        for s, slot in enumerate(slots):
+            for condition in slot.domain.conditions:
+                if isinstance(condition, Recorded):
+                    continue
+                for p in of_parameter[columns[condition.parent]]:
+                    tests += [(len(of_slot), p, *ends) for ends in condition.intervals(slots[p].domain)]
+                of_slot.append(s)
+        # What a log has recorded is one regime: there is no first one to look for.
+        several = any(
+            len(own) > 1 and not isinstance(slots[own[0]].domain.conditions[0], Recorded)
+            for own in of_parameter.values()
+        )
+        parameter = np.array([slot.parameter for slot in slots])
+        of_condition, of_parent, low, high = np.array(tests, np.float64).reshape(-1, 4).T
+        parents, parent = np.unique(of_parent.astype(np.int32), return_inverse=True)
+        counted = np.array([slots[p].domain.axis.discrete for p in parents], bool)[parent]
+        return cls(
+            parents=parents,
+            parent=parent.astype(np.int32),
+            counted=counted,
+            first=np.where(counted, low, 0).astype(np.int64),
+            last=np.where(counted, high, 0).astype(np.int64),
+            low=low,
+            high=high,
+            any_of=indicator(of_condition, len(of_slot)),
+            all_of=indicator(np.array(of_slot), len(slots)),
+            before=np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
+            n_rounds=n_rounds,
+        )
+
+    def applies(
+        self,
+        number: Shaped[Any, "n p"],
+        value: Shaped[Any, "n p"],
+        held: Bool[Any, "n p"],
+        given: Bool[Any, "n s"] | None = None,
+    ) -> Bool[Any, "n s"]:
+        """Which slots apply, of those ``given`` that may for what a log has recorded.
+
+        ``number``, ``value`` and ``held`` are, for each slot in ``parents`` if it is the one that applies,
+        the number of the value, the value, and whether the domain has it; if not, conditions on it fail.
+        """
+        xp, t = namespace(value), self.parent
+        ends = (end[None] for end in (self.first, self.last, self.low, self.high))
+        inside = _inside(self.counted[None], number[:, t], value[:, t], *ends) & held[:, t]
+        applies = xp.zeros((len(value), self.all_of.shape[1]), bool)
+        for _ in range(self.n_rounds):
+            hit = inside & applies[:, self.parents][:, t]
+            holds = _matmul(hit, self.any_of) > 0
+            can = ~(_matmul(~holds, self.all_of) > 0)
+            if given is not None:
+                can = can & given
+            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
+        return applies
+
+
+def holds(condition: Condition, domain: Domain, x: Float[Any, "..."]) -> Bool[Any, "..."]:
+    """Whether a condition holds at native values of a parent (of a category its codes); not at NaN."""
+    at = np.asarray(x, np.float64)[..., None]
+    ends = np.array(condition.intervals(domain), np.float64).reshape(-1, 2).T
+    first, last = (np.where(domain.axis.discrete, end, 0).astype(np.int64) for end in ends)
+    counted, number = np.asarray(domain.axis.discrete), domain.axis.index(at)
+    return (_inside(counted, number, at, first, last, *ends) & ~domain.outside(at)).any(axis=-1)
+
+
+def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
+    """Whether a parent's key is in an interval: the one truth of conditions, on the host and on devices."""
+    xp = namespace(value)
+    only = low == high
+    slack = xp.where(only, _UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
+    end = xp.where(only, low + slack, high)
+    at_value = (value >= low - slack) & ((value < end) | (only & (value == end)))
+    return xp.where(counted, (number >= first) & (number < last), at_value)
+
+
+def indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
+    """(rows, n_columns) 1 in the column of each row, else 0."""
+    return (column_of[:, None] == np.arange(n_columns)).astype(np.float32)
+
+
+def _matmul(mask: Any, counts: Any) -> Any:
+    """How many of those under the mask there are in each column; whole numbers, exact in any precision."""
+    return namespace(mask).matmul(mask.astype(np.float32), counts)

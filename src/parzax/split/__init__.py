@@ -1,0 +1,9 @@
+"""Splits: how the rows of a `State` fall below and above, by a gamma rule and, in fronts, ties."""
+
+from parzax.split import gamma as gamma
+from parzax.split import ties as ties
+from parzax.split.split import AbstractSplit as AbstractSplit
+from parzax.split.split import Split as Split
+from parzax.split.split import SplitRows as SplitRows
+from parzax.split.split import first_rows as first_rows
+from parzax.split.state import State as State

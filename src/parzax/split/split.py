@@ -1,0 +1,183 @@
+"""Which rows fall into the groups below and above, per objective and constraint, with their shares."""
+
+import abc
+from functools import partial
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax import _checks
+from parzax._numerics import running_count
+from parzax.pareto import ABSENT, non_domination_rank
+from parzax.split.gamma import AbstractGamma
+from parzax.split.state import State
+from parzax.split.ties import AbstractTies, Crowding
+from parzax.status import Status
+
+# Arrays of the rows below are no shorter, so that few programs serve all capacities.
+_LEAST_BELOW = 8
+
+
+class SplitRows(eqx.Module):
+    """Groups of the objective, then of every constraint.
+
+    Attributes:
+        below, above: (c + 1, n) masks; a row that takes part is in exactly one of the two.
+        gamma: (c + 1,) share of the group below among the rows that were evaluated.
+        n_known: (c + 1,) number of those rows.
+        most: a bound on the rows below of the objective; static.
+    """
+
+    below: Bool[Array, "c1 n"]
+    above: Bool[Array, "c1 n"]
+    gamma: Float[Array, " c1"]
+    n_known: Int[Array, " c1"]
+    most: int = eqx.field(static=True)
+
+    @property
+    def masks(self) -> Bool[Array, "c2 n"]:
+        """The groups below, then those above."""
+        return jnp.concatenate([self.below, self.above])
+
+
+class AbstractSplit(eqx.Module):
+    """A rule that splits the rows of a state."""
+
+    @abc.abstractmethod
+    def __call__(self, state: State) -> SplitRows:
+        """The groups of the objective (or of all objectives together) and of every constraint."""
+
+    @abc.abstractmethod
+    def status(self, state: State) -> Int[Array, ""]:
+        """What is unusual about the groups: bits of `parzax.Status`."""
+
+
+@final
+class Split(AbstractSplit):
+    """The splits of the TPE family.
+
+    The best rows fall below: by loss, or by non-domination rank and ``ties``; as many as the gamma rule says.
+    Of a constraint the rows that satisfy it do. Pending rows are above, and constraint-only rows take part
+    where their constraint is known.
+
+    Attributes:
+        gamma: how many rows fall below.
+        up_to_feasible: count feasible rows, as c-TPE does: all rows up to the N^(l)-th feasible one fall
+            below (arXiv 2211.14411). With fewer of them every row does, as in the authors' code (the paper
+            says so for none): the share is then 1 and the objective drops out of the score; static.
+        first_front: whether the first front falls below as a whole, however large, under constraints up to
+            its last feasible row. Rows that repeat an earlier one count behind the others of their front:
+            else copies of a good configuration would all be below, and lead to more copies; static.
+        every_minimum: what falls below while no row satisfies a constraint: all rows at the smallest value,
+            as c-TPE's main text says, or the first of them (its appendix and the authors' code). In a
+            discrete space the repeats of one configuration then outweigh everything else, and a run may
+            never leave it; static.
+        ties: which rows of a front fall below where not all do.
+    """
+
+    gamma: AbstractGamma
+    up_to_feasible: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    first_front: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    every_minimum: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    ties: AbstractTies = Crowding()
+
+    def __check_init__(self) -> None:
+        """Raise for settings that are none."""
+        for name, kind in (("gamma", AbstractGamma), ("ties", AbstractTies)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be a rule of parzax.{name}, got {getattr(self, name)!r}.")
+        for name in ("up_to_feasible", "first_front", "every_minimum"):
+            _checks.flag(name, getattr(self, name))
+
+    def __call__(self, state: State) -> SplitRows:
+        usable, evaluated, counted = state.usable, state.evaluated, self._counted(state)
+        count, rank = self._count_and_rank(state)
+        if rank is None:
+            before = state.feasible_before if self.up_to_feasible else state.before
+            objective = evaluated & (before < count)
+        else:
+            self.ties.check(state.objectives.shape[-1])
+            most = state.capacity if self.up_to_feasible else self.gamma.most(state.capacity)
+            order = self.ties.order(state.objectives, rank, evaluated, counted, count, most)
+            objective = split_by_order(order, evaluated, counted, count)
+        only, evaluated = state.constraint_only[:, None], evaluated[:, None]
+        known = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
+        of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
+        below = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, known)
+        below = jnp.concatenate([objective[None], below])
+        own, dtype = usable[:, None] & ~only, state.x.dtype
+        taking_part = jnp.concatenate([own, known | own], axis=1).T
+        n_known = jnp.concatenate([evaluated, known], axis=1).sum(axis=0)
+        gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_known, 1).astype(dtype)
+        return SplitRows(below, taking_part & ~below, gamma, n_known, self._most(state))
+
+    def status(self, state: State) -> Int[Array, ""]:
+        """NONE_FEASIBLE and FEW_FEASIBLE where every row falls below because too few are feasible."""
+        if not self.up_to_feasible:
+            return jnp.zeros((), jnp.int32)
+        n_feasible, count = state.feasible.sum(dtype=jnp.int32), self.n_below(state)
+        none = state.evaluated.any() & (n_feasible == 0)
+        few = (n_feasible > 0) & (n_feasible < count)
+        return jnp.where(none, int(Status.NONE_FEASIBLE), 0) | jnp.where(few, int(Status.FEW_FEASIBLE), 0)
+
+    def n_below(self, state: State) -> Int[Array, ""]:
+        """How many of the rows that count are to fall below."""
+        return self._count_and_rank(state)[0]
+
+    def _counted(self, state: State) -> Bool[Array, " n"]:
+        return state.feasible if self.up_to_feasible else state.evaluated
+
+    def _count_and_rank(self, state: State) -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
+        """`n_below`, and the ranks of all rows, None for one objective."""
+        count = self.gamma(state.evaluated.sum())
+        if state.objectives.shape[-1] == 1:
+            return count, None
+        rank = non_domination_rank(state.objectives, state.evaluated)
+        if self.first_front:
+            # Its rows that count are below. Repeated ones are a front of their own behind it, and so on.
+            rank = jnp.where(rank < ABSENT, 2 * rank + state.repeated.astype(rank.dtype), ABSENT)
+            count = jnp.maximum(count, (self._counted(state) & (rank == 0)).sum(dtype=count.dtype))
+        return count, rank
+
+    def _most(self, state: State) -> int:
+        """A bound on the objective's rows below: a power of two, or the capacity where none is known."""
+        n, several = state.capacity, state.objectives.shape[-1] > 1
+        if (several and self.first_front) or self.up_to_feasible:
+            return n
+        most = max(self.gamma.most(n), _LEAST_BELOW)
+        return min(1 << (most - 1).bit_length(), n)
+
+
+def split_by_order(
+    order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
+) -> Bool[Array, " n"]:
+    """All rows up to the ``count``-th one that counts, the best first; with fewer of them all present."""
+    own = (counted & present)[order].astype(jnp.int32)
+    before = jnp.zeros_like(own).at[order].set(jnp.cumsum(own) - own, unique_indices=True)
+    return present & (before < count)
+
+
+def constraint_split(
+    value: Float[Array, " n"], present: Bool[Array, " n"], *, every_minimum: bool = False
+) -> Bool[Array, " n"]:
+    """The rows that satisfy one constraint, value <= 0; without any, the first row at the smallest value.
+
+    With ``every_minimum`` all rows there, see `Split`. NaN is not measured: it is never below.
+    """
+    known = present & ~jnp.isnan(value)
+    satisfied = known & (value <= 0)
+    lowest = known & (value == jnp.min(jnp.where(known, value, jnp.inf)))
+    if not every_minimum:
+        lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
+    return jnp.where(satisfied.any(), satisfied, lowest)
+
+
+def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"], Bool[Array, " {size}"]]:
+    """Indices of up to ``size`` rows under a mask, in their order, and which of them exist."""
+    n = len(mask)
+    place = jnp.where(mask, running_count(mask) - 1, n)
+    index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
+    return index, jnp.arange(size) < mask.sum()

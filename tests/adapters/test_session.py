@@ -1,0 +1,214 @@
+"""What adapters share: labels for losses, rows on their way to the device, programs, states that grow."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import optuna
+import pytest
+from compilations import compilations
+
+import parzax as px
+from parzax.adapters import Row, Session
+from parzax.adapters._program import Order, Program
+from parzax.adapters.optuna.plan import single
+from parzax.adapters.session import smoothed
+from parzax.space import host_frame
+
+
+def test_labels_are_in_the_order_of_the_keys():
+    """Also for losses that float32 cannot tell apart, equal ones, and infinite ones."""
+    rng = np.random.default_rng(0)
+    keys = [*(1e9 + rng.normal(size=300) * 1e-6), *rng.integers(0, 9, 50).tolist(), math.inf, -math.inf]
+    order = Order()
+    for i in range(0, len(keys), 7):
+        order.add(keys[i : i + 7])
+    ascending = [order.label(key) for key in sorted(set(keys))]
+    assert all(np.diff(np.array(ascending, np.float32)) > 0)
+
+
+def test_labels_are_spread_anew_when_they_run_out():
+    """Keys that close in on a limit leave no room there, in one call or many."""
+    one, many = Order(), Order()
+    keys = [0.0, *(2.0**-i for i in range(300))]
+    assert one.add(keys)
+    times = sum(many.add([key]) for key in keys)
+    assert 3 < times < 15
+    for order in (one, many):
+        assert not order.add(keys)
+        labels = [order.label(key) for key in sorted(keys)]
+        assert all(np.diff(np.array(labels, np.float32)) > 0)
+
+
+SPACE = px.Space(
+    {
+        "a": px.Categorical(["u", None, True]),
+        "x": px.Float(-1e6, 3e6, when=px.In("a", ["u", True])),
+        "n": px.Int(10, 30, step=5),
+        "k": px.Int(1, 1000, log=True),
+        "many": px.Int(-(10**9), 10**9),
+        "tiny": px.Float(1e-300, 1e-290, log=True),
+        "c": px.Float(0, 1),
+        "o": px.Ordinal([1, 5, 7], when=px.Between("c", low=0.5)),
+        "one": px.Float(3, 3),
+        "two": (px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7)),
+    }
+)
+
+
+def test_rows_there_and_back():
+    """Every kind of domain, also those that float32 does not resolve; what is outside goes to the nearest."""
+    frame, native = host_frame(smoothed(SPACE)), host_frame(SPACE)
+    rows = np.array(
+        [
+            [0, 12345.678, 25, 77, 123456789, 3e-295, 0.7, 5, 3, 4.5],
+            [1, math.nan, 10, 1, -(10**9), 1e-300, 0.2, math.nan, 3, -2.5],
+            [2, 3e6, 30, 1000, 10**9, 1e-290, 1, 7, 3, 7],
+        ]
+    )
+    at = frame.nearest(rows)
+    assert at.valid.all()
+    np.testing.assert_allclose(native.decode(native.nearest(frame.decode(at))), rows, rtol=1e-12)
+    lacking = np.array([[0, math.nan, *rows[0][2:]]])
+    assert not frame.nearest(lacking).valid.all()
+    outside = np.array([[0, -1e9, 12, 5000, 0, 1e-290, -3, 5, 3, -8]])
+    found = native.decode(native.nearest(frame.decode(frame.nearest(outside))))
+    np.testing.assert_allclose(found, [[0, -1e6, 10, 1000, 0, 1e-290, 0, math.nan, 3, -7]])
+    # A value below a log domain is nearest to its low end, and not a number to no value at all.
+    wide = host_frame(px.Space({"x": px.Float(1e-3, 1, log=True)}))
+    np.testing.assert_array_equal(
+        wide.nearest(np.array([[-1.0], [0], [9], [-math.inf]])).unit[:, 0], [0, 0, 1, 0]
+    )
+
+
+def test_a_session_takes_every_kind_of_domain():
+    """Native values out: inside, on steps, of active parameters; a row that lacks one counts for nothing."""
+    session = Session(px.optuna_tpe(SPACE, n_startup=0))
+    lacking = Row([0, math.nan, 25, 77, 123456789, 3e-295, 0.7, 5, 3, 4.5], (-1.0,))
+    other = Session(session.sampler)
+    found = []
+    for i in range(12):
+        x = session.ask(0, i, pending=[lacking])
+        np.testing.assert_array_equal(other.ask(0, i), x)
+        assert host_frame(SPACE).encode(x[None]).valid.all()
+        found.append(x)
+        session.tell([lacking, Row(x, (float(i),))])
+        other.tell([Row(x, (float(i),))])
+    assert len({x[4] for x in found}) > 6
+    between = px.Float(0, 1, when=px.Between("x", low=1e9 + 1e-4))
+    with pytest.raises(ValueError, match="float32 cannot tell the values of 'x' apart"):
+        Session(px.tpe(px.Space({"x": px.Float(1e9, 1e9 + 1e-3), "y": between})))
+
+
+def program(space, most=2**16, **options):
+    return Session(px.optuna_tpe(smoothed(space, most), **options))._program
+
+
+def test_spaces_that_differ_in_names_and_bounds_share_a_program():
+    def space(low, high, name, choices, least, log):
+        return px.Space(
+            {
+                f"{name}1": px.Float(low, high, log=log),
+                f"{name}2": px.Categorical(choices),
+                f"{name}3": px.Int(5, 9, when=px.In(f"{name}2", choices[1:])),
+                f"{name}4": px.Float(0, 1, when=px.Between(f"{name}3", low=least)),
+            }
+        )
+
+    first = program(space(0, 1, "x", ["a", "b"], 6, False))
+    assert first == program(space(1e-3, 1e9, "y", [None, True], 8, True))
+    assert first != program(px.Space({"x": px.Float(0, 1)}))
+    kinds = (px.Float(1, 2, log=True), px.Int(3, 9), px.Int(1, 99, log=True), px.Float(0, 1, step=0.25))
+    alike = [program(px.Space({"x": domain}), 1) for domain in kinds]
+    assert all(one == alike[0] and hash(one) == hash(alike[0]) for one in alike)
+
+
+def test_smoothed_steps_fall_into_equal_cells():
+    plan = single("x", optuna.distributions.IntDistribution(0, 4))
+    levels = (np.arange(1000) + 0.5) / 1000
+    frame = host_frame(plan.space)
+    found = [plan.params(row)["x"] for row in frame.decode(frame.drawn(levels[:, None]))]
+    np.testing.assert_array_equal(np.bincount(np.array(found, int)), [200] * 5)
+    wide = px.Space({"n": px.Int(0, 10**6), "x": px.Float(0, 1, when=px.Between("n", low=5))})
+    assert smoothed(wide) is wide  # a step on which something depends stays one
+
+
+ONE = px.optuna_tpe(px.Space({"x": px.Float(0, 1)}), n_startup=0)
+
+
+def rows_of(n, seed=0):
+    x = np.random.default_rng(seed).uniform(size=n)
+    return [Row(np.array([v]), (abs(v - 0.3),)) for v in x]
+
+
+def test_growing_in_steps_is_told_at_once():
+    """Rows told as they come, pending ones in between, labels spread anew: the same suggestion."""
+    # Losses that close in on 0 make the labels run out.
+    rows = [row._replace(losses=(2.0**-i,)) for i, row in enumerate(rows_of(40))]
+    rows[0] = rows[0]._replace(losses=(0.0,))
+    slow = Session(ONE)
+    for i, row in enumerate(rows):
+        if i % 3 == 0:
+            slow.ask(1, i, 0, pending=[Row(row.x, None)])
+        slow.tell([row])
+    fast = Session(ONE)
+    fast.tell(rows)
+    pending = [Row(np.array([0.3]), None)]
+    np.testing.assert_array_equal(slow.ask(7, 1, 2, pending=pending), fast.ask(7, 1, 2, pending=pending))
+    assert fast.ask(7, 1, 2, pending=pending) != fast.ask(8, 1, 2, pending=pending)
+    assert fast.ask(7, 1, 2, pending=pending) != fast.ask(7, 2, 2, pending=pending)
+    assert fast.ask(7, 1, 2, pending=pending) != fast.ask(7, 1, 3, pending=pending)
+
+
+def test_only_the_order_of_one_objective_matters():
+    """Losses with a huge offset lose nothing in float32."""
+    plain, offset = Session(ONE), Session(ONE)
+    for row in rows_of(40):
+        plain.tell([row])
+        offset.tell([row._replace(losses=(1e9 + 1e-3 * row.losses[0],))])
+    np.testing.assert_array_equal(plain.ask(0, 0, 0), offset.ask(0, 0, 0))
+
+
+def test_equal_settings_are_one_program():
+    """Settings that are numbers are part of the program, those that are arrays are not."""
+
+    def settings(**options):
+        sampler = px.mo_tpe(px.Space({"x": px.Float(0, 1)}), **options)
+        return Program(sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32), np.float32)
+
+    assert settings() == settings()
+    assert hash(settings()) == hash(settings())
+    assert settings() != settings(epsilon=0.5)
+    traced = [settings(epsilon=jnp.array(e)) for e in (0.1, 0.2)]
+    assert traced[0] == traced[1] != settings()
+    assert traced[1].combined(traced[1].arrays)[0].epsilon == jnp.array(0.2, jnp.float32)
+
+
+@pytest.mark.slow
+def test_two_compilations_up_to_1024_rows():
+    sampler = px.optuna_tpe(px.Space({"x": px.Float(0, 1), "n": px.Int(0, 2)}), n_startup=0)
+    with compilations() as seen:
+        for _ in range(2):
+            rows = Session(sampler)
+            for i, row in enumerate(rows_of(1000)):
+                rows.tell([row._replace(x=np.array([row.x[0], i % 3]))])
+                if i % 50 == 0:
+                    rows.ask(0, i, 0)
+    assert len(seen) == 2
+
+
+@pytest.mark.slow
+def test_two_compilations_in_a_study_of_300_trials():
+    """Through Optuna: catches a trial that reaches the program in another form, and a plan made anew."""
+
+    def objective(trial):
+        loss = (trial.suggest_float("x", 0, 1.5) - 0.3) ** 2 + 0.1 * trial.suggest_int("n", 0, 6)
+        if trial.number % 20 == 19:
+            raise optuna.TrialPruned
+        return loss
+
+    study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
+    with compilations() as seen:
+        study.optimize(objective, n_trials=300)
+    assert 1 <= len(seen) <= 2
+    assert study.best_value < 0.01

@@ -1,0 +1,49 @@
+"""Arguments of the array functions: counts beyond int32, negative and complex ones, and what is no flag."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import importance
+
+LARGE = np.array([2**40, 3])
+
+
+def test_counts_beyond_int32():
+    """Catches counts that wrap round on their way to the device."""
+    found = px.within_regime_variance(np.array([1.0, 2.0]), LARGE, LARGE, np.array(2**41))
+    np.testing.assert_allclose(found, 0.5, rtol=1e-6)
+    share = importance.inter_regime_variance(LARGE, LARGE, dtype=jnp.dtype(jnp.float32))
+    assert float(share) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: px.within_regime_variance(np.ones(1), [-1], [3], 3), ValueError, "n_target: entry"),
+        (
+            lambda: px.within_regime_variance(np.ones(1) * 1j, [1], [3], 3),
+            TypeError,
+            "must hold real",
+        ),
+        (lambda: px.pearson_divergence(np.array([1j]), np.ones(1)), TypeError, "p must hold real numbers"),
+        (
+            lambda: importance.normalise(np.ones(2), uniform_when_undefined="no"),
+            TypeError,
+            "uniform_when_undefined must be True or False",
+        ),
+        (lambda: px.bandwidth.neighbours(consider_endpoints="no"), TypeError, "must be True or False"),
+    ],
+)
+def test_refused(as_installed, call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_names_do_not_reach_the_terminal_raw():
+    obs = px.Observations.from_arrays(
+        px.Space({"a\x1b[2J": px.Float(0, 1)}), np.linspace(0, 1, 30)[:, None], np.arange(30.0)
+    )
+    assert r"a\x1b[2J" in str(px.cond_ped_anova(obs))
+    assert "\x1b" not in str(px.cond_ped_anova(obs))

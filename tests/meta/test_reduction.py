@@ -1,0 +1,121 @@
+"""Which parameters tasks are compared by: importance against loops, how many, which with them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from densities import SPACES, draw
+from reference import meta as oracle
+
+import parzax as px
+from parzax.meta import Reduction, kept_parameters, n_kept, overall_importance
+from parzax.space import frame_of
+
+
+@eqx.filter_jit
+def importance_of(space, x, below, counted):
+    at = frame_of(space, x.dtype).encode(x)
+    return Reduction.of(space, None).raw_importance(at, below, counted)
+
+
+def kept_of(space: px.Space, importance, n: int):
+    return kept_parameters(Reduction.of(space, None).ancestors, importance, jnp.asarray(n))
+
+
+def masks(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(below, counted): a tenth and a bit among most of the rows."""
+    rng = np.random.default_rng(seed)
+    counted = rng.random(n) < 0.8
+    return counted & (rng.random(n) < 0.25), counted
+
+
+@pytest.mark.parametrize("name", ["flat", pytest.param("conditional", marks=pytest.mark.slow)])
+def test_raw_importance(name, double):
+    """Floats on both axes, integers, steps, ordinals, categories, one value; regimes and inactive rows."""
+    space = SPACES[name]
+    for seed in range(3):
+        x = draw(name, 40, seed)
+        below, counted = masks(40, seed)
+        found = importance_of(space, *map(jnp.asarray, (x, below, counted)))
+        wanted = oracle.importance(space, x, np.flatnonzero(below).tolist(), np.flatnonzero(counted).tolist())
+        assert (wanted > 0).sum() >= 5
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_no_rows_below():
+    space = SPACES["flat"]
+    x = jnp.asarray(draw("flat", 40), jnp.float32)
+    found = importance_of(space, x, jnp.zeros(40, bool), jnp.ones(40, bool))
+    np.testing.assert_array_equal(found, 0)
+
+
+def test_raw_importance_is_that_of_ped_anova(double):
+    """By way of a log whose best tenth are the rows below; the uniform reference, nothing subtracted."""
+    space, x = SPACES["flat"], draw("flat", 40, 4)
+    losses = np.random.default_rng(0).permutation(40).astype(float)
+    log = px.Observations.from_arrays(space, x, losses)
+    estimator = px.GridEstimator(debias=False)
+    wanted = px.ped_anova(log, 0.1, reference="uniform", estimator=estimator).variance[0]
+    found = importance_of(space, jnp.asarray(x), jnp.asarray(losses < 4), jnp.ones(40, bool))
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("eta", [1.5, 2, 2.5, 3, 10, np.e])
+def test_number_of_parameters(eta):
+    """floor(log_eta n), powers included: quotients of logs are below 3 at 1000 for 10, 5 at 243 for 3."""
+    count = jax.jit(lambda n: n_kept(n, eta, 6))
+    powers = [round(eta**k) for k in range(8)]
+    for n in {0, 1, 2, 3, 5, *powers, *(p - 1 for p in powers), *(p + 1 for p in powers)}:
+        wanted = sum(eta**k <= n for k in range(1, 7))
+        assert int(count(n)) == int(n_kept(n, eta, 6)) == wanted
+    assert int(n_kept(1000, 10, 6)) == 3
+    assert int(n_kept(243, 3, 6)) == 5
+
+
+def test_number_of_parameters_at_the_limits():
+    assert int(n_kept(10**6, 1.001, 7)) == 7
+    assert int(n_kept(2**31 - 1, 1e200, 7)) == 0
+    assert int(n_kept(2**31 - 1, 2.0, 50)) == 30
+
+
+def test_kept_parameters_in_order():
+    """The larger ones; of equal ones the first."""
+    space = SPACES["flat"]
+    importance = jnp.asarray([0.1, 0.5, 0.0, 0.5, 0.2, 0.0, 0.7, 0.0])
+    order = [6, 1, 3, 4, 0, 2, 5, 7]
+    for n in range(10):
+        found = kept_of(space, importance, n)
+        assert set(np.flatnonzero(found)) == set(order[:n])
+
+
+def test_parents_are_kept_with_their_children():
+    space = SPACES["conditional"]
+    place = {name: j for j, name in enumerate(space.names)}
+    # k depends on kind, and on x, which depends on c.
+    wanted = {"lr": {"kind"}, "x": {"c"}, "k": {"kind", "x", "c"}, "z": {"size"}, "c": set(), "size": set()}
+    for name, parents in wanted.items():
+        found = kept_of(space, jax.nn.one_hot(place[name], len(place)), 1)
+        assert {space.names[j] for j in np.flatnonzero(found)} == {name, *parents}
+        assert {
+            space.names[j] for j in np.flatnonzero(Reduction.of(space, None).ancestors[place[name]])
+        } == parents
+    assert not kept_of(space, jnp.ones(len(place)), 0).any()
+
+
+def test_over_all_tasks():
+    """The paper's mean, the target included; and the authors' sum, in which it counts for less."""
+    target, sources = jnp.array([9.0, 0.0]), jnp.array([[0.0, 1.0], [1.0, 2.0], [2.0, 6.0]])
+    np.testing.assert_allclose(overall_importance(target, sources), [12 / 4, 9 / 4])
+    np.testing.assert_allclose(
+        overall_importance(target, sources, "sum"), [9 / 4 + 3 / 4 * 3, 3 / 4 * 9], rtol=1e-6
+    )
+    one = [overall_importance(target, sources[2:], rule) for rule in ("mean", "sum")]
+    np.testing.assert_allclose(one[0], one[1])
+    known = jnp.array([[True, False], [False, False], [True, True]])
+    np.testing.assert_allclose(overall_importance(target, sources, "mean", known), [11 / 3, 6 / 2], rtol=1e-6)
+    np.testing.assert_allclose(
+        overall_importance(target, sources, "sum", known), [9 / 3 + 2 / 3 * 2, 6 / 2], rtol=1e-6
+    )
+    np.testing.assert_allclose(overall_importance(target, sources, "mean", known[:, :1]), [11 / 3, 7 / 3])

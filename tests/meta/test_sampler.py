@@ -1,0 +1,257 @@
+"""Meta-learning TPE: scores against loops, limits, similarity of small tasks exactly, first suggestions."""
+
+import dataclasses
+import functools
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import meta as oracle
+from reference import tpe
+from samplers.tables import SPACE_OF, Table, candidates, score_of, table, told
+
+import parzax as px
+
+SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0.1, top=0.9)
+
+
+def observations(space: px.Space, data) -> px.Observations:
+    """A table as a log: constraint-only rows have NaN objectives, pending ones are left out."""
+    pending = np.isnan(data.objectives).any(axis=-1) & ~data.constraint_only
+    known = np.where(np.isnan(data.constraints), 1.0, data.constraints)
+    return px.Observations.from_arrays(
+        space,
+        data.x[~pending],
+        data.objectives[~pending],
+        constraints=known[~pending] if known.size else None,
+    )
+
+
+@functools.cache
+def sources(space: str, m: int, c: int) -> tuple:
+    return tuple(table(space, data, m, c, seed) for data, seed in (("random", 4), ("few values", 5)))
+
+
+def meta(space: str, m: int = 1, c: int = 0, logs=None, **options) -> px.samplers.Sampler:
+    own = SPACE_OF[space]
+    logs = [observations(own, t) for t in sources(space, m, c)] if logs is None else logs
+    return px.meta_learn_tpe(own, logs, m, c, n_samples=200, **options)
+
+
+@eqx.filter_jit
+def alike(sampler, state):
+    split, smoothing = sampler.split(state), sampler.smoothing
+    groups = range(1 + sampler.n_constraints)
+    return [smoothing.sources.similarities(smoothing.own, state, split, i) for i in groups]
+
+
+CASES = [
+    ("categories", 1, 0, False),
+    pytest.param("mixed", 1, 0, True, marks=pytest.mark.slow),
+    pytest.param("conditional", 1, 0, True, marks=pytest.mark.slow),
+    pytest.param("mixed", 2, 0, False, marks=pytest.mark.slow),
+    pytest.param("mixed", 1, 2, True, marks=pytest.mark.slow),
+    pytest.param("categories", 2, 1, True, marks=pytest.mark.slow),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("space", "m", "c", "double"), CASES)
+def test_scores(space, m, c, double, record_property):
+    """Catches a wrong weight, group, density, share or sum; the similarities are those found."""
+    worst = {}
+    with jax.enable_x64(double):
+        sampler = meta(space, m, c, eta=None)
+        settings = dataclasses.replace(SETTINGS, score="relative" if c else "ratio")
+        at = jnp.asarray(candidates(space))
+        for data in ("random", "ties", "pending", "one row", "none") + (("nothing feasible",) if c else ()):
+            own = table(space, data, m, c)
+            state = told(sampler, own)
+            found = np.asarray(score_of(sampler, state, at), float)
+            s = [np.asarray(x, float) for x in alike(sampler, state)]
+            wanted = oracle.scores(
+                settings, SPACE_OF[space], [own, *sources(space, m, c)], s, candidates(space)
+            )
+            worst[data] = np.abs(found - wanted).max()
+    assert max(worst.values()) <= (1e-10 if double else 2e-3), worst
+    record_property("tried", f"meta scores, {space}, {m}, {c}: {max(worst.values()):.1e}")
+
+
+def frequencies(data) -> np.ndarray:
+    """Of the configurations below."""
+    below = tpe.groups(SETTINGS, data.x, data.objectives, data.constraints, data.constraint_only)[0].below
+    rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
+    return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
+
+
+@pytest.mark.parametrize("estimate", ["balanced", "uniform"])
+def test_similarity_of_categories_is_that_of_frequencies(estimate):
+    """The comparison has neither spread nor prior, so that the variation is a sum over six configurations."""
+    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
+    sampler = px.meta_learn_tpe(SPACE_OF["categories"], logs, eta=None, n_samples=4000, estimate=estimate)
+    for data in ("random", "few values", "ties"):
+        own = table("categories", data)
+        p = frequencies(own)
+        found = np.asarray(alike(sampler, told(sampler, own))[0])
+        for t, other in enumerate(sources("categories", 1, 0)):
+            q = frequencies(other)
+            d = 0.5 * sum(abs(p.get(x, 0) - q.get(x, 0)) for x in {*p, *q})
+            assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
+
+
+def test_overlap_of_sets_of_categories():
+    """The sets of the largest densities among the sampler's own points, with all that equal the last one."""
+    space = SPACE_OF["categories"]
+    logs = [observations(space, t) for t in sources("categories", 1, 0)]
+    sampler = meta("categories", logs=logs, eta=None, estimate="overlap")
+    at = sampler.smoothing.sources.comparison.scattered.index.tolist()
+
+    def top(data) -> set[int]:
+        density = [frequencies(data).get(tuple(map(float, x)), 0.0) for x in at]
+        least = sorted(density)[-len(at) // 10]
+        return {i for i, p in enumerate(density) if p >= max(least, 1e-9)}
+
+    for data in ("random", "few values", "ties"):
+        own = table("categories", data)
+        found = alike(sampler, told(sampler, own))[0]
+        for t, other in enumerate(sources("categories", 1, 0)):
+            a, b = top(own), top(other)
+            assert float(found[t]) == pytest.approx(len(a & b) / len(a | b), abs=1e-6), (data, t)
+    scores = score_of(sampler, told(sampler, own), jnp.asarray(candidates("categories"), jnp.float32))
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.slow
+def test_limits():
+    """With nothing in the sources, or no similarity, the score is MO-TPE's."""
+    space = SPACE_OF["mixed"]
+    own = table("mixed", "random", 2)
+    plain = px.mo_tpe(space, 2)
+    at = jnp.asarray(candidates("mixed"), jnp.float32)
+    wanted = np.asarray(score_of(plain, told(plain, own), at))
+    nothing = px.Observations.from_arrays(space, own.x[:1], np.full((1, 2), np.nan))
+    empty = px.meta_learn_tpe(space, [nothing], 2, n_samples=100)
+    np.testing.assert_allclose(score_of(empty, told(empty, own), at), wanted, atol=2e-4)
+    assert "0 rows" in empty.smoothing.sources.report[0]
+    far, better = own.x[:10].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
+    far[:, 2] = 2.0  # another category in every row
+    disjoint = px.meta_learn_tpe(
+        space, [px.Observations.from_arrays(space, far, own.objectives[:10])], 2, n_samples=100, eta=None
+    )
+    state = told(disjoint, better)
+    assert float(alike(disjoint, state)[0][0]) == 0
+    plain_score = np.asarray(score_of(plain, told(plain, better), at))
+    np.testing.assert_allclose(score_of(disjoint, state, at), plain_score, atol=2e-4)
+
+
+@pytest.mark.slow
+def test_the_target_wins_with_its_rows():
+    """N_1 to infinity: the score approaches the target's own, as its share of all rows approaches 1."""
+    space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"])})
+    rng = np.random.default_rng(0)
+
+    def log(n: int, centre: float) -> tuple[np.ndarray, np.ndarray]:
+        x = np.stack([rng.uniform(size=n), rng.integers(0, 2, n)], axis=1)
+        return x, (x[:, 0] - centre) ** 2
+
+    source = px.Observations.from_arrays(space, *log(20, 0.8))
+    sampler, plain = px.meta_learn_tpe(space, [source], n_samples=100), px.mo_tpe(space, 1)
+    at = jnp.asarray([[0.1, 0], [0.5, 1], [0.8, 0], [0.95, 1.0]])
+    gaps = []
+    for n in (20, 2000):
+        x, y = log(n, 0.3)
+        own = tuple(s.tell(s.init(2048), jnp.asarray(x), jnp.asarray(y)) for s in (sampler, plain))
+        gaps.append(np.abs(score_of(sampler, own[0], at) - score_of(plain, own[1], at)).max())
+    assert gaps[1] < min(0.1 * gaps[0], 0.05), gaps
+
+
+def test_identical_tasks_weigh_the_same():
+    """s = 1 for all, so that every task has 1/T."""
+    own = table("categories", "random")
+    log = observations(SPACE_OF["categories"], own)
+    sampler = px.meta_learn_tpe(SPACE_OF["categories"], [log] * 3, n_samples=100, eta=None)
+    s = alike(sampler, told(sampler, own))[0]
+    np.testing.assert_allclose(s, 1, atol=1e-6)
+    found = px.samplers.similarities(sampler, told(sampler, own))
+    np.testing.assert_allclose(px.meta.task_kernel(found), 0.25, atol=1e-6)
+    with pytest.raises(ValueError, match=r"^similarities are those of source tasks.*meta_learn_tpe"):
+        px.samplers.similarities(px.mo_tpe(SPACE_OF["categories"]), told(sampler, own))
+
+
+@pytest.mark.slow
+def test_the_order_of_tasks_does_not_matter():
+    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
+    own = table("categories", "random")
+    at = jnp.asarray(candidates("categories"), jnp.float32)
+    one, other = (meta("categories", logs=order) for order in (logs, logs[::-1]))
+    np.testing.assert_allclose(
+        alike(one, told(one, own))[0], alike(other, told(other, own))[0][::-1], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        score_of(one, told(one, own), at), score_of(other, told(other, own), at), atol=1e-4
+    )
+
+
+@pytest.mark.slow
+def test_log_densities_of_minus_800(record_property):
+    """60 coordinates, no prior, candidates far from all rows: finite scores that are right in both dtypes."""
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(60)})
+    rng = np.random.default_rng(0)
+    x = 0.05 * rng.random((60, 60))
+    own, other = (Table(x[k], x[k].sum(axis=1)[:, None], np.zeros((30, 0)), np.zeros(30, bool)) for k in (
+        slice(30), slice(30, 60)
+    ))  # fmt: skip
+    at = np.concatenate(
+        [np.full((3, 60), 0.98) - np.arange(3)[:, None] / 50, 0.6 + 0.1 * rng.random((5, 60))]
+    )
+    settings = dataclasses.replace(SETTINGS, prior_weight=0.0)
+    for double in (False, True):
+        with jax.enable_x64(double):
+            sampler = meta_of(space, [observations(space, other)], eta=None, prior_weight=0.0)
+            state = told(sampler, own)
+            logs, s, found = densities_at(sampler, state, jnp.asarray(at, state.x.dtype))
+            wanted = oracle.scores(settings, space, [own, other], [np.asarray(s, float)], at)
+            assert np.asarray(logs).max() < -800
+            assert np.asarray(logs).min() < -2500
+            worst = np.abs(np.asarray(found) - wanted).max()
+            assert worst <= (1e-10 if double else 3e-3)
+            record_property("tried", f"log densities to {np.asarray(logs).min():.0f}, error {worst:.1e}")
+
+
+def meta_of(space: px.Space, logs, **options) -> px.samplers.Sampler:
+    return px.meta_learn_tpe(space, logs, n_samples=200, **options)
+
+
+@eqx.filter_jit
+def densities_at(sampler, state, at):
+    """Of the groups below and above, the similarities, and the scores."""
+    basis = sampler.smoothing.basis(sampler.space, at.dtype)
+    densities, _ = sampler.smoothing.fit(basis, state, sampler.split(state))
+    return (
+        densities.log_prob(basis.frame.encode(at)),
+        px.samplers.similarities(sampler, state),
+        sampler.score_of(state, at),
+    )
+
+
+@pytest.mark.slow
+def test_first_suggestions_are_the_sources_best():
+    space = SPACE_OF["mixed"]
+    logs = [observations(space, t) for t in sources("mixed", 1, 0)]
+    # Not by chance: only later suggestions are random ones.
+    sampler = meta("mixed", logs=logs, epsilon=1.0)
+    best = np.concatenate([log.values[np.argsort(log.losses[:, 0], kind="stable")[:3]] for log in logs])
+    # Compiled, values are rounded otherwise on their way out than on their way back in.
+    ways = sampler.ask, jax.jit(lambda key, state: sampler.ask(key, state))
+    seen = []
+    for seed, ask in itertools.product((0, 1), ways):
+        state = sampler.init(16)
+        for i in range(5):
+            x = ask(jax.random.fold_in(jax.random.key(seed), i), state)
+            assert (np.abs(best - np.asarray(x)) <= 1e-6 * np.abs(best)).all(axis=1).any()
+            state = sampler.tell(state, x, jnp.zeros(1))
+        assert len(np.unique(np.asarray(state.x[:5]), axis=0)) == 5
+        seen.append(np.asarray(state.x[:5]))
+    assert (seen[0] != seen[2]).any()

@@ -1,0 +1,214 @@
+"""`parzax.task_similarity`: against sums over all values, errors, what tasks lack, what is refused."""
+
+import functools
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from reference import meta as oracle
+
+import parzax as px
+
+SPACE = px.Space({"a": px.Categorical(range(4)), "b": px.Categorical(range(4))})
+NAMES = ("low", "low again", "both", "high", "few")
+
+
+@functools.cache
+def logs() -> dict[str, px.Observations]:
+    """The rows below of two tasks are the same; those of a third are some of them, those of two more none."""
+    rng = np.random.default_rng(0)
+    below = {
+        "low": [[0, 0]] * 3 + [[1, 1]] * 5 + [[0, 1]] * 2,
+        "low again": [[0, 1]] * 2 + [[0, 0]] * 3 + [[1, 1]] * 5,
+        "both": [[0, 0]] * 2 + [[3, 3]] * 4 + [[1, 1]] * 4,
+        "high": [[3, 2]] * 6 + [[3, 3]] * 4,
+        "few": [[2, 0]] * 2,
+    }
+    out = {}
+    for name, first in below.items():
+        x = np.concatenate([first, rng.integers(0, 4, (9 * len(first), 2))])
+        out[name] = px.Observations.from_arrays(SPACE, x.astype(float), np.arange(len(x), dtype=float))
+    return out
+
+
+def rows_below(log: px.Observations) -> np.ndarray:
+    return log.values[: len(log.values) // 10]
+
+
+def exact(columns=(0, 1)) -> np.ndarray:
+    own = list(logs().values())
+    return np.array(
+        [[oracle.similarity(SPACE, rows_below(a), rows_below(b), columns) for b in own] for a in own]
+    )
+
+
+def variation_of(s: np.ndarray) -> np.ndarray:
+    return (1 - s) / (1 + s)
+
+
+@pytest.mark.parametrize("estimate", ["balanced", "uniform"])
+def test_values_and_errors(estimate):
+    """Within three of their standard errors; symmetric, and exact on the diagonal."""
+    found = px.task_similarity(logs(), estimate=estimate, n_samples=4000)
+    s = exact()
+    assert found.names == NAMES
+    assert found.parameters == ("a", "b")
+    assert found.n_below.tolist() == [10, 10, 10, 10, 2]
+    own = np.eye(5, dtype=bool)
+    assert (np.abs(found.variation - variation_of(s)) <= 3 * found.error + 1e-6).all()
+    limit = 0.5 / np.sqrt(4000) + 1e-3 if estimate == "balanced" else 0.1
+    assert (found.error[~own] > 0).all()
+    assert found.error.max() < limit
+    np.testing.assert_array_equal(np.diag(found.error), 0)
+    np.testing.assert_array_equal(np.diag(found.similarity), 1)
+    np.testing.assert_allclose(found.similarity, (1 - found.variation) / (1 + found.variation), rtol=1e-6)
+    for part in (found.similarity, found.variation, found.error):
+        np.testing.assert_allclose(part, part.T, rtol=1e-6)
+    assert found.similarity[0, 1] == pytest.approx(1, abs=1e-5)
+    assert found.similarity[0, 3] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_overlap():
+    """The largest tenth of about 4000 points, some 250 on each of 16 configurations: whole configurations."""
+    found = px.task_similarity(logs(), estimate="overlap", n_samples=4000)
+    best = [{(1, 1)}] * 2 + [{(1, 1), (3, 3)}, {(3, 2)}, {(2, 0)}]  # and the next, until 400 points are in
+    second = [{(0, 0)}] * 2 + [set(), {(3, 3)}, set()]
+    sets = [a | b for a, b in zip(best, second, strict=True)]
+    wanted = [[len(a & b) / len(a | b) for b in sets] for a in sets]
+    np.testing.assert_allclose(found.similarity, wanted, atol=0.05)
+    own = np.eye(5, dtype=bool)
+    assert np.isnan(found.variation[~own]).all()
+    assert np.isnan(found.error[~own]).all()
+    # Disjoint tasks in a space of which few configurations are drawn.
+    space = px.Space({f"c{j}": px.Categorical(range(4)) for j in range(5)})
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 2, (20, 5)) + 2.0 * k for k in (0, 1)]
+    apart = [px.Observations.from_arrays(space, x, np.arange(20.0)) for x in rows]
+    assert px.task_similarity(apart, estimate="overlap").similarity[0, 1] == 0
+
+
+def test_most_important_parameters():
+    """Two rows below in a task keep one parameter, which is the most important one of all on average."""
+    found = px.task_similarity(logs(), eta=2, n_samples=4000)
+    mean = np.mean(
+        [
+            oracle.importance(SPACE, log.values, range(len(log.values) // 10), range(len(log.values)))
+            for log in logs().values()
+        ],
+        axis=0,
+    )
+    j = int(np.argmax(mean))
+    assert found.parameters == (SPACE.names[j],)
+    assert (np.abs(found.variation - variation_of(exact((j,)))) <= 3 * found.error + 1e-6).all()
+
+
+def test_order_of_tasks():
+    one = px.task_similarity(list(logs().values()), n_samples=4000)
+    back = px.task_similarity(list(logs().values())[::-1], n_samples=4000)
+    np.testing.assert_allclose(one.similarity, back.similarity[::-1, ::-1], atol=1e-6)
+    np.testing.assert_allclose(one.error, back.error[::-1, ::-1], atol=1e-6)
+    assert one.names[0] == "task 1"
+
+
+@pytest.mark.slow
+def test_tasks_without_rows_below():
+    """Like nothing else, and no hindrance to the others."""
+    nothing = px.Observations.from_arrays(SPACE, np.zeros((3, 2)), np.full(3, np.nan))
+    for eta in (None, 2):
+        found = px.task_similarity(logs() | {"nothing": nothing}, eta=eta, n_samples=4000)
+        without = px.task_similarity(logs(), eta=eta, n_samples=4000)
+        np.testing.assert_array_equal(found.similarity[5], [0, 0, 0, 0, 0, 1])
+        np.testing.assert_array_equal(found.variation[5], [1, 1, 1, 1, 1, 0])
+        assert found.n_below[5] == 0
+        np.testing.assert_allclose(found.similarity[:5, :5], without.similarity, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_given_space():
+    """Tasks are compared by its parameters alone."""
+    only = px.Space({"b": px.Categorical(range(4))})
+    found = px.task_similarity(logs(), only, n_samples=4000)
+    assert found.parameters == ("b",)
+    assert (np.abs(found.variation - variation_of(exact((1,)))) <= 3 * found.error + 1e-6).all()
+    assert "a not used" in found.report[0]
+
+
+# --- tasks that do not say when a parameter is active -------------------------------------------
+
+
+def define_by_run(trial):
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    loss = (trial.suggest_float("x", 0, 1) - 0.3) ** 2
+    return loss + (trial.suggest_float("y", 0, 1) if kind == "a" else 0)
+
+
+@pytest.fixture(scope="module")
+def studies() -> dict[str, px.Observations]:
+    storage = optuna.storages.InMemoryStorage()
+    for i in range(3):
+        study = optuna.create_study(
+            study_name=f"s{i}", storage=storage, sampler=optuna.samplers.RandomSampler(seed=i)
+        )
+        study.optimize(define_by_run, n_trials=40)
+    return px.adapters.optuna.sources(storage)
+
+
+KIND, X = px.Categorical(["a", "b"]), px.Float(0, 1)
+REMEDIES = {
+    "conditions": {"kind": KIND, "x": X, "y": px.Float(0, 1, when=px.In("kind", ["a"]))},
+    "none": {"kind": KIND, "x": X, "y": X},
+    "without": {"x": X},
+}
+
+
+@pytest.mark.parametrize(
+    "remedy", ["conditions", *(pytest.param(r, marks=pytest.mark.slow) for r in ("none", "without"))]
+)
+def test_an_optuna_storage(studies, remedy):
+    """A space with conditions, or with none, or without the parameter, as the message says."""
+    with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*give space="):
+        px.task_similarity(studies)
+    found = px.task_similarity(studies, px.Space(REMEDIES[remedy]), n_samples=100)
+    assert found.names == ("s0", "s1", "s2")
+    assert found.parameters == tuple(REMEDIES[remedy])
+    assert ((found.similarity > 0) & (found.similarity < 1))[~np.eye(3, dtype=bool)].all()
+
+
+def test_a_table_with_empty_cells():
+    df = pd.DataFrame(
+        {
+            "task": ["u", "v"] * 20,
+            "kind": ["a", "b", None, "a"] * 10,
+            "x": np.linspace(0, 1, 40),
+            "loss": range(40),
+        }
+    )
+    with pytest.raises(ValueError, match=r"^tasks: 'kind' is missing.*give space="):
+        px.task_similarity(px.Observations.by_task(df, "task", "loss", warn=False))
+
+
+def test_no_task():
+    with pytest.raises(ValueError, match=r"^tasks must have at least one task\."):
+        px.task_similarity([])
+
+
+@pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
+def test_parameters_that_a_task_lacks(estimate):
+    """Catches a task held against what another has beyond it: the same rows without a column are alike."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(size=(60, 2)), axis=0)
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    y = np.square(x - 0.2).sum(axis=1)
+    tasks = {
+        "both": px.Observations.from_arrays(space, x, y),
+        "a": px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x[:, :1], y),
+        "b": px.Observations.from_arrays(px.Space({"b": px.Float(0, 1)}), x[:, 1:], y),
+    }
+    found = px.task_similarity(tasks, space, estimate=estimate)
+    assert np.allclose(found.similarity[0], 1, atol=1e-5)
+    assert np.array_equal(found.similarity, found.similarity.T)
+    assert found.similarity[1, 2] == 0
+    if estimate != "overlap":
+        assert found.variation[1, 2] == 1

@@ -1,0 +1,107 @@
+"""What a source weighs that has no rows, nothing feasible, or not all parameters; batches."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from samplers.tables import SPACE_OF, candidates, empty, score_of, table, told
+
+import parzax as px
+
+NAN = np.nan
+SPACE = SPACE_OF["categories"]
+
+
+def log(own, space: px.Space = SPACE, **options) -> px.Observations:
+    return px.Observations.from_arrays(space, own.x, own.objectives, **options)
+
+
+@eqx.filter_jit
+def alike(sampler, state):
+    return px.samplers.similarities(sampler, state)
+
+
+@pytest.mark.slow
+def test_a_task_without_rows_weighs_nothing():
+    """Scores stay the same with one more, and its similarity is 0."""
+    some, own = log(table("categories", "random", seed=4)), table("categories", "random")
+    nothing = px.Observations.from_arrays(SPACE, [[0, 0]], [NAN])
+    one, two = (px.meta_learn_tpe(SPACE, logs, n_samples=100) for logs in ([some], [some, nothing]))
+    at, state = jnp.asarray(candidates("categories"), jnp.float32), told(one, own)
+    np.testing.assert_allclose(score_of(two, state, at), score_of(one, state, at), atol=1e-5)
+    assert float(score_of(one, state, at).std()) > 0.1
+    np.testing.assert_allclose(alike(two, state), [float(alike(one, state)[0]), 0], atol=1e-6)
+
+
+def test_the_kernel_counts_tasks_with_rows():
+    s = jnp.asarray([1.0, 0.5, 1.0])
+    found = px.meta.task_kernel(s, jnp.asarray([True, True, False]))
+    np.testing.assert_allclose(found, [*np.asarray(px.meta.task_kernel(s[:2])), 0])
+
+
+@pytest.mark.slow
+def test_a_task_with_too_few_feasible_rows():
+    """Nothing, or 2 rows of 30: no group of the objective, both of the constraint; said in the report."""
+    tables = [table("categories", "random", seed=seed) for seed in range(3)]
+    least = [np.arange(30.0) + 1, np.arange(30.0) - 1, np.arange(30.0) - 2]
+    logs = [log(t, constraints=c) for t, c in zip(tables, least, strict=True)]
+    sampler = px.meta_learn_tpe(SPACE, logs, 1, 1, n_samples=50, eta=None)
+    sources = sampler.smoothing.sources
+    below, above = sources.below, sources.above
+    assert [d.n_rows.tolist()[:2] for d in (below[0], above[0])] == [[0, 0], [0, 0]]
+    assert float(below[0].n_rows[2]) >= 3
+    assert float(below[0].n_rows[2] + above[0].n_rows[2]) == 30
+    np.testing.assert_array_equal(below[1].n_rows, [1, 2, 3])
+    said = [line.endswith("too few are feasible: its objectives do not count") for line in sources.report]
+    assert said == [True, True, False]
+    own = table("categories", "random", 1, 1)
+    found = alike(sampler, told(sampler, own))
+    assert found[:2].tolist() == [0, 0]
+    assert float(found[2]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
+def test_a_parameter_that_a_task_lacks(estimate):
+    """The same rows without it are the same task, by what it has; by another parameter alone it is none."""
+    space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(60, 2))
+    loss = (x[:, 0] - 0.3) ** 2 + 1e-3 * x[:, 1]
+    whole = px.Observations.from_arrays(space, x, loss)
+    only = [
+        px.Observations.from_arrays(px.Space({name: space[name]}), x[:, [j]], y)
+        for j, name, y in ((0, "x", loss), (1, "z", rng.uniform(size=60)))
+    ]
+    found = {}
+    for eta in (None, 2.5):  # 6 rows below: compared by both, or by x alone
+        sampler = px.meta_learn_tpe(space, [whole, *only], n_samples=200, eta=eta, estimate=estimate)
+        state = sampler.tell(sampler.init(64), x, loss)
+        found[eta] = np.asarray(alike(sampler, state))
+    np.testing.assert_allclose(found[None][:2], 1, atol=1e-3)
+    assert found[None][2] < 0.9
+    np.testing.assert_allclose(found[2.5], [1, 1, 0], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_fresh_batch_differs():
+    """All six configurations, whichever of them are rows of the source."""
+    sampler = px.meta_learn_tpe(SPACE, [log(table("categories", "random", seed=4))], n_samples=50)
+    state = empty(sampler, 8)
+    for seed in range(8):
+        assert len(np.unique(sampler.ask(jax.random.key(seed), state, 6), axis=0)) == 6
+
+
+@pytest.mark.slow
+def test_a_batch_larger_than_the_number_of_candidates():
+    """Catches suggestions that are repeated since there are no more candidates."""
+    space = px.Space({"x": px.Float(0, 1)})
+    x = np.random.default_rng(0).uniform(size=(30, 1))
+    own = px.Observations.from_arrays(space, x, x[:, 0])
+    sampler = px.meta_learn_tpe(space, [own], n_samples=50, max_candidates=10, epsilon=0.0)
+    state = sampler.tell(sampler.init(64), x, x[:, 0])
+    found = eqx.filter_jit(lambda sampler, key, state: sampler.ask(key, state, 25))(
+        sampler, jax.random.key(0), state
+    )
+    assert len(np.unique(found)) == 25

@@ -1,0 +1,52 @@
+"""Every picture of the package on small data, with names that a test may choose."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+
+import parzax as px
+from parzax.meta import TaskSimilarity
+from parzax.samplers import Trace
+
+Picture = Callable[..., Axes]
+# What logs may hold: formulae, markup, line breaks, control characters, half of a character, no end.
+HOSTILE = "_{}$\\frac{{$ <b>\n\t\x1b[31m\x00\u200b\ud800" + 50 * " and so on"
+
+
+def pictures(pattern: str = "{}") -> dict[str, Picture]:
+    """Public name -> the picture with all names, choices included, put into ``pattern``; takes ``ax``."""
+    a, b, c, first, second = map(pattern.format, ("a", "b", "c", "first", "second"))
+    space = px.Space(
+        {
+            a: px.Float(0, 1),
+            b: px.Categorical([first, second]),
+            c: px.Float(1e-3, 1, log=True, when=px.In(b, [first])),
+        }
+    )
+    rng = np.random.default_rng(0)
+    code = np.arange(40) % 2
+    x = np.stack([rng.uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
+    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), [0.3, 0.6])
+    losses = rng.uniform(size=(3, 40, 2))
+    trace = Trace(np.stack([x, x, x]), losses, rng.uniform(-1, 1, (3, 40, 1)), ("minimize",) * 2)
+    sampler = px.c_tpe(space)
+    one = Trace(x, losses[0, :, :1], np.asarray(trace.constraints)[0], ("minimize",))
+    names, d = tuple(map(pattern.format, "xyz")), np.array([[0, 0.3, 1], [0.3, 0, 1], [1, 1, 0]])
+    error, report = np.zeros((3, 3)), ("", "", "")
+    tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
+    below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:10], x[10:]))
+    runs = {pattern.format("one"): trace, pattern.format("two"): trace}
+    return {
+        "acquisition": partial(px.plotting.acquisition, sampler, one, a, b, size=9),
+        "attainment": partial(px.plotting.attainment, runs),
+        "convergence": partial(px.plotting.convergence, runs),
+        "density": partial(px.plotting.density, below, above, [a, c], given={b: first}),
+        "importance_bars": partial(px.plotting.importance_bars, result),
+        "importance_sweep": partial(px.plotting.importance_sweep, result),
+        "observations": partial(px.plotting.observations, one, space, b, c),
+        "regimes": partial(px.plotting.regimes, result),
+        "task_similarity": partial(px.plotting.task_similarity, tasks),
+        "values": partial(px.plotting.values, result, c),
+    }

@@ -1,0 +1,39 @@
+"""What is written and drawn on Axes, for tests to compare."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.offsetbox import TextArea
+from matplotlib.text import Text
+
+
+def written(ax: Axes) -> str:
+    """Everything that is written on the Axes and about them, on one line."""
+    return " ".join(" ".join(text.get_text() for text in ax.findobj(Text)).split())
+
+
+def below(ax: Axes) -> list[str]:
+    """Words of the key below the Axes, and lines of the sentence below that."""
+    return [area.get_text() for area in ax.findobj(TextArea)]
+
+
+def in_legend(ax: Axes) -> list[str]:
+    """Words of the legend."""
+    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+
+
+def ribbons(ax: Axes) -> list[PolyCollection]:
+    """Filled areas between two lines, without those down to the axis."""
+    found = [area for area in ax.collections if isinstance(area, PolyCollection)]
+    return [area for area in found if area.get_label() != "_area"]
+
+
+def panel(ax: Axes, label: str) -> Axes:
+    """Another panel of the picture."""
+    (found,) = (own for own in ax.figure.axes if own.get_label() == label)
+    return found
+
+
+def places(ax: Axes) -> np.ndarray:
+    """(n, 2) of all marks."""
+    return np.concatenate([np.asarray(marks.get_offsets()) for marks in ax.collections])

@@ -1,0 +1,228 @@
+"""The best rows of a state against loops, and objectives to be maximised against negated ones."""
+
+import enum
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optuna
+import pytest
+
+import parzax as px
+
+SPACE = px.Space({"k": px.Int(0, 5), "z": px.Categorical(["a", "b"])})
+N, CAPACITY = 20, 32
+
+
+def _rows(m: int, c: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """With ties, repeated rows, pending rows and infinities."""
+    rng = np.random.default_rng(seed)
+    x = np.stack([rng.integers(0, 6, N), rng.integers(0, 2, N)], axis=1).astype(float)
+    objectives = rng.choice([0.0, 1.0, 2.0, 3.0, np.inf], (N, m), p=[0.1, 0.3, 0.3, 0.2, 0.1])
+    objectives[::7] = np.nan
+    excess = np.where(np.isnan(objectives[:, :1]), np.nan, rng.integers(-2, 2, (N, c)))
+    x[5], objectives[5], excess[5] = x[1], objectives[1], excess[1]
+    return x, objectives, excess
+
+
+def _best(x, objectives, constraints, signs) -> list[int]:
+    """The first row of smallest loss, or the rows that no other one dominates, each once."""
+    losses = objectives * signs
+    feasible = [
+        i for i in range(len(x)) if not np.isnan(losses[i]).any() and all(v <= 0 for v in constraints[i])
+    ]
+    if losses.shape[1] == 1:
+        return [min(feasible, key=lambda i: (losses[i, 0], i))] if feasible else []
+    front = []
+    for i in feasible:
+        dominated = any((losses[j] <= losses[i]).all() and (losses[j] < losses[i]).any() for j in feasible)
+        equal = [j for j in feasible if j < i and (losses[j] == losses[i]).all() and (x[j] == x[i]).all()]
+        if not dominated and not equal:
+            front.append(i)
+    return front
+
+
+def _same(found: px.samplers.Best, rows, wanted: list[int]) -> None:
+    for part, own in zip(found, rows, strict=True):
+        np.testing.assert_array_equal(part, own[wanted])
+
+
+@pytest.mark.parametrize(
+    ("directions", "c"),
+    [(("minimize",), 0), (("maximize",), 1), (("minimize", "maximize"), 0), (("maximize", "minimize"), 2)],
+)
+def test_best_is_the_loops(directions, c):
+    """On the host, in compiled code, and of a batch of states."""
+    sampler, m = px.mo_tpe(SPACE, len(directions), c, directions=directions), len(directions)
+    signs = np.array([-1.0 if direction == "maximize" else 1.0 for direction in directions])
+    compiled, states, sizes = jax.jit(lambda state: sampler.best(state)), [], set()
+    every = [_rows(m, c, seed) for seed in range(8)]
+    for rows in every:
+        state, wanted = sampler.tell(sampler.init(CAPACITY), *rows), _best(*rows, signs)
+        _same(sampler.best(state), rows, wanted)
+        found = compiled(state)
+        assert found.x.shape == (CAPACITY, 2)
+        kept = ~np.isnan(np.asarray(found.x)[:, 0])
+        assert np.flatnonzero(kept).tolist() == wanted
+        _same(jax.tree.map(lambda a, kept=kept: np.asarray(a)[kept], found), rows, wanted)
+        assert all(np.isnan(np.asarray(part)[~kept]).all() for part in found)
+        states.append(state)
+        sizes.add(len(wanted))
+    assert m == 1 or len(sizes) > 1
+    batch = jax.jit(jax.vmap(lambda state: sampler.best(state)))(
+        jax.tree.map(lambda *a: jnp.stack(a), *states)
+    )
+    for i, rows in enumerate(every):
+        kept = ~np.isnan(np.asarray(batch.x)[i, :, 0])
+        _same(
+            jax.tree.map(lambda a, i=i, kept=kept: np.asarray(a)[i][kept], batch), rows, _best(*rows, signs)
+        )
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_nothing_is_the_best_of_nothing(m):
+    """An empty state, and one without a feasible row."""
+    sampler = px.mo_tpe(SPACE, m, 1)
+    state = sampler.init(4)
+    told = sampler.tell(state, [[0, 0], [1, 1]], np.ones((2, m)), [1.0, np.inf])
+    pending = sampler.tell(state, [[0, 0]], np.full((1, m), np.nan), [-1.0])
+    only = sampler.augment(state, [[0, 0]], [-1.0])
+    for own in (state, told, pending, only):
+        assert [part.shape for part in sampler.best(own)] == [(0, 2), (0, m), (0, 1)]
+
+
+def test_the_best_are_told_as_they_were():
+    """Beyond the capacity too, where the state has grown."""
+    sampler = px.tpe(SPACE, direction="maximize")
+    state = sampler.tell(sampler.init(2), [[0, 0], [1, 1], [5, 0], [2, 1]], [1.0, 3.0, 7.0, -2.0])
+    best = sampler.best(state)
+    assert (best.x.tolist(), best.objectives.tolist(), best.constraints.shape) == ([[5, 0]], [[7]], (1, 0))
+
+
+# --- directions --------------------------------------------------------------------------------
+
+
+class Direction(enum.IntEnum):
+    """As Optuna's StudyDirection, which is not imported here."""
+
+    NOT_SET = 0
+    MINIMIZE = 1
+    MAXIMIZE = 2
+
+
+MIXED = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})
+SINGLE = {"tpe": px.tpe, "c_tpe": lambda space, **own: px.c_tpe(space, 1, **own)}
+SEVERAL = {
+    "mo_tpe": lambda **own: px.mo_tpe(MIXED, 2, **own),
+    "mo_tpe, hypervolume": lambda **own: px.mo_tpe(MIXED, 2, ties=px.ties.hypervolume(), **own),
+    "optuna_tpe": lambda **own: px.optuna_tpe(MIXED, 2, **own),
+}
+
+
+def _outcome(sampler, x, objectives, constraints):
+    state = sampler.tell(sampler.init(32), x, objectives, constraints)
+    key = jax.random.key(3)
+    return sampler.split(state), sampler.score_of(state, x), sampler.ask(key, state, 3), sampler.best(state).x
+
+
+def _told(m: int, c: int):
+    rng = np.random.default_rng(m)
+    x = np.stack([rng.uniform(size=16), rng.integers(0, 3, 16)], axis=1)
+    return x, rng.normal(size=(16, m)), rng.normal(size=(16, c))
+
+
+def _equal(found, wanted) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("direction", ["maximize", Direction.MAXIMIZE])
+def test_a_direction_is_a_sign(name, direction):
+    """To the last bit, as negating by hand."""
+    c = int(name == "c_tpe")
+    sampler, plain = SINGLE[name](MIXED, direction=direction), SINGLE[name](MIXED)
+    assert (sampler.directions, plain.directions) == (("maximize",), ("minimize",))
+    x, objectives, constraints = _told(1, c)
+    _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_directions_are_signs(name):
+    """Of each objective its own, one for all, and as members of an enumeration."""
+    x, objectives, constraints = _told(2, 0)
+    for directions, signs in (
+        (["maximize", "minimize"], [-1, 1]),
+        ((Direction.MINIMIZE, Direction.MAXIMIZE), [1, -1]),
+        ("maximize", [-1, -1]),
+    ):
+        found = _outcome(SEVERAL[name](directions=directions), x, objectives, constraints)
+        _equal(found, _outcome(SEVERAL[name](), x, objectives * signs, constraints))
+
+
+def test_optunas_directions():
+    """Members of Optuna's own enumeration."""
+    both = [optuna.study.StudyDirection.MAXIMIZE, optuna.study.StudyDirection.MINIMIZE]
+    assert px.mo_tpe(MIXED, 2, directions=both).directions == ("maximize", "minimize")
+    assert px.tpe(MIXED, direction=both[0]).directions == ("maximize",)
+    with pytest.raises(ValueError, match=r"^direction must be one of 'minimize', 'maximize'"):
+        px.tpe(MIXED, direction=optuna.study.StudyDirection.NOT_SET)
+
+
+def test_runs_in_a_direction():
+    """A run that maximises is the run that minimises the negated problem."""
+    up = px.Problem(lambda key, x: -jnp.square(x[0] - 0.3) - (x[1] != 1).astype(x.dtype), MIXED)
+    down = px.Problem(lambda key, x: jnp.square(x[0] - 0.3) + (x[1] != 1).astype(x.dtype), MIXED)
+    key = jax.random.key(5)
+    found = px.optimize(px.tpe(MIXED, n_startup=4, direction="maximize"), up, key, 16)
+    wanted = px.optimize(px.tpe(MIXED, n_startup=4), down, key, 16)
+    np.testing.assert_array_equal(found.x, wanted.x)
+    np.testing.assert_array_equal(found.objectives, -np.asarray(wanted.objectives))
+    np.testing.assert_array_equal(found.best(), -np.asarray(wanted.best()))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: px.tpe(MIXED, direction="up"), ValueError, "^direction must be one of"),
+        (lambda: px.tpe(MIXED, direction=["minimize"] * 2), ValueError, "^directions: 2 for 1 objective"),
+        (lambda: px.tpe(MIXED, direction=2), TypeError, "^direction must be"),
+        (lambda: px.mo_tpe(MIXED, 2, directions=["minimize"]), ValueError, "^directions: 1 for 2 objectives"),
+    ],
+)
+def test_directions_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# --- growth ------------------------------------------------------------------------------------
+
+
+def test_tell_grows_on_the_host():
+    """As if there had been room from the start; a batch that does not fit as a whole, and row after row."""
+    sampler = px.c_tpe(SPACE, 1)
+    x, objectives, constraints = _rows(1, 1, 0)
+    roomy = sampler.tell(sampler.init(64), x, objectives, constraints)
+    at_once = sampler.tell(sampler.init(3), x, objectives, constraints)
+    state = sampler.init(1)
+    for i in range(N):
+        state = sampler.tell(state, x[i], objectives[i], constraints[i])
+    for found in (at_once, state):
+        assert (found.capacity, int(found.count), bool(found.overflow)) == (64, N, False)
+        for part in ("x", "objectives", "constraints", "before", "feasible_before", "order"):
+            np.testing.assert_array_equal(getattr(found, part), getattr(roomy, part), part)
+        assert not int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED
+    more = sampler.augment(sampler.tell(sampler.init(N), x, objectives, constraints), x[:1], [-1.0])
+    assert (more.capacity, int(more.count), bool(more.constraint_only[N])) == (64, N + 1, True)
+
+
+def test_compiled_tell_drops_what_does_not_fit():
+    """With a status: shapes of compiled code cannot grow."""
+    sampler = px.c_tpe(SPACE, 1)
+    rows = _rows(1, 1, 0)
+    found = jax.jit(sampler.tell)(sampler.init(3), *map(jnp.asarray, rows))
+    kept = sampler.tell(sampler.init(3), *(part[:3] for part in rows))
+    assert (found.capacity, int(found.count), bool(found.overflow)) == (3, 3, True)
+    np.testing.assert_array_equal(found.objectives, kept.objectives)
+    np.testing.assert_array_equal(found.before, kept.before)
+    assert int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED

@@ -1,0 +1,115 @@
+"""What is made in one precision and used in the other, and keys of either kind."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+
+SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(0, 3), "k": px.Categorical(["a", "b"])})
+X = np.stack([np.linspace(0, 1, 12), np.arange(12) % 4, np.arange(12) % 2], axis=1)
+LOSS = (X[:, 0] - 0.3) ** 2
+KEY = jax.random.key(0)
+SAMPLER = px.tpe(SPACE, n_startup=2)
+
+
+def _fitted() -> px.ParzenEstimator:
+    return px.ParzenEstimator.fit(SPACE, X)
+
+
+def _told() -> px.samplers.State:
+    return SAMPLER.tell(SAMPLER.init(16), X, LOSS)
+
+
+# What makes something, and what is then done with it.
+OF_ESTIMATORS = {
+    "log_prob": lambda pe: pe.log_prob(X),
+    "log_prob of an array of JAX": lambda pe: pe.log_prob(jnp.asarray(X)),
+    "sample": lambda pe: pe.sample(KEY, (3,)),
+    "marginal": lambda pe: pe.marginal("x").log_prob(X[:, :1]),
+    "conditional": lambda pe: pe.conditional({"n": 1}).log_prob(X[:, [0, 2]]),
+}
+OF_STATES = {
+    "tell": lambda state: SAMPLER.tell(state, X[:1], LOSS[:1]).objectives,
+    "ask": lambda state: SAMPLER.ask(KEY, state, 2),
+    "ask with a pool": lambda state: SAMPLER.ask(KEY, state, 2, X),
+    "score_of": lambda state: SAMPLER.score_of(state, X),
+    "status": lambda state: SAMPLER.status(state),
+    "best": lambda state: SAMPLER.best(state).x,
+    "grow": lambda state: SAMPLER.grow(state, 64).x,
+}
+SLOW = {"conditional", "ask with a pool"}
+CASES: list[Any] = [
+    pytest.param(make, use, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+    for make, uses in ((_fitted, OF_ESTIMATORS), (_told, OF_STATES))
+    for name, use in uses.items()
+]
+
+
+@pytest.mark.parametrize(("make", "use"), CASES)
+def test_of_float64_outside(make, use):
+    """Refused, with the remedy: JAX would cut it off to float32 without a word."""
+    with jax.enable_x64(True):
+        made = make()
+        use(made)
+    with pytest.raises(
+        ValueError, match=r"made in float64, inside jax.enable_x64.* use it there too, or make it anew"
+    ):
+        use(made)
+
+
+@pytest.mark.parametrize(("make", "use"), CASES)
+def test_of_float32_inside(make, use):
+    """It stays what it is, and its answers are those of outside."""
+    made = make()
+    wanted = use(made)
+    with jax.enable_x64(True):
+        found = use(made)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-6)
+
+
+OTHER = px.Observations.from_arrays(SPACE, X, (X[:, 0] - 0.4) ** 2)
+META = {
+    "ask": lambda sampler, state: sampler.ask(KEY, state),
+    "score_of": lambda sampler, state: sampler.score_of(state, X),
+    "similarities": px.samplers.similarities,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [True, False])
+def test_sources_of_another_precision(inside):
+    """Refused with the remedy, whichever is made inside; with a state of their own precision they serve."""
+    with jax.enable_x64(inside):
+        sampler = px.meta_learn_tpe(SPACE, [OTHER], gamma=px.gamma.linear(0.3), n_startup=2)
+        state = sampler.tell(sampler.init(16), X, LOSS)
+        assert np.isfinite(sampler.score_of(state, X)).all()
+    with jax.enable_x64(not inside):
+        state = sampler.tell(sampler.init(16), X, LOSS)
+        for use in META.values():
+            with pytest.raises(
+                ValueError, match=r"fitted in float.*both inside jax.enable_x64\(True\), or both out"
+            ):
+                use(sampler, state)
+
+
+LEGACY = {
+    "ask": lambda key: SAMPLER.ask(key, SAMPLER.init(4)),
+    "sample": lambda key: _fitted().sample(key, (3,)),
+    "resample": lambda key: _fitted().resample(key, 3),
+    "optimize": lambda key: px.optimize(SAMPLER, px.Problem(lambda key, x: x[0], SPACE), key, 3),
+    "a problem": lambda key: px.Problem(lambda key, x: x[0], SPACE)(key, jnp.asarray(X[0])),
+}
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_untyped_keys_are_refused_alike(name):
+    """Catches a legacy key that one place takes and another refuses; compiled code is no different."""
+    message = r"^key must be a typed key such as jax.random.key\(0\), got an array of dtype uint32"
+    for call in (LEGACY[name], jax.jit(LEGACY[name])):
+        with pytest.raises(TypeError, match=message):
+            call(jax.random.PRNGKey(0))

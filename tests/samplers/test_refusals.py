@@ -1,0 +1,85 @@
+"""What belongs to another sampler is refused, and so is what has no meaning for this one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.samplers import Sampler
+
+SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(1, 8)})
+NARROW = px.Space({"x": px.Float(0, 1)})
+KEY = jax.random.key(0)
+X = np.array([[0.5, 3.0]])
+ONE, TWO = px.c_tpe(SPACE, 1), px.c_tpe(SPACE, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ONE.best(px.tpe(SPACE).init()), "the state has 0 constraints, the sampler 1"),
+        (lambda: ONE.tell(TWO.init(), X, [1.0], [5.0]), "the state has 2 constraints, the sampler 1"),
+        (lambda: TWO.tell(ONE.init(), X, [1.0], [[-1.0, 5.0]]), "1 constraints, the sampler 2"),
+        (lambda: px.tpe(SPACE).tell(px.mo_tpe(SPACE).init(), X, [1.0]), "2 objectives, the sampler 1"),
+        (lambda: px.tpe(SPACE).ask(KEY, px.tpe(NARROW).init()), "1 parameters, the sampler 2"),
+        (lambda: jax.jit(px.tpe(SPACE).ask)(KEY, px.tpe(NARROW).init()), "1 parameters, the sampler 2"),
+    ],
+)
+def test_states_of_another_sampler(call, message):
+    """Catches a value copied into two columns, and a violated row that is reported as the best."""
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_no_state():
+    with pytest.raises(TypeError, match=r"state must come from the sampler's init\(\)"):
+        px.tpe(SPACE).ask(KEY, None)
+
+
+class Undivided(px.acquisition.AbstractAcquisition):
+    """Forgets that there is a density for each group."""
+
+    def __call__(self, below, above, gamma):
+        return below - above
+
+
+def test_scores_of_a_wrong_shape():
+    sampler = Sampler(SPACE, ONE.split, ONE.smoothing, Undivided(), n_constraints=1)
+    with pytest.raises(ValueError, match="Undivided must give scores of shape"):
+        sampler.score_of(sampler.init(), X)
+
+
+@pytest.mark.parametrize("given", [("up",), (), 2])
+def test_directions_of_a_composed_sampler(given):
+    parts = SPACE, ONE.split, ONE.smoothing, px.acquisition.Ratio()
+    with pytest.raises((TypeError, ValueError), match="direction"):
+        Sampler(*parts, directions=given)
+
+
+def test_a_direction_alone_is_that_of_one_objective():
+    """Catches the letters of a word taken for eight objectives."""
+    sampler = Sampler(SPACE, ONE.split, ONE.smoothing, px.acquisition.Ratio(), directions="maximize")
+    assert sampler.directions == ("maximize",)
+
+
+def test_masked_candidates_score_nothing():
+    sampler = px.tpe(SPACE, n_startup=2)
+    state = sampler.tell(sampler.init(), np.array([[0.2, 3], [0.8, 5], [0.4, 4]]), [0.0, 1.0, 2.0])
+    found = sampler.score_of(state, np.ma.array([[0.2, 3], [0.2, 3]], mask=[[False, False], [True, False]]))
+    assert np.isfinite(found[0])
+    assert found[1] == -jnp.inf
+
+
+def test_kernels_of_unknown_parameters():
+    smoothing = px.parzen.Smoothing(px.bandwidth.scott(), 0.8, families=(("nope", object),))
+    sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
+    with pytest.raises(ValueError, match="no parameter 'nope'"):
+        sampler.status(sampler.init())
+
+
+def test_ties_that_cannot_tell_four_objectives_apart():
+    sampler = px.mo_tpe(SPACE, 3, ties=px.ties.hypervolume())
+    four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
+    with pytest.raises(ValueError, match="at most 3 objectives"):
+        four.status(four.init())

@@ -1,0 +1,64 @@
+"""Settings that only compiled code knows: a status where they are none, and never NaN."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+
+from .tables import empty
+
+S = px.Status
+SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(0, 3), "k": px.Categorical(["a", "b"])})
+X = np.stack([np.linspace(0, 1, 12), np.arange(12) % 4, np.arange(12) % 2], axis=1)
+KEY = jax.random.key(0)
+RULES = {
+    "constant": px.bandwidth.constant,
+    "scott": lambda value: px.bandwidth.scott(value, value),
+    "scott of steps": lambda value: px.bandwidth.scott(value, value, discrete_minimum=None),
+    "neighbours": lambda value: px.bandwidth.neighbours(value, value),
+}
+# One scale for all kernels of a group, and one for each.
+FAST = ("constant",)
+NAMES = [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in RULES]
+VALUES = {0.0: S.INVALID_BANDWIDTH, -0.1: S.INVALID_BANDWIDTH, np.nan: S.INVALID_BANDWIDTH, 0.2: S.OK}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_traced_bandwidth_that_is_none_has_a_status(name):
+    """Of an estimator: the width of the range stands for it."""
+
+    @eqx.filter_jit
+    def outcome(value, rule=RULES[name]):
+        pe = px.ParzenEstimator.fit(SPACE, jnp.asarray(X), bandwidth=rule(value))
+        return pe.status, pe.log_prob(jnp.asarray(X)), pe.sample(KEY, (3,)), pe.scale
+
+    wide = outcome(jnp.asarray(1.0), px.bandwidth.constant)
+    for value, status in VALUES.items():
+        found, logs, draws, scale = outcome(jnp.asarray(value))
+        assert S(int(found)) == status, value
+        assert np.isfinite(logs).all()
+        assert np.isfinite(draws).all()
+        if status:
+            np.testing.assert_array_equal(scale, wide[3])
+            np.testing.assert_array_equal(logs, wide[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sampler_with_such_a_bandwidth_has_a_status(name):
+    """And suggestions of the space; one that is fine has none."""
+
+    @eqx.filter_jit
+    def outcome(state, value):
+        sampler = px.tpe(SPACE, bandwidth=RULES[name](value), n_startup=2)
+        state = sampler.tell(state, jnp.asarray(X), jnp.arange(12.0))
+        at = jnp.asarray(X)
+        slope = jax.grad(lambda x: sampler.score_of(state, x).sum())(at)
+        return sampler.status(state), sampler.score_of(state, at), sampler.ask(KEY, state, 2), slope
+
+    for value, status in VALUES.items():
+        found, *parts = outcome(empty(px.tpe(SPACE), 16), jnp.asarray(value))
+        assert S(int(found)) == status, value
+        assert all(np.isfinite(part).all() for part in parts), value

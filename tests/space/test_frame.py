@@ -1,0 +1,55 @@
+"""Frames: native values as points on the axes of a space, and points as native values."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from parzax.space import frame_of, host_frame
+
+SPACE = px.Space(
+    {
+        "c": px.Float(0, 1),
+        "eta": px.Float(1e-4, 1, log=True),
+        "units": px.Ordinal([1, 10, 100], log=True),
+        "kind": px.Categorical(["a", "b", "c"]),
+        "x": (
+            px.Float(-7, -2, when=px.Between("c", high=0.5)),
+            px.Float(2, 7, when=px.Between("c", low=0.7)),
+        ),
+        "one": px.Int(3, 3),
+    }
+)
+VALUES = np.array([[0.0, 1e-4, 1, 2, -7, 3], [0.6, 1e-2, 10, 1, np.nan, 3], [1.0, 1.0, 100, 0, 7, 3]])
+
+
+def test_points(x64):
+    """0 and 1 at the ends of continua, uniform on the (log) axis, by regime; numbers of listed values.
+
+    1/2 where a parameter is inactive or has no axis.
+    """
+    dtype = np.dtype(np.float64 if x64 else np.float32)
+    frame = frame_of(SPACE, dtype)
+    device = jax.jit(lambda x: frame.encode(x))(jnp.asarray(VALUES, dtype))
+    assert device.unit.dtype == dtype
+    for at in (host_frame(SPACE).encode(VALUES), device):
+        unit, index, regime = (np.asarray(part) for part in (at.unit, at.index, at.regime))
+        np.testing.assert_allclose(unit[:, :2], [[0, 0], [0.6, 0.5], [1, 1]], atol=1e-6)
+        np.testing.assert_allclose(unit[:, 4], [0, 0.5, 1], atol=1e-6)
+        assert index[:, [2, 3, 5]].tolist() == [[0, 2, 0], [1, 1, 0], [2, 0, 0]]
+        assert (np.diff(unit[:, 2]) > 0).all()
+        assert ((unit[:, 2] > 0) & (unit[:, 2] < 1)).all()
+        assert regime[:, 4].tolist() == [0, -1, 1]
+        assert (regime[:, [0, 1, 2, 3, 5]] == 0).all()
+        assert np.asarray(at.valid).all()
+
+
+def test_there_and_back(x64):
+    """Listed values exactly, places on continua within roundings."""
+    dtype = np.dtype(np.float64 if x64 else np.float32)
+    frame = frame_of(SPACE, dtype)
+    device = jax.jit(lambda x: frame.decode(frame.encode(x)))(jnp.asarray(VALUES, dtype))
+    host = host_frame(SPACE).decode(host_frame(SPACE).encode(VALUES))
+    for found, tolerance in ((device, 20 * np.finfo(dtype).eps), (host, 1e-14)):
+        np.testing.assert_allclose(found, VALUES, rtol=tolerance, atol=tolerance)
+        np.testing.assert_array_equal(np.asarray(found)[:, [2, 3, 5]], VALUES[:, [2, 3, 5]])

@@ -1,0 +1,65 @@
+"""The JSON form of a space: keys that are misspelt, repeated, or of no effect."""
+
+import json
+import re
+
+import pytest
+
+import parzax as px
+
+FLOAT = {"name": "x", "kind": "float", "low": 0, "high": 1}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('{"parameters": ' + "[" * 100_000, "the space is not valid JSON"),
+        ('{"parameters": [], "parameters": []}', "key 'parameters' appears twice in one object"),
+        (
+            '{"parameters": [{"name": "x", "kind": "float", "low": 0, "low": 1, "high": 2}]}',
+            "key 'low' appears twice in one object",
+        ),
+        ({"paramters": []}, "space JSON has no key 'paramters'; did you mean 'parameters'?"),
+        ({"parameters": [FLOAT], "parameter": []}, "has no key 'parameter'; did you mean 'parameters'?"),
+        ({"parameters": [FLOAT], "direciton": "maximize"}, "'direciton'; did you mean 'direction'?"),
+        ({"parameters": [FLOAT], "seeds": 3}, "has no key 'seeds'; it has comment, description, direction"),
+        ({"parameters": [{**FLOAT, "lo": 0}]}, "'x': a float domain has no key 'lo'; did you mean 'low'?"),
+        ({"parameters": [{"name": "x", "regimes": [FLOAT]}]}, "a float domain has no key 'name'"),
+    ],
+)
+def test_keys_that_would_be_passed_over(source, message):
+    """Catches the last of two keys that wins, and a misspelt one that leaves the default in place."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        px.Space.from_json(source)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ({"recorded": True, "parent": "c"}, "a condition with \"recorded\" has no key 'parent'"),
+        ({"recorded": False, "parent": "c", "lt": 0.5}, "a condition with \"recorded\" has no key 'parent'"),
+        ({"recorded": "yes"}, '"recorded" must be true'),
+        ({"parent": "c", "values": [1], "lt": 0.5}, "a condition with \"values\" has no key 'lt'"),
+        ({"parent": "c", "vales": [1]}, "a condition has no key 'vales'; did you mean 'values'?"),
+    ],
+)
+def test_conditions_of_two_forms(condition, message):
+    """Catches half of a condition that is dropped without a word."""
+    parameters = [{**FLOAT, "name": "c"}, {**FLOAT, "conditions": [condition]}]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        px.Space.from_json({"parameters": parameters})
+
+
+def test_a_file_of_its_own(tmp_path):
+    """Catches a repeated key that is refused in text but not in a file."""
+    path = tmp_path / "space.json"
+    path.write_text('{"parameters": [], "direction": "minimize", "direction": "maximize"}')
+    with pytest.raises(ValueError, match="'direction' appears twice"):
+        px.Space.from_json(path)
+
+
+def test_what_may_stand_beside_the_parameters():
+    """Catches stored spaces refused for the keys that say what they are of."""
+    beside = {"problem": "p", "scenario": "s", "metric": "value", "direction": "maximize", "comment": "none"}
+    text = json.dumps({**beside, "parameters": [FLOAT]})
+    assert px.Space.from_json(text) == px.Space.from_json(json.loads(text)) == px.Space({"x": px.Float(0, 1)})

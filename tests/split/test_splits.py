@@ -1,0 +1,77 @@
+"""Groups below and above against loops, on random and degenerate rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.split.split import constraint_split, split_by_order
+
+SPLIT = jax.jit(lambda order, present, feasible, count: (
+    split_by_order(order, present, present, count),
+    split_by_order(order, present, feasible, count),
+))  # fmt: skip
+
+
+def _loop(loss, present, feasible, count):
+    """Rows up to the count-th one, and up to the count-th feasible one."""
+    rows = sorted((i for i in range(len(loss)) if present[i]), key=lambda i: (np.isnan(loss[i]), loss[i], i))
+    top = set(rows[:count])
+    found, below = 0, set()
+    for i in rows:
+        below.add(i)
+        found += bool(feasible[i])
+        if found == count:
+            break
+    return [i in top for i in range(len(loss))], [i in below for i in range(len(loss))]
+
+
+@pytest.mark.parametrize(
+    "kind", ["random", "ties", "nothing feasible", "all feasible", "infinite", "one", "none"]
+)
+def test_splits_are_the_loops(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        n = 16
+        loss = rng.integers(0, 3, n).astype(float) if kind == "ties" else rng.normal(size=n)
+        present = np.arange(n) < {"one": 1, "none": 0}.get(kind, rng.integers(2, n + 1))
+        feasible = rng.uniform(size=n) < {"nothing feasible": 0, "all feasible": 2}.get(kind, 0.4)
+        if kind == "infinite":
+            loss[:3] = np.inf, -np.inf, np.inf
+        count = int(rng.integers(1, 5))
+        mine = SPLIT(np.lexsort((loss, ~present)), present, feasible, count)
+        for got, expected in zip(mine, _loop(loss, present, feasible, count), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "present", "expected"),
+    [
+        ([-1.0, 0.0, 1e-9, np.nan], [1, 1, 1, 1], [1, 1, 0, 0]),
+        ([2.0, 1.0, 1.0, np.nan], [1, 1, 1, 1], [0, 1, 0, 0]),  # none satisfied: the first at the smallest
+        ([2.0, 1.0, -1.0, np.nan], [1, 1, 0, 1], [0, 1, 0, 0]),
+        ([np.inf, -np.inf, 0.5, 1.0], [1, 1, 1, 1], [0, 1, 0, 0]),
+        ([np.inf, np.inf, 1.0, 1.0], [1, 1, 0, 0], [1, 0, 0, 0]),
+        ([np.nan, np.nan, 1.0, 1.0], [1, 1, 0, 0], [0, 0, 0, 0]),
+    ],
+)
+def test_constraint_split(value, present, expected):
+    split = constraint_split(jnp.array(value), jnp.array(present, bool))
+    assert split.tolist() == [bool(e) for e in expected]
+
+
+def test_every_minimum_as_the_papers_text_has_it():
+    value, present = jnp.array([2.0, 1.0, 1.0, np.nan]), jnp.ones(4, bool)
+    assert constraint_split(value, present, every_minimum=True).tolist() == [False, True, True, False]
+
+
+def test_counts(x64):
+    """Whole numbers stay whole whatever the dtype."""
+    n = np.arange(1, 1001)
+    sqrt = [int(c) for c in jax.vmap(px.gamma.sqrt())(jnp.asarray(n))]
+    assert sqrt == [next(c for c in range(1, 20) if 16 * c * c >= k) for k in n]
+    linear = [int(c) for c in jax.vmap(px.gamma.linear(0.1))(jnp.asarray(n))]
+    assert linear == [-(-k // 10) for k in n]
+    optuna = [int(c) for c in jax.vmap(px.gamma.optuna())(jnp.asarray(n))]
+    assert optuna == [min(-(-k // 10), 25) for k in n]
