@@ -272,13 +272,13 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
     return out
 
 
-def jobs(quick: bool) -> Iterator[list[Row]]:
+def jobs(quick: bool) -> Iterator[command.Job]:
     """Every row of the table."""
     for n_points in GOALS:
-        yield against_optuna(n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
-    yield against_optuna_mixed(1000, repeats=11 if quick else 31)
-    yield against_gaussian_kde(1000, repeats=11 if quick else 31)
-    yield against_the_bound(1000, repeats=31 if quick else 101)
+        yield partial(against_optuna, n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
+    yield partial(against_optuna_mixed, 1000, repeats=11 if quick else 31)
+    yield partial(against_gaussian_kde, 1000, repeats=11 if quick else 31)
+    yield partial(against_the_bound, 1000, repeats=31 if quick else 101)
 
 
 if __name__ == "__main__":

@@ -197,10 +197,10 @@ def filled(n: int) -> px.samplers.State:
     return jax.tree.map(lambda a: a[0], states(rows))
 
 
-def jobs(quick: bool) -> Iterator[list[Row]]:
+def jobs(quick: bool) -> Iterator[command.Job]:
     """All comparisons."""
-    yield task_kernel(repeats=5 if quick else 15)
-    yield suggestions(repeats=3 if quick else 9)
+    yield partial(task_kernel, repeats=5 if quick else 15)
+    yield partial(suggestions, repeats=3 if quick else 9)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -128,14 +129,14 @@ def compare(
     return [Row(work, 32, "Optuna", seconds["ours"], seconds["theirs"], first, beyond, goal, goal)]
 
 
-def jobs(quick: bool) -> Iterator[list[Row]]:
+def jobs(quick: bool) -> Iterator[command.Job]:
     """Every row of the table."""
     if quick:
-        yield compare("6 floats", floats, 400, 3, GOAL, multivariate=True)
+        yield partial(compare, "6 floats", floats, 400, 3, GOAL, multivariate=True)
         return
-    yield compare("6 floats", floats, 1000, 3, GOAL, multivariate=True)
-    yield compare("6 of every kind", mixed, 1000, 3, GOAL, multivariate=True)
-    yield compare("conditional", conditional, 1000, 3, GOAL, multivariate=True, group=True)
+    yield partial(compare, "6 floats", floats, 1000, 3, GOAL, multivariate=True)
+    yield partial(compare, "6 of every kind", mixed, 1000, 3, GOAL, multivariate=True)
+    yield partial(compare, "conditional", conditional, 1000, 3, GOAL, multivariate=True, group=True)
 
 
 if __name__ == "__main__":

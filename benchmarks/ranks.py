@@ -65,14 +65,14 @@ def compare(m: int, kind: str, *, vmapped: bool, repeats: int) -> list[Row]:
     return out
 
 
-def jobs(quick: bool) -> Iterator[list[Row]]:
+def jobs(quick: bool) -> Iterator[command.Job]:
     """Every row of the table."""
     for m in (2, 3, 4):
         for vmapped in (False, True):
-            yield compare(m, "cloud", vmapped=vmapped, repeats=7 if quick else 21)
+            yield partial(compare, m, "cloud", vmapped=vmapped, repeats=7 if quick else 21)
     if not quick:
         for m in (2, 3, 4):
-            yield compare(m, "grid", vmapped=False, repeats=21)
+            yield partial(compare, m, "grid", vmapped=False, repeats=21)
 
 
 if __name__ == "__main__":
