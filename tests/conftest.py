@@ -15,6 +15,8 @@ from compilation import quick_flags
 # The suite compiles hundreds of functions and runs each for microseconds, so compilation is most of its
 # time. Set XLA_FLAGS yourself (empty for JAX's defaults) to test other code generation.
 os.environ.setdefault("XLA_FLAGS", quick_flags())
+# What a test has put in the place of something must not be found by the next one, or by a user.
+os.environ.setdefault("PARZAX_NO_CACHE", "1")
 
 import jax
 import jaxtyping
@@ -29,6 +31,7 @@ if not os.environ.get("PARZAX_UNCHECKED"):
     jax.config.update("jax_numpy_rank_promotion", "raise")
 
 import parzax as px
+from parzax import _programs
 
 
 @functools.cache
@@ -73,6 +76,7 @@ def _room_for_programs():
     resident = int((process / "statm").read_text().split()[1]) * resource.getpagesize()
     if resident > 3 << 29 or (process / "maps").read_bytes().count(b"\n") > 25_000:
         jax.clear_caches()
+        _programs.clear()
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -9,7 +9,7 @@ from parzax.parzen import rows as host
 
 
 def _compiled(function) -> int:
-    return function._cached._cache_size()
+    return function.n_compiled
 
 
 def test_few_compilations_over_fifty_sizes():

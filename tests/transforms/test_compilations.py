@@ -25,7 +25,7 @@ def test_few_compilations_over_fifty_sizes():
     )
     while len(sizes) < 50:
         sizes.append(int(rng.integers(1, 4097)))
-    before = _module.compiled_sweep._cache_size()
+    before = _module.compiled_sweep.n_compiled
     for n in sizes:
         values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
         result = px.cond_ped_anova(
@@ -33,7 +33,7 @@ def test_few_compilations_over_fifty_sizes():
         )
         assert result.n_region == n
         assert result.n_target[0] == -(-n // 10)
-    compiled = _module.compiled_sweep._cache_size() - before
+    compiled = _module.compiled_sweep.n_compiled - before
     print(f"\n{len(sizes)} sizes, {compiled} compilations")
     assert len(sizes) == 50
     assert 1 <= compiled <= 4
@@ -55,9 +55,9 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     obs = synthetic_observations("activation-disjoint")
     levels = np.arange(1, 100) / 100
     estimator = px.GridEstimator(grid=COARSE)
-    before = original._cache_size()
+    before = original.n_compiled
     result = px.cond_ped_anova(obs, levels, estimator=estimator)
-    assert original._cache_size() - before == 1
+    assert original.n_compiled - before == 1
     assert len(calls) == 1
     assert calls[0][:2] == (10, 3)
     assert result.importance.shape == (10, 99, 3)
@@ -98,11 +98,11 @@ def test_data_are_traced():
         levels = np.sort(rng.uniform(0.05, 0.9, 2))
         return px.cond_ped_anova(obs, levels, 0.95, estimator=estimator)
 
-    before = _module.compiled_sweep._cache_size()
+    before = _module.compiled_sweep.n_compiled
     for _ in range(3):
         run(None)
-    assert _module.compiled_sweep._cache_size() == before + 1
+    assert _module.compiled_sweep.n_compiled == before + 1
     for _ in range(3):
         run(rng.integers(0, 3, 50))
     # Weights are another argument type, once.
-    assert _module.compiled_sweep._cache_size() == before + 2
+    assert _module.compiled_sweep.n_compiled == before + 2

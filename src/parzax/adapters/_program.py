@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import jax
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
+from parzax._programs import program
 from parzax.parzen.basis import Basis
 from parzax.samplers.strategy import Strategy
 from parzax.space import Points
@@ -58,7 +59,7 @@ class Order:
 
 
 class Program:
-    """A strategy and a basis as a static argument of `jax.jit`, hashed once; ``arrays`` is what is data."""
+    """A strategy and a basis as a static argument, hashed once; ``arrays`` is what is data."""
 
     def __init__(self, strategy: Strategy, basis: Basis, dtype: Any) -> None:
         leaves, structure = jax.tree.flatten((strategy, basis))
@@ -76,13 +77,18 @@ class Program:
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Program) and self._static == other._static)
 
+    def skeleton(self) -> Any:
+        """What is static, under which programs are stored."""
+        return self.combined([None] * self._static[1].count(None))
+
     def combined(self, arrays: list[Any]) -> tuple[Strategy, Basis]:
         """The strategy and the basis with arrays."""
         data, (structure, rest) = iter(arrays), self._static
         return jax.tree.unflatten(structure, [next(data) if leaf is None else leaf for leaf in rest])
 
 
-@partial(jax.jit, static_argnums=0)
+# A study of normal length does not earn back what a better program costs.
+@program(size="middling")
 def advance(
     program: Program,
     arrays: list[Any],

@@ -1,6 +1,8 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,8 +15,8 @@ from parzax.samplers import Sampler, State
 from parzax.space import Domain, Float, Int, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
-# Below this many rows a state of another size would be one more compilation for little.
-_LEAST_CAPACITY = 256
+# Below this many rows a state of another size would be one more compilation for some tenths of a millisecond.
+_LEAST_CAPACITY = 1024
 # Stepped domains of more values are taken for continua: float32 tells so many places apart.
 MOST_STEPS = 2**16
 # What float32 holds, and the differences of.
@@ -43,7 +45,7 @@ class Session:
     Rows travel to the device as points, made on the host in float64, and a single objective as its order, so
     that float32 loses no difference between values or losses. A suggestion is one call of one program,
     which adds the new rows to the sampler's state, those that may still change to a copy of it, and asks. It
-    is compiled for 256 rows, 1024, 4096 and then twice as many each time, and shared by all sessions whose
+    is compiled for 1024 rows, 4096 and then twice as many each time, and shared by all sessions whose
     spaces differ in names and bounds alone.
 
     A row that lacks the value of an active parameter counts for nothing.
@@ -83,6 +85,24 @@ class Session:
     def tell(self, rows: Iterable[Row]) -> None:
         """Add rows that will not change."""
         self._rows += rows
+
+    def prepare(self, n_numbers: int = 0) -> None:
+        """Compile in another thread, on shapes alone, what `ask` with so many numbers needs at first.
+
+        An `ask` that comes before that is done waits for it. What fails here fails again, and is told, there.
+        """
+
+        def work() -> None:
+            with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
+                d, (m, c) = len(self._space), self._widths
+                size, whole = _LEAST_CAPACITY, np.int32
+                shapes = ((size, 2 * d + m + c), self._dtype), ((size, 2 * d), whole), ((2,), whole)
+                rows = (jax.ShapeDtypeStruct(*own) for own in shapes)
+                folded = jax.ShapeDtypeStruct((1 + n_numbers,), np.uint32)
+                leaves = jax.tree.leaves(State.empty(d, m, c, size, self._dtype))
+                advance.prepare(self._program, self._program.arrays, leaves, *rows, folded)
+
+        threading.Thread(target=work, name="parzax compiles").start()
 
     def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
         """One suggestion, (d,) native values, NaN where inactive.

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
 from parzax.importance.grid import GridEstimator, GridSpec, cell_values, layout
 from parzax.importance.regime import RegimeComparison
@@ -199,7 +199,7 @@ class ImportanceResult(ResultArrays):
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 
-@partial(jax.jit, static_argnames="how")
+@program
 def _densities(
     counts: Shaped[Array, "s q1 g"], how: RegimeComparison
 ) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:

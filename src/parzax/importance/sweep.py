@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._numerics import total
+from parzax._programs import program
 from parzax.importance import variance as variances
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.grid import GridEstimator, Group, Layout, sweep_counts
@@ -79,7 +80,7 @@ class _Packed(NamedTuple):
         return self.measures[..., -4]
 
 
-@partial(jax.jit, static_argnames=("layout", "estimator", "uniform"))
+@program
 def compiled_sweep(
     codes: Integer[Array, "s d n"],
     level: Integer[Array, "s n"],

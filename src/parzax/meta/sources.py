@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison, Estimate
 from parzax.meta.densities import TaskDensities, TaskMixtures
 from parzax.meta.reduction import Reduction, Rule
@@ -112,7 +113,7 @@ class Sources(eqx.Module):
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
-_density = eqx.filter_jit(TaskDensities.fit)
+_density = program(TaskDensities.fit)
 
 
 class MixedSmoothing(AbstractSmoothing):

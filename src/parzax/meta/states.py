@@ -3,12 +3,12 @@
 import math
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison
 from parzax.meta.reduction import Reduction
 from parzax.meta.rows import SourceRows
@@ -158,7 +158,7 @@ def compact(masks: np.ndarray) -> tuple[Array, Array]:
     return jnp.asarray(index), jnp.asarray(np.take_along_axis(masks, index, axis=-1))
 
 
-@eqx.filter_jit
+@program
 def _split(split: AbstractSplit, every: State) -> tuple[Array, Array, Array]:
     def one(state: State) -> tuple[Array, Array, Array]:
         found = split(state)
@@ -167,4 +167,4 @@ def _split(split: AbstractSplit, every: State) -> tuple[Array, Array, Array]:
     return jax.lax.map(one, every)
 
 
-_compared = eqx.filter_jit(Comparison.compared_rows)
+_compared = program(Comparison.compared_rows)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta.comparison import Compared, Comparison, Estimate, check_comparison, leave_out
@@ -147,7 +147,7 @@ def _space_of(name: str, log: Observations) -> Space:
     return log.space
 
 
-@eqx.filter_jit
+@program
 def _pairs(
     comparison: Comparison, compared: Compared, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
 ) -> tuple[Float[Array, "t t"], Variation]:

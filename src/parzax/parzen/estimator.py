@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, as_top, scott
 from parzax.parzen import restriction, rows
@@ -255,4 +256,4 @@ class ParzenEstimator(eqx.Module):
         return self.sample(key, (size,))
 
 
-_fit = eqx.filter_jit(fit_rows)
+_fit = program(fit_rows)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.observations import capacity
 from parzax.observations.validation import checked_regimes
 from parzax.parzen.basis import Basis
@@ -130,7 +130,7 @@ def _bucket(n: int) -> int:
     return -(-n // step) * step
 
 
-@eqx.filter_jit
+@program
 def log_prob_at(
     basis: Basis, mixture: KernelMixture, native: bool, form: Form, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
@@ -143,7 +143,7 @@ def log_prob_at(
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
-@eqx.filter_jit
+@program
 def draws(
     basis: Basis, mixture: KernelMixture, key: PRNGKeyArray, n: int, joint: bool
 ) -> Float[Array, "{n} d"]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.observations import capacity
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _text
@@ -114,7 +114,7 @@ def _in_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) 
     return np.asarray(function(jnp.asarray(padded)), np.float64)[: len(x)].reshape(cells.shape[:-1])
 
 
-@eqx.filter_jit
+@program
 def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
     """The largest constraint value of every configuration."""
     return jax.vmap(lambda row: problem(key, row)[1].max())(x)

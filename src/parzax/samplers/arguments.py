@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.parzen.rows import on_device
 from parzax.space import Points, Space, frame_of, host_frame
 from parzax.split.state import violations
@@ -19,7 +19,7 @@ def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments) if _checks.is_traced(arguments) else _call(function, *arguments)
 
 
-@eqx.filter_jit
+@program
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.observations import capacity
 from parzax.samplers.sampler import Sampler
 from parzax.split import State
@@ -173,10 +174,10 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int) 
 
 
 # A body of a scan that is made anew is compiled anew; what is compiled here is found again.
-_one = eqx.filter_jit(_run)
+_one = program(_run, size="large")
 
 
-@eqx.filter_jit
+@program(size="large")
 def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) -> Trace:
     return jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations))(keys)
 

@@ -97,6 +97,10 @@ class Space:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew where it is loaded: hashes of text differ from process to process."""
+        return type(self), (self._domains,)
+
     def __repr__(self) -> str:
         bodies = [own[0] if len(own) == 1 else own for own in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]

@@ -42,7 +42,7 @@ class Optimizer:
     All configurations are legal: conditional parameters are inactive where their conditions fail, and a
     suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Configurations that
     were asked for and not told yet fall above, so that suggestions made together differ. The same seed and
-    the same calls give the same configurations. It compiles once for 256 configurations, 1024, 4096, then at
+    the same calls give the same configurations. It compiles once for 1024 configurations, 4096, then at
     each doubling.
 
     Args:

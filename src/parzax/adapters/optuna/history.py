@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -95,6 +95,15 @@ class History:
         self._seen = trials
         return self._plan
 
+    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> None:
+        """Begin to compile what the first suggestion needs, if the trials to come are like those so far."""
+        plan = self.plan(trials)
+        if plan.space is None or self._session is not None:
+            return
+        self._constraints = _names(t.constraints for t in trials if t.state in _LEARNED)
+        self._session = self._made(plan.space, directions)
+        self._session.prepare(n_numbers=2)
+
     def suggest(
         self, trials: list[FrozenTrial], number: int, directions: list[StudyDirection], seed: int, stream: int
     ) -> dict[str, Any]:
@@ -111,13 +120,16 @@ class History:
             self._reset()
             fresh = [t for t in self._settled if t.state in _LEARNED]
             own = {t.number: t.constraints for t in fresh} | own
-            self._constraints = tuple(dict.fromkeys(chain.from_iterable(own.values())))
+            self._constraints = _names(own.values())
         if self._session is None:
-            self._session = Session(self._sampler_of(plan.space, len(directions), len(self._constraints)))
+            self._session = self._made(plan.space, directions)
         self._session.tell(self._row(plan, t, directions, own[t.number]) for t in fresh)
         self._n_told = len(self._settled)
         pending = [self._row(plan, t, directions, own.get(t.number, {})) for t in changing]
         return plan.params(self._session.ask(seed, number, stream, pending=pending))
+
+    def _made(self, space: Space, directions: Sequence[StudyDirection]) -> Session:
+        return Session(self._sampler_of(space, len(directions), len(self._constraints)))
 
     def _row(
         self, plan: Plan, trial: FrozenTrial, directions: list[StudyDirection], given: dict[str, float]
@@ -126,6 +138,11 @@ class History:
         x = plan.row(trial.params, trial.system_attrs.get(GIVEN_KEY) if running else None)
         constraints = tuple(given.get(name, math.nan) for name in self._constraints)
         return Row(x, _loss(trial, directions), constraints)
+
+
+def _names(constraints: Iterable[dict[str, float]]) -> tuple[str, ...]:
+    """Of all constraints, in the order in which they came."""
+    return tuple(dict.fromkeys(chain.from_iterable(constraints)))
 
 
 def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[float, ...] | None:

@@ -172,6 +172,7 @@ class TPESampler(BaseSampler):
             self._sources.check(study.study_name, len(study.directions))
         trials = self._trials(study, trial, refresh=True)
         if self._starting(trials):
+            self._prepare(study, trials)
             return {}
         with self._memory.lock:
             # A copy, from which other samplers delete what they fix.
@@ -257,6 +258,14 @@ class TPESampler(BaseSampler):
     def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
         learned = (trial for trial in trials if trial.state in (TrialState.COMPLETE, TrialState.PRUNED))
         return len(list(islice(learned, self._n_startup))) < self._n_startup
+
+    def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
+        """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
+        learned = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials)
+        # Densities of source tasks are fitted first, which is no matter of shapes.
+        if self._sources is None and learned >= max(1, self._n_startup // 2):
+            with self._memory.lock:
+                self._joint(None, trials).prepare(trials, study.directions)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""

@@ -151,6 +151,10 @@ class Layout:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the hash: those of classes differ from process to process.
+        return type(self), (self.blocks, self.offsets, self.n_columns)
+
     @cached_property
     def _hash(self) -> int:
         # Looked up in jit's cache at every call.

@@ -1,0 +1,135 @@
+"""Executables that an earlier process compiled, in the user's own cache folder.
+
+An entry is a pickle with a checksum. Its name is the hash of everything that it was compiled from and for,
+so that one that fits is right and another is never looked at. docs/compilation.md says what is stored, and
+why it is safe.
+"""
+
+import functools
+import hashlib
+import io
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import equinox
+import jax
+import jaxlib
+import numpy as np
+from jax.experimental import serialize_executable
+
+from parzax._programs import effort
+from parzax._programs.folder import Folder
+
+# Of the files; another layout is another number.
+_FORMAT = b"parzax 1\n"
+# Whose functions and classes are what their versions say; a user's own may change under their names.
+_STABLE = {"parzax", "jax", "jaxlib", "numpy", "equinox", "jaxtyping", "builtins", "collections", "copyreg",
+           "functools", "operator", "types", "typing", "datetime", "decimal", "enum", "_codecs"}  # fmt: skip
+
+
+class Entry:
+    """Where one program is, or would be, on disk."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder, self._name = folder, name
+
+    def read(self) -> tuple[Callable[..., Any], Any] | None:
+        """The executable, from arrays to a list of arrays, and the structure of what it returns; or None."""
+        content = self._folder.read(self._name)
+        if content is None:
+            return None
+        head, body = content[: len(_FORMAT) + 32], content[len(_FORMAT) + 32 :]
+        try:
+            if head != _FORMAT + hashlib.sha256(body).digest():
+                raise ValueError("the file is damaged")
+            payload, n_arrays, n_out, out = pickle.loads(body)
+            taken, given = jax.tree.structure(((0,) * n_arrays, {})), jax.tree.structure([0] * n_out)
+            return serialize_executable.deserialize_and_load(payload, taken, given), out
+        except Exception:  # whatever it is, compiling anew is right
+            self._folder.remove(self._name)
+            return None
+
+    def write(self, compiled: jax.stages.Compiled, out: Any) -> None:
+        """Store it, where it can be stored."""
+        with suppress(Exception):  # without it only slower
+            payload, taken, given = serialize_executable.serialize(compiled)
+            content = payload, taken.num_leaves, given.num_leaves, out
+            body = _pickled(content)
+            self._folder.write(self._name, _FORMAT + hashlib.sha256(body).digest() + body)
+
+
+def entry(name: str, skeleton: Any, context: tuple[Any, ...]) -> Entry | None:
+    """Where the program of this name is for such arguments.
+
+    None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be: a system without owners of
+    files, or functions and classes that are not parzax's own, which may change while their names do not.
+    """
+    folder = _folder()
+    if folder is None:
+        return None
+    try:
+        asked = _pickled((name, skeleton, str(context)))
+    except Exception:  # pickle raises whatever an object's own methods do
+        return None
+    return Entry(folder, hashlib.sha256(asked + _surroundings()).hexdigest())
+
+
+def _folder() -> Folder | None:
+    if os.environ.get("PARZAX_NO_CACHE", "0") not in ("", "0") or not hasattr(os, "getuid"):
+        return None
+    base = os.environ.get("XDG_CACHE_HOME")
+    with suppress(RuntimeError):  # no home
+        return Folder((Path(base) if base else Path.home() / ".cache") / "parzax" / "programs")
+    return None
+
+
+class _Pickler(pickle.Pickler):
+    """Refuses what is referred to by a name that may mean something else tomorrow."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+            module = obj.__module__ or ""
+            if module.partition(".")[0] not in _STABLE:
+                raise pickle.PicklingError(f"{module}.{obj.__qualname__} may change")
+        return NotImplemented
+
+
+def _pickled(content: Any) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol=5).dump(content)
+    return file.getvalue()
+
+
+def _surroundings() -> bytes:
+    """What decides about an executable beside the program: software, hardware, options."""
+    devices = [(d.platform, d.device_kind, getattr(d, "compute_capability", "")) for d in jax.local_devices()]
+    own = devices, jax.device_count(), os.environ.get("XLA_FLAGS", ""), effort.asked()
+    return repr((_software(), _processor(), own)).encode()
+
+
+@functools.cache
+def _software() -> tuple[str, ...]:
+    versions = (jax.__version__, jaxlib.__version__, np.__version__, equinox.__version__, sys.version)
+    source = hashlib.sha256()
+    root = Path(__file__).parent.parent
+    for path in sorted(root.rglob("*.py")):
+        source.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return *versions, source.hexdigest()
+
+
+@functools.cache
+def _processor() -> tuple[str, ...]:
+    """Model, features and number of cores: executables for one processor may not run on another."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    lines: set[str] = set()
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        kept = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+        lines = {line for line in file if line.startswith(kept)}
+    return platform.machine(), platform.processor(), str(cores), *sorted(lines)

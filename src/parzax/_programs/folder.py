@@ -1,0 +1,83 @@
+"""A folder of small files that belongs to one user alone, and that does not grow without end."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# Bytes of all files together; when there are more, those not used for longest go until a fifth is free.
+_MOST = 256 * 2**20
+
+
+class Folder:
+    """Files by name; reading and writing fail silently, as all of it is there for speed alone.
+
+    A file is read only where folder and file are the user's own, and nobody else has rights to the folder.
+    The folder is opened first and its files through it, so that it cannot be exchanged in between.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, which counts as used now; None without it."""
+        with suppress(OSError), self._opened() as folder:
+            number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            with open(number, "rb") as file:
+                if os.fstat(number).st_uid != os.getuid():
+                    return None
+                with suppress(OSError):
+                    os.utime(number)
+                return file.read()
+        return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file under another name first, so that nobody reads half of it."""
+        with suppress(OSError):
+            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError), self._opened() as folder:
+            draft = f"{name}.{os.getpid()}.{os.urandom(4).hex()}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                with open(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as file:
+                    file.write(content)
+                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(draft, dir_fd=folder)
+                raise
+            _shrink(folder)
+
+    def remove(self, name: str) -> None:
+        """Remove a file that is damaged."""
+        with suppress(OSError), self._opened() as folder:
+            os.unlink(name, dir_fd=folder)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        number = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            found = os.fstat(number)
+            if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+                raise PermissionError(f"{self._path} is not the user's own alone")
+            yield number
+        finally:
+            os.close(number)
+
+
+def _shrink(folder: int) -> None:
+    files = []
+    for name in os.listdir(folder):
+        with suppress(OSError):
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            files.append((found.st_mtime, found.st_size, name))
+    total = sum(size for _, size, _ in files)
+    if total <= _MOST:
+        return
+    for _, size, name in sorted(files):
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+        total -= size
+        if total <= 0.8 * _MOST:
+            return

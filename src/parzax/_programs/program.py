@@ -1,0 +1,220 @@
+"""A function that is compiled once for each kind of arguments, here or in an earlier process."""
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.extend.core import get_opaque_trace_state
+
+from parzax._programs import disk, effort
+
+P, R = ParamSpec("P"), TypeVar("R")
+# What is taken when a function is traced, beside its arguments.
+_SETTINGS = (
+    "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
+    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device",
+)  # fmt: skip
+_every: "weakref.WeakSet[Program[..., Any]]" = weakref.WeakSet()
+
+
+class Program(Generic[P, R]):
+    """``function``, compiled for every structure, shape and static part of its arguments.
+
+    Arrays of JAX and NumPy are data, everything else is static and must have a hash, as in
+    `equinox.filter_jit`, which serves where this is part of another program, under ``jax.disable_jit``,
+    with JAX's checks for NaN and for arrays that were put on a device. The function must be pure, and what
+    it returns may be arrays and picklable values.
+
+    Args:
+        function: what is compiled.
+        size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
+            `parzax._programs.effort`.
+    """
+
+    def __init__(self, function: Callable[P, R], *, size: str = "auto") -> None:
+        self.__wrapped__, self.__doc__ = function, function.__doc__
+        self.__name__, self.__module__ = function.__name__, function.__module__
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._size = size
+        self._inlined = eqx.filter_jit(function)
+        self._known: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
+        self._lock = threading.Lock()
+        _every.add(self)
+
+    @property
+    def n_compiled(self) -> int:
+        """For how many kinds of arguments it is in memory."""
+        return len(self._known)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        kind = _Kind.of((args, kwargs))
+        return self._inlined(*args, **kwargs) if kind is None else self._found(kind).result()(kind.arrays)
+
+    def prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Compile for such arguments, of which the arrays may be `jax.ShapeDtypeStruct`, and return then."""
+        kind = _Kind.of((args, kwargs))
+        if kind is not None:
+            self._found(kind).result()
+
+    def clear(self) -> None:
+        """Forget what is in memory."""
+        self._known.clear()
+
+    def _found(self, kind: "_Kind") -> "Future[Callable[[list[Any]], R]]":
+        known = self._known.get(kind.key)
+        if known is not None:
+            return known
+        with self._lock:
+            known = self._known.get(kind.key)
+            if known is None:
+                mine: Future[Callable[[list[Any]], R]] = Future()
+                self._known[kind.key] = mine
+        if known is not None:  # another thread compiles it
+            return known
+        try:
+            mine.set_result(self._made(kind))
+        except BaseException as error:
+            del self._known[kind.key]
+            mine.set_exception(error)
+        return mine
+
+    def _made(self, kind: "_Kind") -> Callable[[list[Any]], R]:
+        entry = disk.entry(self._name, kind.skeleton, kind.context)
+        stored = entry.read() if entry is not None else None
+        if stored is None:
+            compiled, out = self._compiled(kind)
+            if entry is not None:
+                entry.write(compiled, out)
+        else:
+            compiled, out = stored
+        leaves, structure = jax.tree.flatten(out, is_leaf=_is_slot)
+        if all(isinstance(leaf, Slot) for leaf in leaves):
+            return lambda arrays: jax.tree.unflatten(structure, compiled(*arrays))
+
+        def call(arrays: list[Any]) -> R:
+            found = iter(compiled(*arrays))
+            return jax.tree.unflatten(structure, [next(found) if _is_slot(x) else x for x in leaves])
+
+        return call
+
+    def _compiled(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
+        """The executable, from arrays to arrays, and what it returns with slots for the arrays."""
+        out: Any = None
+
+        def flat(*arrays: Any) -> list[Any]:
+            nonlocal out
+            args, kwargs = kind.filled(arrays)
+            found, structure = jax.tree.flatten(self.__wrapped__(*args, **kwargs))
+            own = [isinstance(leaf, (jax.Array, np.ndarray, np.generic)) for leaf in found]
+            out = jax.tree.unflatten(structure, [_SLOT if a else x for x, a in zip(found, own, strict=True)])
+            return [x for x, a in zip(found, own, strict=True) if a]
+
+        flat.__name__ = flat.__qualname__ = self.__name__
+        lowered = jax.jit(flat).lower(*kind.arrays)
+        return effort.compiled(lowered, self._size), out
+
+
+class Slot:
+    """Where an array stands in what a program takes or returns."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "_SLOT"
+
+
+_SLOT = Slot()
+
+
+def _is_slot(leaf: Any) -> bool:
+    return leaf is _SLOT
+
+
+class _Kind:
+    """Arguments apart into arrays and all that decides about the program."""
+
+    __slots__ = ("_leaves", "_structure", "arrays", "context", "key")
+
+    def __init__(
+        self, arrays: list[Any], key: Hashable, context: tuple[Any, ...], leaves: list[Any], structure: Any
+    ) -> None:
+        self.arrays, self.key, self.context = arrays, key, context
+        self._leaves, self._structure = leaves, structure
+
+    @classmethod
+    def of(cls, tree: Any) -> "_Kind | None":
+        """None where the arguments, or what goes on around, are not for a program of its own."""
+        if get_opaque_trace_state(convention="parzax") != _OUTSIDE:
+            return None
+        config = jax.config
+        if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
+            return None
+        wide = bool(config.jax_enable_x64)
+        leaves, structure = jax.tree.flatten(tree)
+        arrays, kinds, rest = [], [], []
+        for leaf in leaves:
+            if isinstance(leaf, jax.Array):
+                if isinstance(leaf, jax.core.Tracer) or leaf.committed:
+                    return None
+                weak = bool(getattr(leaf, "weak_type", False))
+            elif isinstance(leaf, (np.ndarray, np.generic)):
+                leaf, weak = leaf if wide else _canonical(leaf), False
+            elif isinstance(leaf, jax.ShapeDtypeStruct):
+                weak = bool(leaf.weak_type)
+            else:
+                kinds.append((type(leaf), leaf))
+                rest.append(leaf)
+                continue
+            arrays.append(leaf)
+            kinds.append((leaf.shape, leaf.dtype, weak))
+            rest.append(_SLOT)
+        context = tuple(getattr(config, name) for name in _SETTINGS)
+        return cls(arrays, (structure, tuple(kinds), context), context, rest, structure)
+
+    @property
+    def skeleton(self) -> Any:
+        """The arguments with slots for arrays, and the kinds of these; what names the program on disk.
+
+        A static argument that is not picklable itself has a method ``skeleton`` that says what it is.
+        """
+        own = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
+        static = [leaf.skeleton() if hasattr(leaf, "skeleton") else leaf for leaf in self._leaves]
+        return jax.tree.unflatten(self._structure, static), own
+
+    def filled(self, arrays: Any) -> Any:
+        """The arguments with these arrays."""
+        own = iter(arrays)
+        return jax.tree.unflatten(self._structure, [next(own) if _is_slot(x) else x for x in self._leaves])
+
+
+def _canonical(array: Any) -> Any:
+    """In the 32 bits that JAX takes it in."""
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.itemsize > 4 else array
+
+
+def program(function: Callable[P, R] | None = None, *, size: str = "auto") -> Any:
+    """`Program`, as a decorator."""
+    return Program(function, size=size) if function else lambda own: Program(own, size=size)
+
+
+def clear() -> None:
+    """Forget all programs in memory; `jax.clear_caches` does not know them."""
+    for one in list(_every):
+        one.clear()
+
+
+def _outside() -> Any:
+    """The state of a thread that traces nothing, whatever this one does now."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state(convention="parzax")))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+_OUTSIDE = _outside()
