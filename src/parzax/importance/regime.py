@@ -83,12 +83,12 @@ class RegimeComparison(NamedTuple):
         matrix = self.kernel.on_grid(target, estimator.bandwidth, n_cells, dtype)
         weight = jnp.asarray(estimator.prior_weight, dtype)
         prior_share = weight / divisor(n_region + weight)
-        smooth_region = matrix.smooth(share_region)
         kept = 1 - prior_share
-        difference = kept * matrix.smooth(share_target - share_region)
+        moments = matrix.moments(share_target - share_region, share_region)
+        difference, smooth_region, smooth_squared = kept * moments[0], *moments[1:]
         prior = prior_share * self.kernel.prior_on_grid(width, n_cells, dtype)
         p_region = kept * smooth_region + prior + jnp.asarray(estimator.floor, dtype)
-        spread = jnp.square(kept) * (matrix.smooth_squared(share_region) - jnp.square(smooth_region))
+        spread = jnp.square(kept) * (smooth_squared - jnp.square(smooth_region))
         return in_grid(difference, n_cells), in_grid(p_region, n_cells), in_grid(spread, n_cells)
 
     def _shared(

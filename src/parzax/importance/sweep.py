@@ -17,6 +17,9 @@ from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.grid import GridEstimator, Group, Layout, sweep_counts
 from parzax.importance.regime import RegimeComparison
 
+# Columns of more runs than this are gathered: slower than slices, but one equation.
+_MOST_RUNS = 16
+
 
 class Sweep(NamedTuple):
     """What `sweep` returns, as NumPy arrays; q levels of s seeds, levels in ascending order."""
@@ -154,8 +157,20 @@ def _regime_totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Arr
 def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
     """The columns of a group's blocks, each padded to its width."""
     kept = [(0, 0)] * (counts.ndim - 1)
-    columns = (counts[..., block.start : block.start + block.n_cells] for block in group.blocks)
-    return jnp.stack([jnp.pad(x, [*kept, (0, group.width - x.shape[-1])]) for x in columns], axis=-2)
+    runs = group.runs
+    if len(runs) > _MOST_RUNS:  # each would be some equations to compile
+        cells = np.arange(group.width)
+        columns = np.array([np.where(cells < b.n_cells, b.start + cells, -1) for b in group.blocks])
+        found = counts[..., jnp.asarray(np.maximum(columns, 0))]
+        return jnp.where(jnp.asarray(columns >= 0), found, jnp.zeros((), counts.dtype))
+    parts = []
+    for first, n_blocks, stride in runs:
+        end = first.start + n_blocks * stride
+        own = counts[..., first.start : end]
+        own = jnp.pad(own, [*kept, (0, n_blocks * stride - own.shape[-1])])
+        own = own.reshape(*counts.shape[:-1], n_blocks, stride)[..., : first.n_cells]
+        parts.append(jnp.pad(own, [*kept, (0, 0), (0, group.width - first.n_cells)]))
+    return jnp.concatenate(parts, axis=-2)
 
 
 def _by_parameter(

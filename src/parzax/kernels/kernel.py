@@ -26,6 +26,12 @@ class AbstractSmoother(eqx.Module):
     def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         """(K * K) x, with K squared entry by entry."""
 
+    def moments(
+        self, x: Float[Array, " g"], y: Float[Array, " g"]
+    ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+        """K x, K y and (K * K) y; a family that is compiled faster all at once has its own."""
+        return self.smooth(x), self.smooth(y), self.smooth_squared(y)
+
 
 class DenseSmoother(AbstractSmoother):
     """A kernel matrix K as it is, for families without a faster form."""

@@ -108,6 +108,13 @@ class TruncatedNormalSmoother(AbstractSmoother):
     def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
         return _toeplitz(jnp.square(self.mass), x / jnp.square(self.normaliser))
 
+    def moments(
+        self, x: Float[Array, " g"], y: Float[Array, " g"]
+    ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+        mass, normaliser = (jnp.stack([a, a, jnp.square(a)]) for a in (self.mass, self.normaliser))
+        first, second, third = jax.vmap(_toeplitz)(mass, jnp.stack([x, y, y]) / normaliser)
+        return first, second, third
+
 
 def _wide_on_grid(n_cells: int) -> np.ndarray:
     edges = (np.arange(n_cells + 1) - 0.5 * n_cells) / n_cells

@@ -19,6 +19,8 @@ from parzax.importance.grid.layout import Layout
 _FLAT_LIMIT = 1 << 17
 # Joint counts of two columns are worth it while they fit the first-level cache.
 _PAIR_LIMIT = 1 << 13
+# Above this many columns the pairs, written out, are too much to compile.
+_MOST_PAIRED = 32
 # Sums of up to this many rows are written out.
 _WRITTEN_OUT = 4
 
@@ -89,8 +91,18 @@ def sweep_counts(
     else:
         count = partial(_histograms, sets=sets, width=max(layout.n_codes))
         columns = jax.lax.map(lambda seed: count(*seed), (codes, first, weight))
-        histogram = jnp.concatenate([columns[:, j, :, :n] for j, n in enumerate(layout.n_codes)], axis=-1)
+        histogram = _side_by_side(columns, layout)
     return _running_sum(histogram[:, :-1])
+
+
+def _side_by_side(columns: Shaped[Array, "s d l g"], layout: Layout) -> Shaped[Array, "s l w"]:
+    """The cells of every column that it has."""
+    sizes = np.array(layout.n_codes)
+    if (sizes == columns.shape[-1]).all():
+        return jnp.moveaxis(columns, 1, 2).reshape(len(columns), columns.shape[2], -1)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
+    return jnp.moveaxis(columns, 1, 2)[:, :, jnp.asarray(column), jnp.asarray(cell)]
 
 
 def _histograms(
@@ -109,7 +121,7 @@ def _histograms(
         histogram = _histogram(bins, weight, sets * width ** len(columns))
         return histogram.reshape(sets, *[width] * len(columns))
 
-    if sets * width**2 > _PAIR_LIMIT:
+    if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
         return jax.lax.map(count, codes)
     counts = []
     # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.

@@ -136,6 +136,20 @@ class Group(NamedTuple):
     width: int
     blocks: list[Block]
 
+    @property
+    def runs(self) -> list[tuple[Block, int, int]]:
+        """Blocks of one size and equally far apart, as the first, how many, and how far; in order."""
+        runs: list[tuple[Block, int, int]] = []
+        for block in self.blocks:
+            if runs:
+                first, n, stride = runs[-1]
+                apart = block.start - (first.start + (n - 1) * stride)
+                if block.n_cells == first.n_cells and (apart == stride or n == 1):
+                    runs[-1] = first, n + 1, apart
+                    continue
+            runs.append((block, 1, block.n_cells))
+        return runs
+
 
 @dataclass(frozen=True)
 class Layout:

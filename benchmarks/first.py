@@ -1,0 +1,96 @@
+"""First answers: ``python -m benchmarks.first [--quick] [--json FILE]``.
+
+Every row is a process of its own on one core: processor seconds of the first answer, imports apart, over those of
+``import jax`` in the same process. "Cold" begins with an empty cache folder, "warm" is the process after it, which
+finds its executables there. Exits with status 1 if a row takes more than its limit; the goal is what we mean to
+reach.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import command
+
+# Machines are noisy: a row fails above this multiple of its limit.
+SLACK = 1.4
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Limit:
+    """What a first answer may take, in multiples of ``import jax``: goals, and what is promised."""
+
+    goal: tuple[float, float | None]
+    promised: tuple[float, float | None]
+    in_quick: bool = True
+
+
+# Task of benchmarks.first_tasks -> cold and warm.
+LIMITS = {
+    "import parzax": Limit((0.25, None), (0.35, None)),
+    "importance, 3 parameters, 1 level": Limit((1.0, 0.2), (1.0, 0.2)),
+    "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (2.2, 0.2)),
+    "importance, 1000 parameters": Limit((2.0, 0.5), (2.5, 0.5)),
+    "tpe, 6 floats": Limit((1.5, 0.25), (2.0, 0.4)),
+    "tpe, 15 mixed and conditional": Limit((4.0, 0.6), (8.0, 0.8)),
+    "estimator: fit, log_prob, sample": Limit((1.5, 0.3), (1.5, 0.4)),
+    "optimize, 200 evaluations, c-TPE": Limit((3.0, 0.5), (12.0, 0.5), in_quick=False),
+    "meta_learn_tpe, 100 sources": Limit((8.0, 1.0), (20.0, 2.0), in_quick=False),
+    "Optuna sampler, longest wait": Limit((1.5, 0.3), (2.0, 0.5)),
+    "command line, a study": Limit((4.0, 2.0), (6.0, 3.0)),
+}
+
+
+def measure(task: str, cache: str) -> float:
+    """The task in a process of its own, in multiples of ``import jax``."""
+    own = {"XDG_CACHE_HOME": cache, "JAX_PLATFORMS": "cpu", "PARZAX_NO_CACHE": "0", "MPLBACKEND": "Agg"}
+    found = subprocess.run(
+        [sys.executable, str(HERE / "first_tasks.py"), task],
+        env={**os.environ, **own}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if found.returncode:
+        raise RuntimeError(f"{task}: {found.stderr}")
+    seconds = json.loads(found.stdout.splitlines()[-1])
+    return seconds["task"] / seconds["jax"]
+
+
+def row(task: str, repeats: int) -> tuple[float, float | None]:
+    """Cold and warm, the smallest of some tries each: nothing makes a process faster than it is."""
+    cold, warm = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            cold.append(measure(task, cache))
+            if LIMITS[task].goal[1] is not None:
+                warm.append(measure(task, cache))
+    return min(cold), min(warm, default=None)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the rows; 1 where one is above its limit."""
+    options = command.begin(__doc__, "one try each, without the longest", argv)
+    print(f"{'':40s} {'cold':>7s} {'goal':>6s} {'limit':>6s}  {'warm':>7s} {'goal':>6s} {'limit':>6s}")
+    failed, figures = [], {}
+    for task, limit in LIMITS.items():
+        if options.quick and not limit.in_quick:
+            continue
+        figures[task] = found = row(task, 1 if options.quick else 3)
+        cells = [f"{task:40s}"]
+        for name, own, goal, most in zip(("cold", "warm"), found, limit.goal, limit.promised, strict=True):
+            if own is None or goal is None or most is None:
+                continue
+            cells.append(f"{own:6.2f}x {goal:5.2f}x {most:5.2f}x ")
+            if own > SLACK * most:
+                failed.append(f"{task}, {name}: {own:.2f}x import jax, {most:g}x is promised")
+        print(" ".join(cells), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    return command.verdict(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""One first answer in a process of its own: ``python first_tasks.py TASK``; see `benchmarks.first`."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+start = time.process_time()
+import jax
+
+JAX = time.process_time() - start
+
+import numpy as np
+
+Task = Callable[[], Callable[[], Any]]
+WAIT = 0.2
+
+
+def import_parzax() -> Callable[[], Any]:
+    """The package alone; tasks below import it before they are timed."""
+    return lambda: __import__("parzax")
+
+
+def importance(d: int, q: int) -> Callable[[], Any]:
+    """One log of 1000 rows of floats."""
+    import parzax as px
+
+    x = np.random.default_rng(0).uniform(size=(1000, d))
+    obs = px.Observations.from_arrays(
+        px.Space({f"x{j}": px.Float(0, 1) for j in range(d)}), x, ((x - 0.3) ** 2).sum(axis=1)
+    )
+    return lambda: px.cond_ped_anova(obs, np.arange(1, q + 1) / (q + 1))
+
+
+def mixed_space() -> Any:
+    """15 parameters of every kind, some of them conditional."""
+    import parzax as px
+
+    plain = {
+        "c": px.Categorical(["a", "b", "c"]), "x0": px.Float(-1, 1), "x1": px.Float(1e-5, 1, log=True),
+        "x2": px.Float(0, 1, step=0.05), "k0": px.Int(1, 9), "k1": px.Int(1, 1000, log=True),
+        "o": px.Ordinal([1, 2, 8, 64]), "d": px.Categorical(["u", "v"]), "x3": px.Float(0, 10),
+    }  # fmt: skip
+    branches = {
+        "a0": px.Float(0, 1, when=px.In("c", ["a"])), "a1": px.Int(0, 9, when=px.In("c", ["a"])),
+        "b0": px.Float(1e-3, 1, log=True, when=px.In("c", ["b"])),
+        "b1": px.Categorical(["p", "q", "r"], when=px.In("c", ["b"])),
+        "c0": px.Float(-5, 5, when=px.In("c", ["c"])), "d0": px.Int(1, 50, when=px.In("d", ["u"])),
+    }  # fmt: skip
+    return px.Space(plain | branches)
+
+
+def tpe(mixed: bool) -> Callable[[], Any]:
+    """`init`, the first `ask` and the first `tell`."""
+    import parzax as px
+
+    space = mixed_space() if mixed else px.Space({f"x{j}": px.Float(0, 1) for j in range(6)})
+
+    def answer() -> Any:
+        sampler = px.tpe(space)
+        state = sampler.init()
+        x = sampler.ask(jax.random.key(0), state)
+        return jax.block_until_ready(sampler.tell(state, x, np.array([1.0])))
+
+    return answer
+
+
+def estimator() -> Callable[[], Any]:
+    """A density of 100 rows."""
+    import parzax as px
+
+    space, x = (
+        px.Space({f"x{j}": px.Float(0, 1) for j in range(6)}),
+        np.random.default_rng(0).uniform(size=(100, 6)),
+    )
+
+    def answer() -> Any:
+        density = px.ParzenEstimator.fit(space, x)
+        return np.asarray(density.log_prob(x)), np.asarray(density.sample(jax.random.key(0), 10))
+
+    return answer
+
+
+def optimize() -> Callable[[], Any]:
+    """One run of a constrained problem of four parameters."""
+    import parzax as px
+
+    problem = px.problems.ellipsoids(dim=4, base=1.0)
+    sampler = px.c_tpe(problem.space, n_objectives=problem.n_objectives)
+    return lambda: np.asarray(px.optimize(sampler, problem, jax.random.key(0), 200).x)
+
+
+def meta() -> Callable[[], Any]:
+    """A sampler that learns from 100 tasks of 30 rows, made and asked."""
+    import parzax as px
+
+    rng, space = np.random.default_rng(0), px.Space({f"x{j}": px.Float(0, 1) for j in range(4)})
+
+    def log(centre: float) -> px.Observations:
+        x = rng.uniform(size=(30, 4))
+        return px.Observations.from_arrays(space, x, ((x - centre) ** 2).sum(axis=1))
+
+    logs = [log(centre) for centre in np.linspace(0, 1, 100)]
+
+    def answer() -> Any:
+        sampler = px.meta_learn_tpe(space, logs)
+        return np.asarray(sampler.ask(jax.random.key(0), sampler.init()))
+
+    return answer
+
+
+def optuna_wait() -> float:
+    """The longest time between two calls of an objective of 0.2 s, that apart; clock time."""
+    import optuna
+
+    import parzax as px
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    ends, waits = [time.perf_counter()], []
+
+    def objective(trial: Any) -> float:
+        loss = sum((trial.suggest_float(f"x{i}", -1, 1) - 0.1 * i) ** 2 for i in range(6))
+        waits.append(time.perf_counter() - ends[-1])
+        time.sleep(WAIT)
+        ends.append(time.perf_counter())
+        return loss
+
+    study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
+    study.optimize(objective, n_trials=14)
+    return max(waits)
+
+
+def command_line() -> Callable[[], Any]:
+    """A study of 300 trials of 13 parameters, importances and picture."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    folder = Path(tempfile.mkdtemp())
+    study = optuna.create_study(study_name="s", storage=f"sqlite:///{folder / 'study.db'}",
+                                sampler=optuna.samplers.RandomSampler(seed=0))  # fmt: skip
+    study.optimize(lambda t: sum(t.suggest_float(f"x{i}", 0, 1) * (i + 1) for i in range(13)), n_trials=300)
+    from parzax.cli import main
+
+    def answer() -> Any:
+        with contextlib.redirect_stdout(io.StringIO()):
+            if main(["importance", str(folder / "study.db"), "--plot", str(folder / "out.png")]):
+                raise RuntimeError("the command failed")
+
+    return answer
+
+
+TASKS: dict[str, Task] = {
+    "import parzax": import_parzax,
+    "importance, 3 parameters, 1 level": lambda: importance(3, 1),
+    "importance, 20 parameters, 20 levels": lambda: importance(20, 20),
+    "importance, 1000 parameters": lambda: importance(1000, 1),
+    "tpe, 6 floats": lambda: tpe(False),
+    "tpe, 15 mixed and conditional": lambda: tpe(True),
+    "estimator: fit, log_prob, sample": estimator,
+    "optimize, 200 evaluations, c-TPE": optimize,
+    "meta_learn_tpe, 100 sources": meta,
+    "command line, a study": command_line,
+}
+
+
+def main(task: str) -> None:
+    """Print the seconds of ``import jax`` and of the task."""
+    if task == "Optuna sampler, longest wait":
+        seconds = optuna_wait()
+    else:
+        answer = TASKS[task]()
+        begun = time.process_time()
+        answer()
+        seconds = time.process_time() - begun
+    print(json.dumps({"jax": JAX, "task": seconds}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
