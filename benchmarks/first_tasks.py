@@ -15,11 +15,11 @@ if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 start = time.process_time()
-import jax
+import jax  # noqa: E402  # isort: skip
 
 JAX = time.process_time() - start
 
-import numpy as np
+import numpy as np  # noqa: E402
 
 Task = Callable[[], Callable[[], Any]]
 WAIT = 0.2
@@ -94,8 +94,8 @@ def optimize() -> Callable[[], Any]:
     """One run of a constrained problem of four parameters."""
     import parzax as px
 
-    problem = px.problems.ellipsoids(dim=4, base=1.0)
-    sampler = px.c_tpe(problem.space, n_objectives=problem.n_objectives)
+    problem = px.problems.sphere(dim=4, lower=(0.2, 0.1))
+    sampler = px.c_tpe(problem.space, problem.n_constraints)
     return lambda: np.asarray(px.optimize(sampler, problem, jax.random.key(0), 200).x)
 
 
@@ -158,8 +158,20 @@ def command_line() -> Callable[[], Any]:
     return answer
 
 
+def import_all() -> Callable[[], Any]:
+    """The package and all of its names that need no optional package."""
+
+    def answer() -> Any:
+        import parzax
+
+        return [getattr(parzax, name) for name in dir(parzax) if name not in ("adapters", "plotting")]
+
+    return answer
+
+
 TASKS: dict[str, Task] = {
     "import parzax": import_parzax,
+    "import parzax, and use every name": import_all,
     "importance, 3 parameters, 1 level": lambda: importance(3, 1),
     "importance, 20 parameters, 20 levels": lambda: importance(20, 20),
     "importance, 1000 parameters": lambda: importance(1000, 1),

@@ -4,60 +4,97 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from parzax import acquisition as acquisition
-from parzax import kernels as kernels
-from parzax import meta as meta
-from parzax import pareto as pareto
-from parzax import parzen as parzen
-from parzax import problems as problems
-from parzax import samplers as samplers
-from parzax import split as split
-from parzax.divergence import pearson_divergence as pearson_divergence
-from parzax.importance import GridEstimator as GridEstimator
-from parzax.importance import GridSpec as GridSpec
-from parzax.importance import ImportanceResult as ImportanceResult
-from parzax.importance import cond_ped_anova as cond_ped_anova
-from parzax.importance import grid_density as grid_density
-from parzax.importance import level_counts as level_counts
-from parzax.importance import naive as naive
-from parzax.importance import ped_anova as ped_anova
-from parzax.importance import within_regime_variance as within_regime_variance
-from parzax.kernels import bandwidth as bandwidth
-from parzax.meta import task_similarity as task_similarity
-from parzax.observations import ImportReport as ImportReport
-from parzax.observations import Observations as Observations
-from parzax.parzen import ParzenEstimator as ParzenEstimator
-from parzax.parzen import ages as ages
-from parzax.problems import Problem as Problem
-from parzax.samplers import c_tpe as c_tpe
-from parzax.samplers import meta_learn_tpe as meta_learn_tpe
-from parzax.samplers import mo_tpe as mo_tpe
-from parzax.samplers import optimize as optimize
-from parzax.samplers import optimize_many as optimize_many
-from parzax.samplers import optuna_tpe as optuna_tpe
-from parzax.samplers import tpe as tpe
-from parzax.space import Between as Between
-from parzax.space import Categorical as Categorical
-from parzax.space import Float as Float
-from parzax.space import In as In
-from parzax.space import Int as Int
-from parzax.space import Ordinal as Ordinal
-from parzax.space import Recorded as Recorded
-from parzax.space import Space as Space
-from parzax.space import Varying as Varying
-from parzax.split import gamma as gamma
-from parzax.split import ties as ties
-from parzax.status import Status as Status
-
 if _TYPE_CHECKING:
+    from parzax import acquisition as acquisition
     from parzax import adapters as adapters
+    from parzax import divergence as divergence
+    from parzax import importance as importance
+    from parzax import kernels as kernels
+    from parzax import meta as meta
+    from parzax import observations as observations
+    from parzax import pareto as pareto
+    from parzax import parzen as parzen
     from parzax import plotting as plotting
+    from parzax import problems as problems
+    from parzax import samplers as samplers
+    from parzax import space as space
+    from parzax import split as split
+    from parzax import status as status
+    from parzax.divergence import pearson_divergence as pearson_divergence
+    from parzax.importance import GridEstimator as GridEstimator
+    from parzax.importance import GridSpec as GridSpec
+    from parzax.importance import ImportanceResult as ImportanceResult
+    from parzax.importance import cond_ped_anova as cond_ped_anova
+    from parzax.importance import grid_density as grid_density
+    from parzax.importance import level_counts as level_counts
+    from parzax.importance import naive as naive
+    from parzax.importance import ped_anova as ped_anova
+    from parzax.importance import within_regime_variance as within_regime_variance
+    from parzax.kernels import bandwidth as bandwidth
+    from parzax.meta import task_similarity as task_similarity
+    from parzax.observations import ImportReport as ImportReport
+    from parzax.observations import Observations as Observations
+    from parzax.parzen import ParzenEstimator as ParzenEstimator
+    from parzax.parzen import ages as ages
+    from parzax.problems import Problem as Problem
+    from parzax.samplers import c_tpe as c_tpe
+    from parzax.samplers import meta_learn_tpe as meta_learn_tpe
+    from parzax.samplers import mo_tpe as mo_tpe
+    from parzax.samplers import optimize as optimize
+    from parzax.samplers import optimize_many as optimize_many
+    from parzax.samplers import optuna_tpe as optuna_tpe
+    from parzax.samplers import tpe as tpe
+    from parzax.space import Between as Between
+    from parzax.space import Categorical as Categorical
+    from parzax.space import Float as Float
+    from parzax.space import In as In
+    from parzax.space import Int as Int
+    from parzax.space import Ordinal as Ordinal
+    from parzax.space import Recorded as Recorded
+    from parzax.space import Space as Space
+    from parzax.space import Varying as Varying
+    from parzax.split import gamma as gamma
+    from parzax.split import ties as ties
+    from parzax.status import Status as Status
 
 __version__ = "0.1.0"
 
+# Where the names above are: a package is imported when something of it is used.
+_NAMES = {
+    "parzax": (
+        "divergence", "importance", "observations", "space", "status", "acquisition", "kernels", "meta",
+        "pareto", "parzen", "problems", "samplers", "split", "adapters", "plotting",
+    ),
+    "parzax.divergence": ("pearson_divergence",),
+    "parzax.importance": (
+        "GridEstimator", "GridSpec", "ImportanceResult", "cond_ped_anova", "grid_density", "level_counts",
+        "naive", "ped_anova", "within_regime_variance",
+    ),
+    "parzax.kernels": ("bandwidth",),
+    "parzax.meta": ("task_similarity",),
+    "parzax.observations": ("ImportReport", "Observations"),
+    "parzax.parzen": ("ParzenEstimator", "ages"),
+    "parzax.problems": ("Problem",),
+    "parzax.samplers": (
+        "c_tpe", "meta_learn_tpe", "mo_tpe", "optimize", "optimize_many", "optuna_tpe", "tpe",
+    ),
+    "parzax.space": (
+        "Between", "Categorical", "Float", "In", "Int", "Ordinal", "Recorded", "Space", "Varying",
+    ),
+    "parzax.split": ("gamma", "ties"),
+    "parzax.status": ("Status",),
+}  # fmt: skip
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
 
 def __getattr__(name: str) -> _Any:
-    # Subpackages with optional dependencies load on first use.
-    if name in ("adapters", "plotting"):
-        return _import_module(f"parzax.{name}")
-    raise AttributeError(f"module 'parzax' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'parzax' has no attribute {name!r}")
+    home = _import_module(_HOMES[name])
+    found = vars(home)[name] if name in vars(home) else _import_module(f"{_HOMES[name]}.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

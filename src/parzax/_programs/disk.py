@@ -20,7 +20,7 @@ from typing import Any
 
 import equinox
 import jax
-import jaxlib
+import jaxlib.version
 import numpy as np
 from jax.experimental import serialize_executable
 
@@ -75,7 +75,7 @@ def entry(name: str, skeleton: Any, context: tuple[Any, ...]) -> Entry | None:
     if folder is None:
         return None
     try:
-        asked = _pickled((name, skeleton, str(context)))
+        asked = _pickled((name, skeleton, str(context)), by_value=True)
     except Exception:  # pickle raises whatever an object's own methods do
         return None
     return Entry(folder, hashlib.sha256(asked + _surroundings()).hexdigest())
@@ -101,9 +101,12 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _pickled(content: Any) -> bytes:
+def _pickled(content: Any, by_value: bool = False) -> bytes:
+    """A pickle; ``by_value`` the same of equal contents, whether they share objects or have copies."""
     file = io.BytesIO()
-    _Pickler(file, protocol=5).dump(content)
+    pickler = _Pickler(file, protocol=5)
+    pickler.fast = by_value
+    pickler.dump(content)
     return file.getvalue()
 
 
@@ -116,7 +119,7 @@ def _surroundings() -> bytes:
 
 @functools.cache
 def _software() -> tuple[str, ...]:
-    versions = (jax.__version__, jaxlib.__version__, np.__version__, equinox.__version__, sys.version)
+    versions = (jax.__version__, jaxlib.version.__version__, np.__version__, equinox.__version__, sys.version)
     source = hashlib.sha256()
     root = Path(__file__).parent.parent
     for path in sorted(root.rglob("*.py")):

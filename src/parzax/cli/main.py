@@ -6,12 +6,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
-
-import jax
 
 import parzax
 from parzax._checks import visible
@@ -41,7 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
         args = _parser().parse_args(argv)
-        _enable_compilation_cache()
         # What a user should know is printed as notes; the rest is chatter of libraries.
         logging.getLogger("jax").setLevel(logging.ERROR)
         with warnings.catch_warnings():
@@ -68,18 +64,6 @@ def _one_line(error: BaseException) -> str:
     if not isinstance(error, (ValueError, TypeError, OSError, ImportError)) or not line:
         line = f"{type(error).__name__}: {line}".rstrip(": ")
     return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 3] + "..."
-
-
-def _enable_compilation_cache() -> None:
-    """Keep compiled programs between runs, under the user's cache folder; PARZAX_NO_CACHE=1 turns it off."""
-    if os.environ.get("PARZAX_NO_CACHE", "0") not in ("", "0"):
-        return
-    with suppress(OSError, RuntimeError, AttributeError):  # without it only slower
-        base = os.environ.get("XDG_CACHE_HOME")
-        folder = (Path(base) if base else Path.home() / ".cache") / "parzax"
-        folder.mkdir(parents=True, exist_ok=True)
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -201,6 +201,6 @@ class ImportanceResult(ResultArrays):
 
 @program
 def _densities(
-    counts: Shaped[Array, "s q1 g"], how: RegimeComparison
+    counts: Shaped[Any, "s q1 g"], how: RegimeComparison
 ) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
     return jax.vmap(how.densities)(counts)

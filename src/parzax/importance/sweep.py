@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -85,10 +85,10 @@ class _Packed(NamedTuple):
 
 @program
 def compiled_sweep(
-    codes: Integer[Array, "s d n"],
-    level: Integer[Array, "s n"],
-    weight: Shaped[Array, "s n"] | None,
-    log_status: Int[Array, "s q"],
+    codes: Integer[Any, "s d n"],
+    level: Integer[Any, "s n"],
+    weight: Shaped[Any, "s n"] | None,
+    log_status: Int[Any, "s q"],
     *,
     layout: Layout,
     estimator: GridEstimator,

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import open_uniform
+from parzax._programs import program
 from parzax.kernels.bandwidth import FixedTop
 from parzax.meta import variation
 from parzax.meta.densities import POINTS, over_tasks
@@ -35,6 +36,15 @@ class Compared(eqx.Module):
     importance: Float[Array, "t d"]
 
 
+@program
+def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[Any, Any, Points]:
+    """Random numbers of a comparison: of draws from the sources and the target, and uniform points."""
+    of_sources, of_target, of_neither = jax.random.split(key, 3)
+    sources, target = (uniforms(own, half, basis, dtype, joint=True) for own in (of_sources, of_target))
+    levels = open_uniform(of_neither, (2 * half, basis.n_slots), dtype)
+    return sources, target, basis.frame.drawn(levels)
+
+
 class Comparison(eqx.Module):
     """How densities are compared: without a prior, categories without spread, in some of the parameters.
 
@@ -56,10 +66,7 @@ class Comparison(eqx.Module):
         """With n points of an estimate, half of them from either task."""
         smallest, half, dtype = smoothing.bandwidth.smallest, max(n // 2, 1), jnp.result_type(float)
         basis = basis_for(space, dtype, smoothing.families, smallest, True).with_any_left_out()
-        of_sources, of_target, of_neither = jax.random.split(key, 3)
-        sources, target = (uniforms(own, half, basis, dtype, joint=True) for own in (of_sources, of_target))
-        levels = open_uniform(of_neither, (2 * half, basis.n_slots), dtype)
-        return cls(basis, sources, target, basis.frame.drawn(levels), estimate)
+        return cls(basis, *_numbers(key, half, basis, dtype), estimate)
 
     def density(self, smoothing: Smoothing, rows: Points, present: Bool[Array, " n"]) -> KernelMixture:
         """The density of the rows below."""

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, cast
@@ -38,6 +38,10 @@ class Domain(Described, ABC):
             if not isinstance(condition, Condition):
                 raise TypeError(f"when must hold In or Between conditions, got {condition!r}.")
         object.__setattr__(self, "when", when)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: what was looked up meanwhile makes no difference."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

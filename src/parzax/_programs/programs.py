@@ -4,16 +4,18 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from parzax._programs import disk, effort
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 # What is taken when a function is traced, beside its arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
@@ -69,18 +71,17 @@ class Program(Generic[P, R]):
         known = self._known.get(kind.key)
         if known is not None:
             return known
+        mine: Future[Callable[[list[Any]], R]] = Future()
         with self._lock:
-            known = self._known.get(kind.key)
-            if known is None:
-                mine: Future[Callable[[list[Any]], R]] = Future()
-                self._known[kind.key] = mine
-        if known is not None:  # another thread compiles it
+            known = self._known.setdefault(kind.key, mine)
+        if known is not mine:  # another thread compiles it
             return known
         try:
             mine.set_result(self._made(kind))
         except BaseException as error:
             del self._known[kind.key]
             mine.set_exception(error)
+            raise
         return mine
 
     def _made(self, kind: "_Kind") -> Callable[[list[Any]], R]:
@@ -104,12 +105,13 @@ class Program(Generic[P, R]):
 
     def _compiled(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
         """The executable, from arrays to arrays, and what it returns with slots for the arrays."""
+        function: Callable[..., Any] = self.__wrapped__
         out: Any = None
 
         def flat(*arrays: Any) -> list[Any]:
             nonlocal out
             args, kwargs = kind.filled(arrays)
-            found, structure = jax.tree.flatten(self.__wrapped__(*args, **kwargs))
+            found, structure = jax.tree.flatten(function(*args, **kwargs))
             own = [isinstance(leaf, (jax.Array, np.ndarray, np.generic)) for leaf in found]
             out = jax.tree.unflatten(structure, [_SLOT if a else x for x, a in zip(found, own, strict=True)])
             return [x for x, a in zip(found, own, strict=True) if a]
@@ -151,7 +153,7 @@ class _Kind:
         """None where the arguments, or what goes on around, are not for a program of its own."""
         if get_opaque_trace_state(convention="parzax") != _OUTSIDE:
             return None
-        config = jax.config
+        config: Any = jax.config
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
             return None
         wide = bool(config.jax_enable_x64)
@@ -159,7 +161,7 @@ class _Kind:
         arrays, kinds, rest = [], [], []
         for leaf in leaves:
             if isinstance(leaf, jax.Array):
-                if isinstance(leaf, jax.core.Tracer) or leaf.committed:
+                if isinstance(leaf, Tracer) or leaf.committed:
                     return None
                 weak = bool(getattr(leaf, "weak_type", False))
             elif isinstance(leaf, (np.ndarray, np.generic)):
@@ -197,7 +199,11 @@ def _canonical(array: Any) -> Any:
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.itemsize > 4 else array
 
 
-def program(function: Callable[P, R] | None = None, *, size: str = "auto") -> Any:
+@overload
+def program(function: Callable[P, R]) -> Program[P, R]: ...
+@overload
+def program(*, size: str) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+def program(function: Any = None, *, size: str = "auto") -> Any:
     """`Program`, as a decorator."""
     return Program(function, size=size) if function else lambda own: Program(own, size=size)
 
