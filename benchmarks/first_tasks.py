@@ -33,6 +33,7 @@ def import_parzax() -> Callable[[], Any]:
 def importance(d: int, q: int) -> Callable[[], Any]:
     """One log of 1000 rows of floats."""
     import parzax as px
+    import parzax.importance
 
     x = np.random.default_rng(0).uniform(size=(1000, d))
     obs = px.Observations.from_arrays(
@@ -62,6 +63,7 @@ def mixed_space() -> Any:
 def tpe(mixed: bool) -> Callable[[], Any]:
     """`init`, the first `ask` and the first `tell`."""
     import parzax as px
+    import parzax.samplers
 
     space = mixed_space() if mixed else px.Space({f"x{j}": px.Float(0, 1) for j in range(6)})
 
@@ -77,6 +79,7 @@ def tpe(mixed: bool) -> Callable[[], Any]:
 def estimator() -> Callable[[], Any]:
     """A density of 100 rows."""
     import parzax as px
+    import parzax.parzen
 
     space, x = (
         px.Space({f"x{j}": px.Float(0, 1) for j in range(6)}),
@@ -102,6 +105,7 @@ def optimize() -> Callable[[], Any]:
 def meta() -> Callable[[], Any]:
     """A sampler that learns from 100 tasks of 30 rows, made and asked."""
     import parzax as px
+    import parzax.samplers
 
     rng, space = np.random.default_rng(0), px.Space({f"x{j}": px.Float(0, 1) for j in range(4)})
 

@@ -10,9 +10,13 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import get_opaque_trace_state
 
 from parzax._programs import disk, effort
+
+try:
+    from jax.extend.core import get_opaque_trace_state
+except ImportError:  # JAX 0.8
+    from jax.core import get_opaque_trace_state  # pyright: ignore
 
 P = ParamSpec("P")
 R = TypeVar("R")
