@@ -1,5 +1,6 @@
 """The command `parzax`: what it prints, writes and refuses."""
 
+import gzip
 import io
 import json
 import os
@@ -285,6 +286,71 @@ def test_tables_are_read_by_the_library_that_is_there(logs, monkeypatch, name, m
     with np.load(logs / "t.npz") as data:
         np.testing.assert_array_equal(obs.values, data["values"])
         np.testing.assert_array_equal(obs.losses[:, 0], data["objective"])
+
+
+TEXTS = {
+    "semicolons.csv": lambda p, df: df.to_csv(p, sep=";", decimal=",", index=False),
+    "semicolons-and-points.csv": lambda p, df: df.to_csv(p, sep=";", index=False),
+    "tabs.csv": lambda p, df: df.to_csv(p, sep="\t", index=False),
+    "wide.csv": lambda p, df: df.to_csv(p, encoding="utf-16", index=False),
+    "packed.csv.gz": lambda p, df: df.to_csv(p, index=False, compression="gzip"),
+    "packed.tsv.gz": lambda p, df: df.to_csv(p, sep="\t", index=False, compression="gzip"),
+    "lines.jsonl": lambda p, df: df.to_json(p, orient="records", lines=True, double_precision=15),
+    "lines.ndjson.gz": lambda p, df: df.to_json(
+        p, orient="records", lines=True, double_precision=15, compression="gzip"
+    ),
+}
+
+
+@pytest.mark.parametrize("missing", [[], ["pyarrow"], ["pyarrow", "polars"]])
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_of_every_kind(tmp_path, monkeypatch, name, missing):
+    """Decimal commas, other separators and encodings, packed files and JSON lines, by each library."""
+    there = tables.find_spec
+    monkeypatch.setattr(tables, "find_spec", lambda library: None if library in missing else there(library))
+    rng = np.random.default_rng(0)
+    df = pd.DataFrame(
+        {"x": rng.uniform(size=40).round(9), "c": ["ä", "b"] * 20, "value": rng.normal(size=40)}
+    )
+    TEXTS[name](tmp_path / name, df)
+    obs = px.Observations.from_dataframe(tables.read_table(tmp_path / name), warn=False)
+    assert obs.space.names == ("x", "c")
+    np.testing.assert_array_equal(obs.values[:, 0], df["x"])
+    np.testing.assert_allclose(obs.losses[:, 0], df["value"], rtol=1e-12)
+    assert obs.space["c"][0].choices == ("b", "ä")
+
+
+def test_tables_with_columns_of_their_own(tmp_path, capsys):
+    """--parameters, --drop and --seed; catches an option that does nothing."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(2, 90))
+    df = pd.DataFrame({"x": x, "y": y, "loss": x + y, "rep": np.arange(90) % 3, "value": (x - 0.3) ** 2})
+    df.to_csv(tmp_path / "t.csv", index=False)
+    file = str(tmp_path / "t.csv")
+    assert main(["importance", file]) == 0
+    out, err = capsys.readouterr()
+    assert "perhaps results" in err
+    assert "rep" in out
+    assert main(["importance", file, "--drop", "loss", "--seed", "rep"]) == 0
+    out, err = capsys.readouterr()
+    assert "of 3 seeds" in out
+    assert "loss" not in out
+    assert "perhaps" not in err
+    assert main(["importance", file, "--parameters", "y"]) == 0
+    assert "x  " not in capsys.readouterr().out
+    assert main(["importance", file, "--seed", "nothing"]) == 2
+    assert "has no column 'nothing'" in capsys.readouterr().err
+
+
+def test_damaged_packed_files(tmp_path, capsys):
+    """Truncated gzip and half a UTF-16 character: one line that names the file."""
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x,value\n1,2\n" * 99)[:-9])
+    (tmp_path / "u.csv").write_bytes("x,value\n1,2\n".encode("utf-16")[:-1])
+    for name in ("t.csv.gz", "u.csv"):
+        assert main(["importance", str(tmp_path / name)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("parzax: error: ")
+        assert name in line
 
 
 def test_filters_know_choices_by_name(capsys):

@@ -1,5 +1,6 @@
 """Programs: what compiles anew, what an earlier process left, and what is never read."""
 
+import contextlib
 import os
 import pickle
 import stat
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from parzax import _programs
 from parzax._programs import disk, effort
@@ -30,13 +32,28 @@ def scaled(x: jax.Array, by: float, tree: dict | None = None) -> dict:
     return {"out": x * by + rest, "said": "as it was", "by": by}
 
 
+@contextlib.contextmanager
+def jax_cache(folder: str | None):
+    """JAX's own cache in a folder, or off, whatever is set outside."""
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        compilation_cache.reset_cache()
+        jax.config.update("jax_compilation_cache_dir", folder)
+        yield
+    finally:
+        compilation_cache.reset_cache()
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty folder for executables."""
     monkeypatch.setenv("PARZAX_NO_CACHE", "0")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     TRACES.clear()
-    return tmp_path / "parzax" / "programs"
+    with jax_cache(None):
+        yield tmp_path / "parzax" / "programs"
 
 
 def files(folder: Path) -> list[Path]:
@@ -173,6 +190,24 @@ def test_turned_off(cache, monkeypatch):
     monkeypatch.setenv("PARZAX_NO_CACHE", "1")
     fresh()(np.ones(2, np.float32), 2.0)
     assert not cache.exists()
+
+
+def test_beside_the_cache_of_jax(cache, tmp_path):
+    """What JAX's cache has loaded cannot be stored again; catches entries that fail when they are called."""
+    x, least = np.ones(3, np.float32), "jax_persistent_cache_min_compile_time_secs"
+    before = getattr(jax.config, least)
+    jax.config.update(least, 0.0)
+    try:
+        with jax_cache(str(tmp_path / "jax")):
+            for _ in range(3):
+                assert fresh()(x, 4.0)["out"].tolist() == [4, 4, 4]
+                jax.clear_caches()
+    finally:
+        jax.config.update(least, before)
+    assert not cache.exists()
+    assert fresh()(x, 4.0)["out"].tolist() == [4, 4, 4]
+    assert fresh()(x, 4.0)["out"].tolist() == [4, 4, 4]
+    assert len(TRACES) == 4
 
 
 @pytest.mark.parametrize("damage", ["short", "changed", "empty", "other"])

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 import equinox
 import jax
@@ -69,10 +69,11 @@ def entry(name: str, skeleton: Any, context: tuple[Any, ...]) -> Entry | None:
     """Where the program of this name is for such arguments.
 
     None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be: a system without owners of
-    files, or functions and classes that are not parzax's own, which may change while their names do not.
+    files, functions and classes that are not parzax's own, which may change while their names do not, and
+    where JAX's own cache is on: what XLA has loaded from there loses its functions when it is stored again.
     """
-    folder = _folder()
-    if folder is None:
+    folder, config = _folder(), cast(Any, jax.config)
+    if folder is None or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
         return None
     try:
         asked = _pickled((name, skeleton, str(context)), by_value=True)

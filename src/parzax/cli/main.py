@@ -90,13 +90,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     importance.description = (
-        "Read a log (an Optuna sqlite or journal file, CSV, TSV, Parquet, Feather, Arrow, or npz), compute "
-        "the importance of every parameter in float64, and print it. Files are only read, and without "
-        "executing anything in them."
+        "Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or "
+        "npz), compute the importance of every parameter in float64, and print it. Files are only read, and "
+        "without executing anything in them."
     )
     add: Any = importance.add_argument
     add("file", metavar="FILE", help="the log; sqlite:/// URLs too")
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
+    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
+    add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
     add("--objective", type=int, default=0, metavar="I", help="which objective, if there are several (0)")
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),

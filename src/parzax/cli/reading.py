@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parzax.cli.filters import filter_mask
-from parzax.cli.tables import COLUMNAR, SEPARATORS, read_table
+from parzax.cli.tables import COLUMNAR, LINES, SEPARATORS, kind_of, read_table
 from parzax.observations import Observations
 from parzax.observations.columns import Column, Table, listed
 from parzax.observations.frames import open_table
@@ -18,6 +18,9 @@ from parzax.space.serialization import load
 
 # Formats that run code from the file when read, or may.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
+
+# Options of tables alone.
+_TABLES = ("parameters", "drop", "seed")
 
 
 def log_path(text: str) -> Path:
@@ -31,7 +34,7 @@ def log_path(text: str) -> Path:
 
 def read_log(path: Path, args: Namespace) -> Observations:
     """The log of any supported kind, as the arguments say; errors are one sentence that names the file."""
-    suffix, name = path.suffix.lower(), repr(str(path))
+    suffix, name = kind_of(path), repr(str(path))
     if suffix in _REFUSED:
         raise ValueError(
             f"{name}: {suffix} files are never read, since that could run code from them; export the log as "
@@ -41,21 +44,21 @@ def read_log(path: Path, args: Namespace) -> Observations:
         raise ValueError(f"there is no file {name}.")
     if not path.is_file() or path.stat().st_size == 0:
         raise ValueError(f"{name} is {'empty' if path.is_file() else 'not a file'}.")
-    if suffix in SEPARATORS or suffix in COLUMNAR:
+    if suffix in (*SEPARATORS, *LINES, *COLUMNAR):
         read, kind, unfit = _from_table, "a table", ("study",)
     elif suffix == ".npz":
-        read, kind, unfit = _from_npz, "an npz file", ("study",)
+        read, kind, unfit = _from_npz, "an npz file", ("study", *_TABLES)
     else:
         from parzax.adapters.optuna import is_optuna_file
 
         if not is_optuna_file(path):
             hint = " A search space goes to --space." if suffix == ".json" else ""
             raise ValueError(
-                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .parquet, "
-                f".feather, .arrow or .npz.{hint}"
+                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), "
+                f".jsonl, .parquet, .feather, .arrow or .npz.{hint}"
             )
         read, kind = _from_optuna, "an Optuna file, which says it itself"
-        unfit = ("target", "direction", "space")
+        unfit = ("target", "direction", "space", *_TABLES)
     for option in unfit:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option} does not go with {kind} ({name}).")
@@ -87,8 +90,9 @@ def _from_table(path: Path, args: Namespace) -> Observations:
         )
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return Observations.from_dataframe(
-        table, target, direction=direction, space=space, failed=args.failed, exclude=exclude, warn=False
-    )
+        table, target, direction=direction, space=space, failed=args.failed, exclude=exclude,
+        parameters=args.parameters, drop=args.drop, seed=args.seed, warn=False,
+    )  # fmt: skip
 
 
 def _from_npz(path: Path, args: Namespace) -> Observations:

@@ -8,13 +8,14 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
-from parzax.observations.columns import Table, listed
+from parzax.observations.columns import Column, Table, listed
 from parzax.observations.frames import open_table
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
-from parzax.observations.roles import find_parameters, find_targets, named_columns
-from parzax.observations.validation import Arrays, checked_arrays
+from parzax.observations.roles import TEXT_PREFIX, find_parameters, find_targets, named_columns
+from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
+from parzax.observations.validation import Arrays, checked_arrays, stacked
 from parzax.space import Space
 
 # Names of Optuna's trial states.
@@ -38,32 +39,37 @@ class Log(NamedTuple):
         return arrays
 
 
-def read_table(df: Any, *arguments: Any, warn: bool) -> tuple[Space, Arrays]:
-    """A table as one log; ``arguments`` as of `_read`."""
+def read_table(df: Any, *arguments: Any, seed: str | None, warn: bool) -> tuple[Space, Arrays]:
+    """A table as one log, or one of several seeds; ``arguments`` as of `_read`."""
+    if seed is not None:
+        space, logs = read_tasks(df, seed, *arguments, warn=warn, what="seed")
+        return space, stacked(list(logs.values()))
     log = _read(open_table(df), *arguments)
     arrays = log.of_rows(np.ones(len(log.reasons), dtype=bool))
     warn_of_inferred(log.inferred if warn else ())
     return log.space, arrays
 
 
-def read_tasks(df: Any, task: str, *arguments: Any, warn: bool) -> tuple[Space, dict[str, Arrays]]:
-    """A table as one log for each task; ``arguments`` as of `_read`."""
+def read_tasks(
+    df: Any, task: str, *arguments: Any, warn: bool, what: str = "task"
+) -> tuple[Space, dict[str, Arrays]]:
+    """A table as one log for each task (or ``what`` it is); ``arguments`` as of `_read`."""
     table = open_table(df)
     if not isinstance(task, str):
-        raise TypeError(f"task must be a column name, got {task!r}.")
-    named_columns("task", task, table.names)
+        raise TypeError(f"{what} must be a column name, got {task!r}.")
+    named_columns(what, task, table.names)
     column = table.read(task).as_labels()
     if column.missing().any():
-        raise ValueError(f"{column.where(np.argmax(column.missing()))} names no task.")
+        raise ValueError(f"{column.where(np.argmax(column.missing()))} names no {what}.")
     names = [str(name) for name in column.labels]
     if len(set(names)) < len(names):
-        raise ValueError(f"column {task!r}: tasks differ in type alone: {list(column.labels)!r}.")
+        raise ValueError(f"column {task!r}: {what}s differ in type alone: {list(column.labels)!r}.")
     log, logs = _read(table.without(task), *arguments), {}
     for i, name in enumerate(names):
         try:
             logs[name] = log.of_rows(column.index == i)
         except ValueError as error:
-            raise ValueError(f"task {name!r}: {error}") from error
+            raise ValueError(f"{what} {name!r}: {error}") from error
     warn_of_inferred(log.inferred if warn else ())
     return log.space, logs
 
@@ -77,6 +83,8 @@ def _read(
     weight: str | None,
     constraints: str | Sequence[str] | None,
     exclude: Mapping[str, Any] | None,
+    parameters: str | Sequence[str] | None,
+    drop: str | Sequence[str] | None,
 ) -> Log:
     """All rows of a table; see `Observations.from_dataframe`."""
     _checks.one_of("failed", failed, ("drop", "worst"))
@@ -96,12 +104,23 @@ def _read(
         objectives[states != "COMPLETE"] = np.nan
 
     names, taken = None if space is None else space.names, [*targets, *weights, *constrained]
-    where, ignored = find_parameters(table.names, names, taken, trial_states=states is not None)
+    asked, dropped = (
+        named_columns("parameters", parameters, table.names),
+        named_columns("drop", drop, table.names),
+    )
+    if asked and names is not None:
+        raise TypeError("parameters: the space names them; give one of the two.")
+    if both := [name for name in asked if name in (*taken, *dropped)]:
+        raise ValueError(f"parameters: {listed(both)} is used for something else, or dropped.")
+    left = [name for name in table.names if name not in dropped]
+    where, ignored = find_parameters(left, names, taken, states is not None, asked)
     notes += ignored
-    columns = {name: table.read(column) for name, column in where.items()}
     if space is None:
-        space, guesses = infer_space({name: column.take(keep) for name, column in columns.items()})
-        notes += guesses
+        columns, spelled, left = _spelled(table, where, keep)
+        space, guesses = infer_space({name: column.take(keep) for name, column in columns.items()}, spelled)
+        notes += guesses + left
+    else:
+        columns = {name: table.read(column) for name, column in where.items()}
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _recorded_regimes(table, space, keep))
     found = _numbers(table, constrained, keep) if constrained else None
@@ -109,6 +128,25 @@ def _read(
     direction = "minimize" if direction is None else direction
     arrays = checked_arrays(space, values, objectives, direction, regime, found, counts, failed, keep)
     return Log(space, arrays, reasons, tuple(notes))
+
+
+def _spelled(
+    table: Table, where: Mapping[str, str], keep: np.ndarray
+) -> tuple[dict[str, Column], dict[str, str], list[str]]:
+    """Columns of guessed parameters, where text may spell numbers, and how; and what is none, as a date."""
+    columns, spelled, left, problem = {}, {}, [], None
+    for name, column in where.items():
+        try:
+            least = 1 if column.startswith(TEXT_PREFIX) else LEAST_NUMBERS
+            columns[name], spelled[name] = as_numbers(table.read(column), keep, least)
+        except ValueError as error:
+            problem = problem or error
+            left.append(
+                f"{_checks.visible(name)}: left out, it {str(error).removeprefix(f'column {column!r} ')}"
+            )
+    if not columns and problem is not None:
+        raise problem
+    return columns, spelled, left
 
 
 def _numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:

@@ -46,8 +46,7 @@ def _column(name: str, series: Any) -> Column:
         return Column(name, rows, numbers=values, whole=whole, promoted=promoted)
     if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
         raise ValueError(
-            f"column {name!r} holds {dtype}, which is neither a number nor a label; "
-            "convert it, drop it, or name the parameters' columns params_*."
+            f"column {name!r} holds {dtype}, which is neither a number nor a label; convert it, or drop it."
         )
     labels, null = series.to_list(), series.is_null()
     if dtype not in (nw.Boolean, nw.String, nw.Enum):

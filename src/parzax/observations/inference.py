@@ -15,16 +15,26 @@ MAX_LABEL = 10_000
 # Positive values that span at least this ratio may be on a log axis.
 LOG_RATIO = 1000.0
 _MAX_WHOLE = 2.0**53
+# Text of so many rows, of which this share is different, is an id.
+_LEAST_IDS, _NEARLY_ALL = 30, 0.95
 
 
-def infer_space(columns: Mapping[str, Column]) -> tuple[Space, list[str]]:
-    """The space of some columns, and sentences that say what was inferred; see `infer_domain`."""
+def infer_space(
+    columns: Mapping[str, Column], spelled: Mapping[str, str] | None = None
+) -> tuple[Space, list[str]]:
+    """The space of some columns, and sentences that say what was inferred; see `infer_domain`.
+
+    ``spelled`` says how a column's numbers were written, if that is worth a word.
+    """
     inferred = {name: infer_domain(column) for name, column in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
-        raise ValueError(f"none of the columns {listed([c.name for c in columns.values()])} has a value.")
+        names = listed([column.name for column in columns.values()])
+        raise ValueError(f"none of the columns {names} has a value that is no id.")
     notes = ["bounds and choices are those seen in the data; a space with the real ones is better"]
-    return Space(domains), notes + [f"{visible(name)}: {note}" for name, (_, note) in inferred.items()]
+    hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
+    notes += [f"{visible(name)}: {note}{hows.get(name, '')}" for name, (_, note) in inferred.items()]
+    return Space(domains), notes
 
 
 def infer_domain(column: Column) -> tuple[Domain | None, str]:
@@ -36,6 +46,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
       with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value seen.
     * ``log=True`` where all values are positive, the largest is at least 1000 times the smallest, and the
       logarithms are less skewed than the values.
+    * Text that differs in nearly every row, of 30 or more: an id, left out.
     * Missing entries: ``when=Recorded()``, active where a value is recorded.
 
     Raises:
@@ -52,11 +63,23 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         and {type(x) for x in column.labels} <= {int, float}
         and len(set(column.labels)) == len(column.labels)
     )
+    if not numeric and _is_id(column):
+        return (
+            None,
+            f"left out, {len(column.labels)} rows have as many different labels, as of an id or a path",
+        )
     try:
         domain, what = _from_numbers(column, when) if numeric else _from_labels(column, when)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {column.name!r}: {error}") from error
     return domain, what + gap
+
+
+def _is_id(column: Column) -> bool:
+    """Whether the labels are text and nearly all different, so that no row says anything about another."""
+    n = int((column.index >= 0).sum())
+    text = not column.categories and all(isinstance(x, str) for x in column.labels)
+    return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
 
 
 def _from_numbers(column: Column, when: Any) -> tuple[Domain, str]:

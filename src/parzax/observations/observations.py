@@ -97,6 +97,9 @@ class Observations:
         weight: str | None = None,
         constraints: str | Sequence[str] | None = None,
         exclude: Mapping[str, Any] | None = None,
+        parameters: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] | None = None,
+        seed: str | None = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
@@ -104,7 +107,9 @@ class Observations:
         Columns are as in Optuna's ``trials_dataframe()``: ``params_*``, ``value`` or ``values_*``, ``state``
         and bookkeeping. Where no column starts with ``params_``, every column is a parameter except
         the targets, weight, constraints and bookkeeping (``number``, ``state``, ``datetime_*``, ``duration``,
-        ``user_attrs_*``, ``system_attrs_*``). A missing value (null or NaN) of a parameter means inactive.
+        ``user_attrs_*``, ``system_attrs_*``). Likewise ``config/*`` of Ray Tune, ``params.*`` of MLflow; of
+        an export of Weights & Biases all columns but its own. A missing value (null or NaN) of a parameter
+        means inactive.
         ``state`` holds trial states if one of its values is COMPLETE, FAIL, PRUNED, RUNNING or WAITING (in
         any case, also "TrialState.COMPLETE"); otherwise it is a column like any other.
 
@@ -122,6 +127,9 @@ class Observations:
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
+            parameters: columns of the parameters, where no space names them; guessed if not given.
+            drop: columns to leave out.
+            seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
         Raises:
@@ -134,8 +142,8 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
         Observations(3 rows, 1 parameters, minimize)
         """
-        settings = target, direction, space, failed, weight, constraints, exclude
-        space, arrays = read_table(df, *settings, warn=warn)
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
+        space, arrays = read_table(df, *settings, seed=seed, warn=warn)
         return cls(space, *arrays)
 
     @classmethod
@@ -151,6 +159,8 @@ class Observations:
         weight: str | None = None,
         constraints: str | Sequence[str] | None = None,
         exclude: Mapping[str, Any] | None = None,
+        parameters: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
         """Read a table of several tasks: one log per task, all of one space.
@@ -158,8 +168,8 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
-            target, direction, space, failed, weight, constraints, exclude, warn: of `from_dataframe`, for the
-                whole table; a space that is not given is inferred from all tasks together.
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, warn: of
+                `from_dataframe`, for the whole table; a space that is not given is inferred from all tasks.
 
         Returns:
             Name of the task -> log, in order of appearance.
@@ -168,7 +178,7 @@ class Observations:
             ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
                 without a row to use.
         """
-        settings = target, direction, space, failed, weight, constraints, exclude
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
         space, logs = read_tasks(df, task, *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
 

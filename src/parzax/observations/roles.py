@@ -12,6 +12,20 @@ _BOOKKEEPING = re.compile(
     r"|regimes_.*|Unnamed: 0|__index_level_0__|"
 )
 PREFIX = "params_"
+# Whose tables name their parameters by a prefix.
+TEXT_PREFIX = "params."  # of MLflow, which keeps all parameters as text
+_TOOLS = {PREFIX: "Optuna", "config/": "Ray Tune", TEXT_PREFIX: "MLflow"}
+# Of an export of Weights & Biases; in the tables of other tools these names may be anything.
+_WANDB = re.compile(
+    r"Name|State|Notes|User|Tags|Created|Updated|End Time|Runtime|Sweep|ID|Hostname|Host|Commit|GitHub|Group"
+    r"|Job Type|Project|Entity|Path|Artifacts|GPU Count|GPU Type|_step|_timestamp|_runtime|_wandb.*"
+)
+# Words in the names of what a run gave rather than of what it was given.
+_RESULTS = frozenset((
+    "loss", "losses", "acc", "accuracy", "auc", "auroc", "f1", "rmse", "mse", "mae", "mape", "err", "error",
+    "score", "reward", "perplexity", "recall", "metric", "metrics", "runtime", "walltime", "duration",
+    "elapsed", "timestamp", "latency",
+))  # fmt: skip
 MAX_PARAMETERS = 10_000
 
 
@@ -44,14 +58,22 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
 
 
 def find_parameters(
-    columns: Sequence[str], names: Sequence[str] | None, taken: Sequence[str], trial_states: bool
+    columns: Sequence[str],
+    names: Sequence[str] | None,
+    taken: Sequence[str],
+    trial_states: bool,
+    asked: Sequence[str] = (),
 ) -> tuple[dict[str, str], list[str]]:
-    """Parameter name -> column, of a space's ``names`` or all that are not ``taken``; and what was guessed.
+    """Parameter name -> column, and what was guessed.
 
-    Of a space it is ``params_<name>``, else ``<name>``. A column ``state`` without trial states is like any.
+    They are a space's ``names``, or the columns ``asked`` for, or all that are not ``taken``. Of a space it
+    is ``params_<name>``, else ``<name>``. A column ``state`` without trial states is like any.
     """
+    said: list[str] = []
     free, left = [c for c in columns if c not in taken], []
     ordinary = not trial_states and "state" in free
+    if asked:
+        return {_bare(c): c for c in asked}, []
     if names is not None:
         present = set(columns)
         found = {name: c for name in names for c in (name, PREFIX + name) if c in present}
@@ -61,18 +83,39 @@ def find_parameters(
             raise ValueError(f"the table has no column for {what}; its columns are {listed(columns)}.")
         ordinary = ordinary and "state" not in found.values()
     else:
-        found = {c.removeprefix(PREFIX): c for c in free if c.startswith(PREFIX)}
-        if not found:
+        prefix = next((own for own in _TOOLS if any(c.startswith(own) for c in free)), None)
+        if prefix is not None:
+            found = {c.removeprefix(prefix): c for c in free if c.startswith(prefix)}
+            others = [c for c in free if not c.startswith(prefix)]
+            if prefix != PREFIX and others:
+                said += [f"a table of {_TOOLS[prefix]}: parameters are the columns {prefix}*"]
+                said += [f"not parameters: the columns {listed(others)}"]
+        else:
             left = [c for c in free if _BOOKKEEPING.fullmatch(c) and not (c == "state" and ordinary)]
+            if _is_wandb(columns):
+                said.append("a table of Weights & Biases, by its columns Name and State")
+                left += [c for c in free if _WANDB.fullmatch(c) and c not in left]
             hidden = set(left)
             found = {c: c for c in free if c not in hidden}
+            results = [c for c in found if not _RESULTS.isdisjoint(re.split(r"[^a-z0-9]+", c.lower()))]
+            if results:
+                said.append(f"perhaps results and not parameters, to be left out then: {listed(results)}")
         if not found:
             raise ValueError(f"no column is a parameter; the columns are {listed(columns)}.")
         if len(found) > MAX_PARAMETERS:
             what = f"{len(found)} columns would be parameters, more than {MAX_PARAMETERS}"
-            raise ValueError(f"{what}; pass a space that names the parameters, or drop the other columns.")
-    notes = [f"not parameters: the columns {listed(left)}"] if left else []
+            raise ValueError(f"{what}; name the parameters, or pass a space that does.")
+    notes = said + ([f"not parameters: the columns {listed(left)}"] if left else [])
     if ordinary:
         what = "a parameter" if "state" in found.values() else "ignored"
         notes.append(f"state: none of its values is a trial state, so it leaves out no row and is {what}")
     return found, notes
+
+
+def _bare(column: str) -> str:
+    """The parameter's name without the prefix of a tool."""
+    return next((column.removeprefix(own) for own in _TOOLS if column.startswith(own)), column)
+
+
+def _is_wandb(columns: Sequence[str]) -> bool:
+    return {"Name", "State"} <= set(columns) and not {"Created", "Runtime", "User"}.isdisjoint(columns)

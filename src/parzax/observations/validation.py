@@ -1,5 +1,6 @@
 """From arrays as they are given to those that observations keep: shapes, directions, failed rows, regimes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,6 +27,36 @@ class Arrays(NamedTuple):
         """Some of n rows, by their indices, and what changes in the report."""
         arrays: list[Any] = [None if a is None else a[rows] for a in self[:-1]]
         return Arrays(*arrays, report=replace(self.report, n_failed=_n_failed(self.losses[rows]), **report))
+
+
+def stacked(logs: Sequence[Arrays]) -> Arrays:
+    """Logs of one space as one of several seeds; shorter ones are filled with rows of weight 0."""
+    sizes = [len(log.losses) for log in logs]
+    n = max(sizes)
+
+    def together(parts: Sequence[np.ndarray], fill: float | None = None) -> np.ndarray:
+        last = [part[-1:] if fill is None else np.full_like(part[-1:], fill) for part in parts]
+        pairs = zip(parts, last, strict=True)
+        return np.stack([np.concatenate([part, np.repeat(end, n - len(part), 0)]) for part, end in pairs])
+
+    weights = [
+        np.ones(size) if log.weight is None else log.weight for log, size in zip(logs, sizes, strict=True)
+    ]
+    weighted = min(sizes) < n or any(log.weight is not None for log in logs)
+    constraints = [log.constraints for log in logs if log.constraints is not None]
+    reports, dropped = [log.report for log in logs], Counter[str]()
+    for report in reports:
+        dropped.update(report.dropped)
+    note = f"{len(logs)} seeds of {min(sizes)} to {n} rows each" if min(sizes) < n else f"{len(logs)} seeds"
+    return Arrays(
+        *(together([getattr(log, name) for log in logs]) for name in ("values", "regime", "losses")),
+        constraints=together(constraints) if constraints else None,
+        weight=together(weights, 0.0) if weighted else None,
+        report=replace(
+            reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
+            dropped=dict(dropped), inferred=(*reports[0].inferred, note),
+        ),
+    )  # fmt: skip
 
 
 def _n_failed(losses: np.ndarray) -> int:

@@ -1,0 +1,106 @@
+"""Numbers that a table holds as text, ids and dates: what becomes of them, and what is said."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import parzax as px
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 5000, N).round(3)
+
+
+def read(**columns):
+    """Observations of a table with these columns and a value."""
+    df = pd.DataFrame({**columns, "value": np.arange(N, dtype=float)})
+    return px.Observations.from_dataframe(df, direction="minimize", warn=False)
+
+
+SPELLINGS = {
+    "plain": lambda x: repr(x),
+    "NumPy's repr": lambda x: f"np.float64({x!r})",
+    "decimal comma": lambda x: repr(x).replace(".", ","),
+    "decimal comma and points": lambda x: f"{x:,.3f}".replace(",", "_").replace(".", ",").replace("_", "."),
+    "thousands": lambda x: f"{x:,.3f}",
+    "per cent": lambda x: f"{x!r}%",
+    "unit": lambda x: f"{x!r} ms",
+    "spaces": lambda x: f" {x!r} ",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("stray", [None, "None", "auto", ""])
+def test_numbers_in_text(spelling, stray):
+    """Every spelling gives the numbers; stray text is inactive, and named. Catches 60 choices instead."""
+    text = [SPELLINGS[spelling](x) for x in X.tolist()]
+    expected = X.copy()
+    if stray is not None:
+        text[7], expected[7] = stray, np.nan
+    obs = read(x=text, y=np.arange(N) / N)
+    (domain,) = obs.space["x"]
+    assert isinstance(domain, px.Float)
+    np.testing.assert_array_equal(obs.values[:, 0], expected)
+    assert (obs.regime[:, 0] == -1).sum() == (stray is not None)
+    if stray:
+        assert any(f"no number in 1 row ({stray!r})" in note for note in obs.report.inferred)
+
+
+def test_whole_numbers_stay_whole():
+    """ "16", "32" and a None are an Int."""
+    obs = read(k=[["16", "32", "64"][i % 3] if i != 5 else "None" for i in range(N)], y=np.arange(N) / N)
+    (domain,) = obs.space["k"]
+    assert isinstance(domain, px.Int)
+    assert (domain.low, domain.high) == (16, 64)
+
+
+LABELS = {
+    "few numbers and nothing else": [["1", "2", "3"][i % 3] for i in range(N)],
+    "names": [["adam", "sgd"][i % 2] for i in range(N)],
+    "mostly names": [["a", "b", "1"][i % 3] for i in range(N)],
+    "two units": [["1s", "2m"][i % 2] for i in range(N)],
+    "versions": [["1.2.3", "1.2.4", "2.0.0"][i % 3] for i in range(N)],
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_stay_labels(name):
+    """What is not clearly numbers is a choice; catches a reader that is too eager."""
+    obs = read(c=LABELS[name], y=np.arange(N) / N)
+    (domain,) = obs.space["c"]
+    assert isinstance(domain, px.Categorical)
+    assert sorted(domain.choices) == sorted(set(LABELS[name]))
+
+
+def test_decisive_parameter_with_a_stray_cell():
+    """One stray cell among 40 numbers: the decisive parameter stays decisive."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(size=(2, 40))
+    for stray in ("None", "?", "-"):
+        df = pd.DataFrame({"x": x.astype(str), "y": y, "value": (x - 0.3) ** 2 + 0.01 * y})
+        df.loc[4, "x"] = stray
+        obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
+        importance = px.cond_ped_anova(obs, 0.3).importance[0]
+        assert importance[obs.space.index("x")] > 0.8
+
+
+def test_ids_and_dates_are_left_out():
+    """An id, a path and a date say nothing: left out with a word, and nothing is refused."""
+    obs = read(
+        y=np.arange(N) / N,
+        run=[f"run-{i:03d}" for i in range(N)],
+        path=[f"/out/{i}/log.txt" for i in range(N)],
+        begun=pd.date_range("2026-01-01", periods=N, freq="h"),
+        nested=[[1, 2]] * N,
+    )
+    assert obs.space.names == ("y",)
+    said = "\n".join(obs.report.inferred)
+    for name in ("run", "path", "begun", "nested"):
+        assert f"{name}: left out" in said
+
+
+def test_a_given_space_is_taken_literally():
+    """With a space text is not guessed at: a stray cell is an error that names it."""
+    df = pd.DataFrame({"x": ["0.5", "oops"], "value": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="column 'x', row 1: 'oops' is not a number"):
+        px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")

@@ -1,0 +1,104 @@
+"""Tables of Ray Tune, MLflow and Weights & Biases; columns that are asked for, dropped, or seeds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import parzax as px
+
+N = 90
+RNG = np.random.default_rng(0)
+LR, K = 10 ** RNG.uniform(-4, 0, N), RNG.integers(1, 9, N)
+LOSS = (np.log10(LR) + 2) ** 2 + 0.1 * K
+DATES = pd.date_range("2026-01-01", periods=N, freq="h")
+IDS = [f"{i:08x}" for i in range(N)]
+
+TABLES = {
+    "Ray Tune": pd.DataFrame(
+        {"loss": LOSS, "timestamp": np.arange(N), "done": True, "trial_id": IDS, "date": DATES.astype(str),
+         "time_total_s": LOSS, "pid": np.arange(N), "config/lr": LR, "config/k": K, "logdir": IDS}
+    ),
+    "MLflow": pd.DataFrame(
+        {"run_id": IDS, "status": "FINISHED", "start_time": DATES, "metrics.loss": LOSS, "metrics.acc": -LOSS,
+         "params.lr": LR.astype(str), "params.k": K.astype(str), "tags.mlflow.runName": IDS}
+    ),
+    "Weights & Biases": pd.DataFrame(
+        {"Name": IDS, "State": "finished", "Notes": "-", "User": "u", "Tags": "", "Created": DATES,
+         "Runtime": K, "Sweep": "s", "lr": LR, "k": K, "_timestamp": LOSS, "loss": LOSS}
+    ),
+    "Optuna": pd.DataFrame(
+        {"number": np.arange(N), "loss": LOSS, "datetime_start": DATES, "params_lr": LR, "params_k": K,
+         "user_attrs_note": IDS, "state": "COMPLETE"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", TABLES)
+def test_parameters_are_found(tool):
+    """Parameters, and nothing else, whatever the tool adds; the report says which tool and what is left."""
+    df = TABLES[tool]
+    target = next(c for c in df.columns if c.endswith("loss"))
+    obs = px.Observations.from_dataframe(df, target, direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "k")
+    np.testing.assert_allclose(obs.values, np.stack([LR, K], axis=-1))
+    assert isinstance(obs.space["k"][0], px.Int)
+    assert obs.space["lr"][0].log
+    if tool != "Optuna":
+        assert any(f"a table of {tool}" in note for note in obs.report.inferred)
+
+
+def test_other_results_are_pointed_at():
+    """A column that looks like another metric stays, with a word; dropped it is gone."""
+    df = pd.DataFrame({"lr": LR, "k": K, "train_loss": LOSS, "val_acc": LOSS, "value": LOSS})
+    obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "k", "train_loss", "val_acc")
+    assert any("perhaps results" in x and "'train_loss', 'val_acc'" in x for x in obs.report.inferred)
+    obs = px.Observations.from_dataframe(df, direction="minimize", drop=["train_loss", "val_acc"], warn=False)
+    assert obs.space.names == ("lr", "k")
+    assert not any("perhaps" in x for x in obs.report.inferred)
+    obs = px.Observations.from_dataframe(df, direction="minimize", parameters="k", warn=False)
+    assert obs.space.names == ("k",)
+
+
+def test_seeds_are_runs_of_their_own():
+    """A column of seeds gives a leading axis; shorter runs are filled with rows that count for nothing."""
+    df = pd.DataFrame({"lr": LR, "k": K, "rep": np.arange(N) % 3, "value": LOSS})
+    obs = px.Observations.from_dataframe(df, direction="minimize", seed="rep", warn=False)
+    assert obs.values.shape == (3, 30, 2)
+    assert obs.weight is None
+    short = df.drop(index=[4, 7])
+    obs = px.Observations.from_dataframe(short, direction="minimize", seed="rep", warn=False)
+    assert obs.values.shape == (3, 30, 2)
+    assert obs.weight is not None
+    assert obs.weight.sum(axis=1).tolist() == [30, 28, 30]
+    assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
+    together = px.cond_ped_anova(obs, 0.3)
+    assert together.n_seeds == 3
+    own = px.Observations.from_dataframe(
+        short[short.rep == 1].drop(columns="rep"), direction="minimize", space=obs.space
+    )
+    np.testing.assert_allclose(together.importance[1], px.cond_ped_anova(own, 0.3).importance, rtol=1e-5)
+
+
+ERRORS = [
+    ({"parameters": "nothing"}, ValueError, "parameters: the table has no column 'nothing'"),
+    ({"drop": ["lr", "nothing"]}, ValueError, "drop: the table has no column 'nothing'"),
+    ({"seed": "nothing"}, ValueError, "seed: the table has no column 'nothing'"),
+    ({"seed": 3}, TypeError, "seed must be a column name, got 3"),
+    ({"parameters": "value"}, ValueError, "parameters: 'value' is used for something else"),
+    (
+        {"parameters": "lr", "drop": "lr"},
+        ValueError,
+        "parameters: 'lr' is used for something else, or dropped",
+    ),
+    ({"parameters": "lr", "space": px.Space({"lr": px.Float(0, 1)})}, TypeError, "the space names them"),
+    ({"drop": ["lr", "k"]}, ValueError, "no column is a parameter"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), ERRORS)
+def test_errors(options, error, message):
+    """Columns that are not there, or are two things at once."""
+    df = pd.DataFrame({"lr": LR, "k": K, "value": LOSS})
+    with pytest.raises(error, match=message):
+        px.Observations.from_dataframe(df, direction="minimize", warn=False, **options)
