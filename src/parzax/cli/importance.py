@@ -12,6 +12,7 @@ from parzax.cli import writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, cond_ped_anova
+from parzax.importance.good_values import to_lines
 from parzax.importance.table import to_text
 from parzax.observations.columns import listed
 
@@ -65,6 +66,8 @@ def run_importance(args: Namespace) -> None:
     if obs.n_objectives > 1:
         direction = obs.report.direction[args.objective]
         say(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
+    if args.good_values:
+        say(*to_lines(result.good_values(), obs.space, levels[0]), "")
     say(*text.split("\n"), *(f"written: {path}" for path in outputs.values()))
 
 

@@ -100,6 +100,7 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
+    add("--good-values", action="store_true", help="print which values are good, of every parameter")
     add("--objective", type=int, default=0, metavar="I", help="which objective, if there are several (0)")
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),

@@ -127,9 +127,10 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
 
 
 def json_writer(result: ImportanceResult) -> Writer:
-    """Levels, importances, variances, statuses and the import report as JSON; NaN becomes null."""
+    """Levels, importances, variances, statuses and the import report as JSON; null for what is undefined."""
     shape = (result.n_seeds, *result.importance.shape[-2:])
     mean, error = result.over_seeds()
+    defined = result.is_defined.reshape(shape)
     content = {
         "version": parzax.__version__,
         "names": list(result.names),
@@ -137,11 +138,13 @@ def json_writer(result: ImportanceResult) -> Writer:
         "region_quantile": result.region_quantile,
         "reference": result.reference,
         "importance": {
-            "mean": mean,
+            "mean": np.where(defined.any(axis=0), mean, np.nan),
             "standard_error": error,
             "seeds_counted": result.seeds_counted,
-            "per_seed": result.importance.reshape(shape),
+            "per_seed": np.where(defined, result.importance.reshape(shape), np.nan),
         },
+        # At the first level that was asked for, as it is text in every entry.
+        "good_values": [good._asdict() for good in result.good_values()],
         "variance": result.variance.reshape(shape),
         "status": np.vectorize(status_names, otypes=[object])(result.status.reshape(shape)),
         "n_target": result.n_target.reshape(shape[:2]),

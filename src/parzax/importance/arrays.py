@@ -73,6 +73,15 @@ class ResultArrays:
         return np.asarray((self.importance > 0).any(axis=-1))
 
     @property
+    def is_defined(self) -> np.ndarray:
+        """(..., q, d) whether an importance says anything; where not, tables show "-" and JSON null.
+
+        It does not where no parameter has one (`has_importance`), and where rows cannot be compared
+        (UNIDENTIFIABLE).
+        """
+        return self.has_importance[..., None] & (self.status & int(Status.UNIDENTIFIABLE) == 0)
+
+    @property
     def seeds_counted(self) -> np.ndarray:
         """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
         return self.has_importance.reshape(-1, len(self.target_quantile)).sum(axis=0)

@@ -13,10 +13,11 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
+from parzax.importance.good_values import GoodValues, good_values
 from parzax.importance.grid import GridEstimator, GridSpec, cell_values, layout
 from parzax.importance.regime import RegimeComparison
 from parzax.importance.sweep import Sweep
-from parzax.importance.table import long_columns, to_text
+from parzax.importance.table import long_columns, to_html, to_text
 from parzax.observations import ImportReport, Observations
 from parzax.space import Domain, Space
 
@@ -113,6 +114,20 @@ class ImportanceResult(ResultArrays):
             out.append(RegimeDensity(domain, cell_values(domain, grid), target, region, target / region))
         return out
 
+    def good_values(self, level: int = 0) -> list[GoodValues]:
+        """Of every parameter the values that are over-represented among the best, see `GoodValues`.
+
+        Those of the ``level``-th level, the most important parameter first.
+
+        >>> import numpy as np, parzax as px
+        >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
+        >>> obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), x, (x[:, 0] - 0.3) ** 2)
+        >>> (good,) = px.cond_ped_anova(obs, 0.2).good_values()
+        >>> good.parameter, [round(float(end), 1) for end in good.values], good.target > 0.9
+        ('x', [0.2, 0.4], True)
+        """
+        return good_values(self, self.density, level)
+
     def to_dataframe(self, backend: str | None = None) -> Any:
         """One row per seed, level and parameter.
 
@@ -151,6 +166,9 @@ class ImportanceResult(ResultArrays):
 
     def __str__(self) -> str:
         return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
 
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""

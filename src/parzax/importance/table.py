@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax._checks import visible
+from parzax._html import table
 from parzax.importance.arrays import ResultArrays, mean_and_error, seeds_with_data
 from parzax.importance.labels import short_names
 from parzax.status import Status
@@ -52,22 +53,38 @@ def status_names(status: int) -> str:
 def to_text(result: ResultArrays, inferred: bool = True) -> str:
     """A table for reading: levels down and parameters across, or parameters down for a single level.
 
-    With several seeds entries are mean ± standard error over those that have an importance; where that are
-    not all, it is said how many.
+    An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
+    mean ± standard error over those that have an importance; where that are not all, it is said how many.
     Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
-    several = len(result.target_quantile) > 1
-    lines = _by_level(result) if several else _by_parameter(result)
-    lines += ["", *_report(result, inferred)]
-    for sentence in result.advice():
-        name, text = sentence.split(": ", 1)
-        where = _where(result, Status[name]) if several else ""
-        lines.append(f"{name} ({where}): {text}" if where else sentence)
+    title, rows, left = _entries(result)
+    lines = [title, *_aligned(rows, left), "", *_report(result, inferred), *_advice(result)]
     return "\n".join(map(visible, lines))
 
 
-def _by_level(result: ResultArrays) -> list[str]:
+def to_html(result: ResultArrays) -> str:
+    """The same table for a notebook."""
+    title, rows, left = _entries(result)
+    return table(title, rows, left, [*_report(result, listed=True), *_advice(result)])
+
+
+def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+    """A title, rows with their header first, and which columns are text."""
+    return _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
+
+
+def _advice(result: ResultArrays) -> list[str]:
+    """A sentence for each status, and where it holds if there are several levels."""
+    lines = []
+    for sentence in result.advice():
+        name, text = sentence.split(": ", 1)
+        where = _where(result, Status[name]) if len(result.target_quantile) > 1 else ""
+        lines.append(f"{name} ({where}): {text}" if where else sentence)
+    return lines
+
+
+def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
     columns = _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18)
     levels = np.argsort(result.target_quantile, kind="stable")
     title = f"importance{_over_seeds(result, result.seeds_counted)}"
@@ -81,10 +98,10 @@ def _by_level(result: ResultArrays) -> list[str]:
         row = [f"{result.target_quantile[level]:g}", *(_share(result, level, own) for _, own in columns)]
         seeds = [str(result.seeds_counted[level])] * some_left_out
         rows.append([*row, *seeds, _size(result.n_target[..., level])])
-    return [title, *_aligned(rows)]
+    return title, rows, ()
 
 
-def _by_parameter(result: ResultArrays) -> list[str]:
+def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
     d = len(result.names)
     variance, _ = mean_and_error(result.variance.reshape(-1, d), seeds_with_data(result.status)[:, 0])
     active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
@@ -99,7 +116,7 @@ def _by_parameter(result: ResultArrays) -> list[str]:
         rows = [row[:-1] for row in rows]
     of_seeds = _over_seeds(result, result.seeds_counted[:1])
     title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
-    return [title, *_aligned(rows, left=(0, 4))]
+    return title, rows, (0, 4)
 
 
 def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> list[tuple[str, np.ndarray]]:
@@ -121,7 +138,10 @@ def _shown_levels(levels: np.ndarray) -> np.ndarray:
 
 
 def _share(result: ResultArrays, level: int, parameters: Any) -> str:
-    per_seed = result.importance.reshape(-1, *result.importance.shape[-2:])[:, level, parameters].sum(axis=-1)
+    shape = (-1, *result.importance.shape[-2:])
+    if not result.is_defined.reshape(shape)[:, level, parameters].any():
+        return "-"
+    per_seed = result.importance.reshape(shape)[:, level, parameters].sum(axis=-1)
     mean, error = mean_and_error(per_seed, result.has_importance.reshape(len(per_seed), -1)[:, level])
     return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
 
@@ -196,7 +216,7 @@ def _listed(names: list[str], kept: int) -> str:
     return ", ".join(names[:kept]) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
 
 
-def _aligned(rows: list[list[str]], left: tuple[int, ...] = ()) -> list[str]:
+def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
     """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
     columns = []
     for i, column in enumerate(zip(*rows, strict=True)):

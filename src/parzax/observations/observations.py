@@ -1,5 +1,6 @@
 """Observations: rows of a log on the host, checked, in NumPy float64."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,10 +9,11 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._html import table
 from parzax.observations.dataframe import read_table, read_tasks
 from parzax.observations.report import ImportReport
 from parzax.observations.validation import checked_arrays, checked_weight
-from parzax.space import Space
+from parzax.space import Categorical, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +206,20 @@ class Observations:
         seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
         what = f"{seeds}{self.n} rows, {len(self.space)} parameters"
         return f"Observations({what}, {' and '.join(self.report.direction)})"
+
+    def _repr_html_(self) -> str:
+        rows = [["parameter", "active rows", "smallest", "largest"]]
+        rows += [self._summary(j) for j in range(len(self.space))]
+        return table(repr(self), rows, left=(0,), notes=self.report.lines(math.prod(self.batch_shape)))
+
+    def _summary(self, j: int) -> list[str]:
+        """Name, number of active rows of all seeds, and the smallest and the largest value of a parameter."""
+        values, domain = self.values[..., j][self.regime[..., j] >= 0], self.space.domains[j][0]
+        if isinstance(domain, Categorical) or not values.size:
+            ends = ["", ""]
+        else:
+            ends = [f"{values.min():.4g}", f"{values.max():.4g}"]
+        return [self.space.names[j], str(values.size), *ends]
 
     def with_weight(self, weight: Any) -> "Observations":
         """The same rows under other frequency weights, (..., n); a filter is a weight of 0 or 1."""

@@ -241,6 +241,12 @@ class ParzenEstimator(eqx.Module):
         drawn = rows.draws(basis, replace(self.mixture, smallest=None), key, math.prod(shape), joint)
         return drawn.reshape(*shape, len(self.space))
 
+    def __repr__(self) -> str:
+        # Parts of a pytree may hold anything in the place of arrays.
+        *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
+        of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
+        return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {n} rows)"
+
     def _check(self) -> None:
         """Raise for a batch, and for an estimator of float64 where JAX computes in float32."""
         shape = self.scale.shape[:-2]

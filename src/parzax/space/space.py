@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax._html import table
 from parzax.space.conditions import Recorded
 from parzax.space.domains import Categorical, Domain
 from parzax.space.serialization import parameters_from_json, parameters_to_json
@@ -105,6 +106,11 @@ class Space:
         bodies = [own[0] if len(own) == 1 else own for own in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
         return "\n".join(["Space({", *lines, "})"])
+
+    def _repr_html_(self) -> str:
+        rows = [["parameter", "domain"]]
+        rows += [[name, repr(domain)] for name, own in self._domains.items() for domain in own]
+        return table(f"Space of {len(self)} parameters", rows, left=(0, 1))
 
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""

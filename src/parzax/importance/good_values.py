@@ -1,0 +1,106 @@
+"""Which values are good: the range or the choices of each regime that are over-represented in the target."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax._checks import visible
+from parzax.importance.arrays import ResultArrays
+from parzax.space import Categorical, Domain, Int, Ordinal, Space
+
+# Choices that a line of text shows.
+_CHOICES_SHOWN = 6
+
+
+class GoodValues(NamedTuple):
+    """What is over-represented among the best rows of one regime of one parameter.
+
+    Attributes:
+        parameter: its name.
+        regime: number of the domain.
+        values: (low, high) of a range of numbers, both inside; or the choices, the best of them first.
+        target: share of the regime's rows in the target that have such values, by its density.
+        region: the same of the region; (target - region) is the largest of all ranges or sets of choices.
+        importance: the parameter's mean importance over seeds.
+        n_target: mean number of rows of the target in the regime.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    target: float
+    region: float
+    importance: float
+    n_target: float
+
+
+def good_values(
+    result: ResultArrays, densities: Callable[[str], Sequence[Any]], level: int
+) -> list[GoodValues]:
+    """Good values of all parameters at the ``level``-th level, the most important parameter first.
+
+    ``densities`` of a parameter, of its regimes, are averaged over the seeds. The values are those whose
+    share of the target is furthest above that of the region: a contiguous range of a number, any set of
+    choices of a category. Regimes without rows in the target, parameters of a single value, and importances
+    that are not defined or 0 are left out.
+    """
+    importance, _ = result.over_seeds()
+    defined = np.any(result.is_defined.reshape(-1, *importance.shape), axis=0)
+    rows = result.regime_target.reshape(-1, *result.regime_target.shape[-3:]).mean(axis=0)
+    found = []
+    for name in result.ranking(level):
+        j = result.space.index(name)
+        if not defined[level, j] or importance[level, j] <= 0:
+            continue
+        for regime, density in enumerate(densities(name)):
+            if rows[level, j, regime] > 0 and len(density.values) > 1:
+                target, region = (
+                    np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[level]
+                    for x in (density.target, density.region)
+                )
+                best = _best(density.domain, density.values, target, region)
+                share = float(importance[level, j])
+                found.append(GoodValues(name, regime, *best, share, float(rows[level, j, regime])))
+    return found
+
+
+def _best(
+    domain: Domain, values: list, target: np.ndarray, region: np.ndarray
+) -> tuple[tuple[Any, ...], float, float]:
+    excess = target - region
+    if isinstance(domain, Categorical):
+        chosen = np.flatnonzero(excess > 0)
+        chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
+        return tuple(values[i] for i in chosen), float(target[chosen].sum()), float(region[chosen].sum())
+    # The contiguous cells with the largest sum: of the differences of the running sums the largest.
+    running = np.concatenate([[0.0], np.cumsum(excess)])
+    lowest = np.minimum.accumulate(running[:-1])
+    stop = int(np.argmax(running[1:] - lowest)) + 1
+    start = int(np.argmin(running[:stop]))
+    cells = slice(start, stop)
+    ends = values[start], values[stop - 1]
+    if isinstance(domain, Int):
+        ends = int(np.ceil(ends[0] - 1e-9)), int(np.floor(ends[1] + 1e-9))
+        ends = (ends[0], max(ends))
+    elif isinstance(domain, Ordinal):
+        ends = tuple(float(end) for end in ends)
+    return ends, float(target[cells].sum()), float(region[cells].sum())
+
+
+def to_lines(found: Sequence[GoodValues], space: Space, level: float) -> list[str]:
+    """A title and a line of text for each of `good_values`."""
+    lines = [f"good values at level {level:g}"]
+    several = {name for name in space.names if len(space[name]) > 1}
+    for own in found:
+        domain = space[own.parameter][own.regime]
+        if isinstance(domain, Categorical):
+            shown = [visible(str(choice)) for choice in own.values[:_CHOICES_SHOWN]]
+            rest = len(own.values) - len(shown)
+            what = ", ".join(shown) + (f" and {rest} more" if rest else "")
+        else:
+            what = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+        where = f" [{own.regime}]" if own.parameter in several else ""
+        shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
+        lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")
+    return lines if len(lines) > 1 else [f"{lines[0]}: none stand out"]

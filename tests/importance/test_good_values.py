@@ -1,0 +1,90 @@
+"""Good values: the ranges and choices that are over-represented, against counting rows."""
+
+import json
+
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.cli import main
+from parzax.importance.good_values import to_lines
+
+N = 4000
+RNG = np.random.default_rng(0)
+SPACE = px.Space(
+    {
+        "c": px.Categorical(["a", "b", "c"]),
+        "x": (
+            px.Float(-1, 0, when=px.In("c", ["a"])),
+            px.Float(1e-3, 1e3, log=True, when=px.In("c", ["b", "c"])),
+        ),
+        "k": px.Int(0, 9),
+        "one": px.Float(2, 2),
+    }
+)
+
+
+def observations(n_seeds: int | None = None) -> px.Observations:
+    """c matters, x in both of its regimes, k is best at 3 to 5."""
+    shape = (N,) if n_seeds is None else (n_seeds, N)
+    c, k = RNG.integers(0, 3, shape), RNG.integers(0, 10, shape)
+    low, high = RNG.uniform(-1, 0, shape), 10 ** RNG.uniform(-3, 3, shape)
+    x = np.where(c == 0, low, high)
+    bad = np.where(c == 0, np.abs(low + 0.2) > 0.1, np.abs(np.log10(high) - 1) > 0.5)
+    losses = 2.0 * bad + 1.0 * (np.abs(k - 4) > 1) + 0.5 * (c == 2) + 1e-3 * RNG.uniform(size=shape)
+    values = np.stack([c, x, k, np.full(shape, 2.0)], axis=-1)
+    return px.Observations.from_arrays(SPACE, values, losses)
+
+
+@pytest.mark.parametrize("n_seeds", [None, 3])
+def test_good_values_are_those_of_the_problem(n_seeds):
+    """Ranges end where the problem's do, within cells; catches a range of the wrong regime or parameter."""
+    result = px.cond_ped_anova(observations(n_seeds), [0.02, 0.5])
+    found = {(own.parameter, own.regime): own for own in result.good_values()}
+    assert set(found) == {("c", 0), ("x", 0), ("x", 1), ("k", 0)}
+    assert set(found["c", 0].values) <= {"a", "b"}
+    assert found["k", 0].values == (3, 5)
+    np.testing.assert_allclose(found["x", 0].values, (-0.3, -0.1), atol=0.05)
+    np.testing.assert_allclose(np.log10(found["x", 1].values), (0.5, 1.5), atol=0.3)
+    for own in found.values():
+        assert 0 <= own.region < own.target <= 1 + 1e-6
+        assert own.n_target > 0
+    shares = [own.importance for own in result.good_values()]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_nothing_is_good_where_nothing_is_known():
+    """All losses equal: no importance, so no good values, and a sentence instead of a table."""
+    space = px.Space({"x": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, RNG.uniform(size=(50, 1)), np.zeros(50))
+    result = px.cond_ped_anova(obs, 0.1)
+    assert result.good_values() == []
+    assert to_lines([], obs.space, 0.1) == ["good values at level 0.1: none stand out"]
+
+
+def test_lines_name_choices_and_regimes():
+    """Parameters of several regimes say which; many choices are shortened."""
+    result = px.cond_ped_anova(observations(), 0.02)
+    lines = to_lines(result.good_values(), SPACE, 0.02)
+    assert lines[0] == "good values at level 0.02"
+    assert any(line.startswith("x [1]: ") for line in lines)
+    assert any(line.startswith("k: 3 to 5 (") for line in lines)
+
+
+def test_command_line(tmp_path, capsys):
+    """--good-values prints them, and JSON has them and null where an importance is not defined."""
+    x, form = RNG.uniform(size=200), {"delimiter": ",", "header": "x,value", "comments": ""}
+    np.savetxt(tmp_path / "t.csv", np.stack([x, (x - 0.3) ** 2], 1), **form)
+    asked = ["importance", str(tmp_path / "t.csv"), "--good-values", "--json", str(tmp_path / "o.json")]
+    assert main(asked) == 0
+    assert "good values at level 0.1\nx: 0.2" in capsys.readouterr().out
+    (own,) = json.loads((tmp_path / "o.json").read_text())["good_values"]
+    assert own["parameter"] == "x"
+    assert 0.2 < own["values"][0] < own["values"][1] < 0.4
+    np.savetxt(tmp_path / "flat.csv", np.stack([x, np.zeros(200)], 1), **form)
+    assert main(["importance", str(tmp_path / "flat.csv"), "--json", str(tmp_path / "flat.json")]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("x "))
+    assert row.split()[1] == "-"
+    found = json.loads((tmp_path / "flat.json").read_text())["importance"]
+    assert found["mean"] == [[None]]
+    assert found["per_seed"] == [[[None]]]
