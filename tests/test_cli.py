@@ -403,6 +403,7 @@ def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
 def test_as_a_process(logs, tmp_path):
     """Catches an entry point that does not start, and a wrong exit status of the process."""
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PARZAX_NO_CACHE": "0"}
+    env.pop("JAX_COMPILATION_CACHE_DIR", None)  # where it is on, nothing is kept
     command = [sys.executable, "-m", "parzax"]
     good = subprocess.run(
         [*command, "importance", logs / "t.parquet"], capture_output=True, text=True, env=env, check=False

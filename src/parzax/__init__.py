@@ -85,6 +85,8 @@ _NAMES = {
     "parzax.status": ("Status",),
 }  # fmt: skip
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
+# All that need no optional package.
+__all__ = [name for name in _HOMES if name not in ("adapters", "plotting")]  # pyright: ignore
 
 
 def __getattr__(name: str) -> _Any:

@@ -18,6 +18,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
+from parzax.adapters import Session
 from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
 from parzax.adapters.optuna.settings import OPTUNAS
@@ -601,3 +602,37 @@ def test_keys_are_optunas():
     from optuna.study._constrained_optimization import _CONSTRAINTS_KEY
 
     assert sampler_module._CONSTRAINTS_KEY == _CONSTRAINTS_KEY
+
+
+def test_what_is_prepared_changes_nothing(monkeypatch):
+    """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        for name in ("b", "a") if trial.number % 2 else ("a", "b"):
+            trial.set_constraint(name, x - 0.5 if name == "a" else 0.2 - y)
+        return (x - 0.3) ** 2 + y
+
+    found = []
+    for prepare in (True, False):
+        if not prepare:
+            monkeypatch.setattr(TPESampler, "_prepare", lambda *_: None)
+        study = optuna.create_study(sampler=TPESampler(seed=3, n_startup_trials=6))
+        study.optimize(objective, n_trials=14)
+        found.append([trial.params for trial in study.trials])
+    assert found[0] == found[1]
+
+
+def test_prepared_once(monkeypatch):
+    """However the space changes during the start-up; catches a compilation for every trial."""
+    prepared = []
+    monkeypatch.setattr(Session, "prepare", lambda self, n_numbers=0: prepared.append(self.sampler.space))
+
+    def objective(trial):
+        if trial.number > 12:
+            trial.suggest_float(f"rare{trial.number}", 0, 1)
+        return trial.suggest_float("x", 0, 1)
+
+    study = optuna.create_study(sampler=TPESampler(seed=0, n_startup_trials=20))
+    study.optimize(objective, n_trials=20)
+    assert [space.names for space in prepared] == [("x",)]

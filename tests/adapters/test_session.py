@@ -185,7 +185,7 @@ def test_equal_settings_are_one_program():
 
 
 @pytest.mark.slow
-def test_two_compilations_up_to_1024_rows():
+def test_one_compilation_up_to_1024_rows():
     sampler = px.optuna_tpe(px.Space({"x": px.Float(0, 1), "n": px.Int(0, 2)}), n_startup=0)
     with compilations() as seen:
         for _ in range(2):
@@ -194,11 +194,11 @@ def test_two_compilations_up_to_1024_rows():
                 rows.tell([row._replace(x=np.array([row.x[0], i % 3]))])
                 if i % 50 == 0:
                     rows.ask(0, i, 0)
-    assert len(seen) == 2
+    assert len(seen) == 1
 
 
 @pytest.mark.slow
-def test_two_compilations_in_a_study_of_300_trials():
+def test_one_compilation_in_a_study_of_300_trials():
     """Through Optuna: catches a trial that reaches the program in another form, and a plan made anew."""
 
     def objective(trial):
@@ -210,5 +210,5 @@ def test_two_compilations_in_a_study_of_300_trials():
     study = optuna.create_study(sampler=px.adapters.optuna.TPESampler(seed=0))
     with compilations() as seen:
         study.optimize(objective, n_trials=300)
-    assert 1 <= len(seen) <= 2
+    assert len(seen) == 1
     assert study.best_value < 0.01

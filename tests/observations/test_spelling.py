@@ -8,7 +8,7 @@ import parzax as px
 
 N = 60
 RNG = np.random.default_rng(0)
-X = RNG.uniform(1, 5000, N).round(3)
+X = (10 ** RNG.uniform(-1, 3.6, N)).round(3)
 
 
 def read(**columns):
@@ -46,6 +46,14 @@ def test_numbers_in_text(spelling, stray):
         assert any(f"no number in 1 row ({stray!r})" in note for note in obs.report.inferred)
 
 
+def test_thousands():
+    """Commas between thousands alone; catches 1,285 as 1.285 beside 1,234,567."""
+    x = (np.arange(N) * 7919 + 1000) * np.where(np.arange(N) % 5, 1, 100)
+    obs = read(x=[f"{value:,d}" for value in x.tolist()])
+    np.testing.assert_array_equal(obs.values[:, 0], x)
+    assert any("commas between thousands" in note for note in obs.report.inferred)
+
+
 def test_whole_numbers_stay_whole():
     """ "16", "32" and a None are an Int."""
     obs = read(k=[["16", "32", "64"][i % 3] if i != 5 else "None" for i in range(N)], y=np.arange(N) / N)
@@ -55,6 +63,14 @@ def test_whole_numbers_stay_whole():
 
 
 LABELS = {
+    "layers": [["64,64", "64,32", "128,128"][i % 3] for i in range(N)],
+    "many layers": [f"{64 + i},{32 + i}" for i in range(20)] * 3,
+    "dimensions": [["1D", "2D", "3D"][i % 3] for i in range(N)],
+    "lists of two": [f"{8 * (i + 2)},{4 * (i + 2)}" for i in range(20)] * 3,
+    "grouped by points or decimals": [["512", "1.024", "2.048", "768"][i % 4] for i in range(N)],
+    "versions with two numbers": [f"1.{i + 1}" for i in range(20)] * 3,
+    "two spellings": [str(x + 0.5) for x in range(20)] * 2 + ["0,25"] * 20,
+    "a unit for some": ["1k", "2k", "4k", "8k", "512"] * 12,
     "few numbers and nothing else": [["1", "2", "3"][i % 3] for i in range(N)],
     "names": [["adam", "sgd"][i % 2] for i in range(N)],
     "mostly names": [["a", "b", "1"][i % 3] for i in range(N)],
@@ -70,6 +86,14 @@ def test_labels_stay_labels(name):
     (domain,) = obs.space["c"]
     assert isinstance(domain, px.Categorical)
     assert sorted(domain.choices) == sorted(set(LABELS[name]))
+
+
+def test_none_in_most_rows():
+    """A parameter that is "None" in most rows is numeric; catches a choice of every number."""
+    text = [repr(x) if i % 3 == 0 else "None" for i, x in enumerate(X.tolist())]
+    obs = read(x=text, y=np.arange(N) / N)
+    assert isinstance(obs.space["x"][0], px.Float)
+    assert (obs.regime[:, 0] == -1).sum() == 40
 
 
 def test_decisive_parameter_with_a_stray_cell():

@@ -47,6 +47,37 @@ def test_parameters_are_found(tool):
         assert any(f"a table of {tool}" in note for note in obs.report.inferred)
 
 
+@pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
+def test_runs_that_failed_are_left_out(tool):
+    """Failed runs do not count, though they have a value; the report says how many."""
+    df, column = TABLES[tool].copy(), {"MLflow": "status", "Weights & Biases": "State"}[tool]
+    df.loc[3:7, column] = {"MLflow": "FAILED", "Weights & Biases": "crashed"}[tool]
+    df.loc[8, column] = df.loc[8, column].replace("FINISHED", "RUNNING").replace("finished", "running")
+    target = next(c for c in df.columns if c.endswith("loss"))
+    obs = px.Observations.from_dataframe(df, target, direction="minimize", warn=False)
+    assert obs.n == N - 6
+    assert obs.report.dropped == {"state FAIL": 5, "state RUNNING": 1}
+
+
+def test_what_is_asked_for_is_no_date():
+    """A date that was named as a parameter is an error, and so are two columns of one name."""
+    df = pd.DataFrame({"lr": LR, "config/lr": LR, "begun": DATES, "value": LOSS})
+    with pytest.raises(ValueError, match="column 'begun' holds Datetime"):
+        px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "begun"], warn=False)
+    with pytest.raises(ValueError, match="'lr' appears more than once"):
+        px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "config/lr"], warn=False)
+
+
+def test_dropped_columns_are_gone():
+    """Of states and objectives too; catches rows left out by a column that was dropped."""
+    df = pd.DataFrame(
+        {"params_lr": LR, "values_0": LOSS, "values_1": -LOSS, "state": ["FAIL", "COMPLETE"] * 45}
+    )
+    assert px.Observations.from_dataframe(df, direction=["minimize"] * 2, warn=False).n == 45
+    obs = px.Observations.from_dataframe(df, direction="minimize", drop=["state", "values_1"], warn=False)
+    assert (obs.n, obs.n_objectives) == (90, 1)
+
+
 def test_other_results_are_pointed_at():
     """A column that looks like another metric stays, with a word; dropped it is gone."""
     df = pd.DataFrame({"lr": LR, "k": K, "train_loss": LOSS, "val_acc": LOSS, "value": LOSS})
@@ -69,8 +100,7 @@ def test_seeds_are_runs_of_their_own():
     short = df.drop(index=[4, 7])
     obs = px.Observations.from_dataframe(short, direction="minimize", seed="rep", warn=False)
     assert obs.values.shape == (3, 30, 2)
-    assert obs.weight is not None
-    assert obs.weight.sum(axis=1).tolist() == [30, 28, 30]
+    assert (~np.isnan(obs.losses[..., 0])).sum(axis=1).tolist() == [30, 28, 30]
     assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
     together = px.cond_ped_anova(obs, 0.3)
     assert together.n_seeds == 3
@@ -78,6 +108,9 @@ def test_seeds_are_runs_of_their_own():
         short[short.rep == 1].drop(columns="rep"), direction="minimize", space=obs.space
     )
     np.testing.assert_allclose(together.importance[1], px.cond_ped_anova(own, 0.3).importance, rtol=1e-5)
+    # Weights, given later, do not bring rows that are none.
+    again = px.cond_ped_anova(obs.with_weight(np.ones((3, 30))), 0.3)
+    np.testing.assert_allclose(again.importance, together.importance, rtol=1e-5)
 
 
 ERRORS = [
@@ -86,11 +119,9 @@ ERRORS = [
     ({"seed": "nothing"}, ValueError, "seed: the table has no column 'nothing'"),
     ({"seed": 3}, TypeError, "seed must be a column name, got 3"),
     ({"parameters": "value"}, ValueError, "parameters: 'value' is used for something else"),
-    (
-        {"parameters": "lr", "drop": "lr"},
-        ValueError,
-        "parameters: 'lr' is used for something else, or dropped",
-    ),
+    ({"parameters": "lr", "drop": "lr"}, ValueError, "parameters: the table has no column 'lr'"),
+    ({"parameters": "LR"}, ValueError, "has no column 'LR'; did you mean 'lr'"),
+    ({"target": "vaule"}, ValueError, "has no column 'vaule'; did you mean 'value'"),
     ({"parameters": "lr", "space": px.Space({"lr": px.Float(0, 1)})}, TypeError, "the space names them"),
     ({"drop": ["lr", "k"]}, ValueError, "no column is a parameter"),
 ]
@@ -101,4 +132,4 @@ def test_errors(options, error, message):
     """Columns that are not there, or are two things at once."""
     df = pd.DataFrame({"lr": LR, "k": K, "value": LOSS})
     with pytest.raises(error, match=message):
-        px.Observations.from_dataframe(df, direction="minimize", warn=False, **options)
+        px.Observations.from_dataframe(df, **({"direction": "minimize", "warn": False} | options))

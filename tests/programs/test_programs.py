@@ -299,7 +299,7 @@ def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
         "import numpy as np, sys; from parzax._programs import disk; from parzax.space import *\n"
         "space = Space({'c': Categorical(['a', 'b']), 'x': Float(0, 1, when=In('c', ['a']))})\n"
         "if sys.argv[1] == '1': hash(space), [d.axis for own in space.domains for d in own]\n"
-        "print(disk.entry('name', space, ())._name)"
+        "print(disk.entry('name', lambda: space, ())._name)"
     )
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     found = {
@@ -310,7 +310,7 @@ def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
         for looked, seed in (("0", "1"), ("1", "2"))
     }  # fmt: skip
     assert len(found) == 1
-    entry = disk.entry("name", Space({"y": Float(0, 1)}), ())
+    entry = disk.entry("name", lambda: Space({"y": Float(0, 1)}), ())
     assert entry is not None
     assert entry._name not in found
 
@@ -344,3 +344,65 @@ def test_options_asked_for(monkeypatch):
     monkeypatch.setenv("PARZAX_COMPILE", "fast")
     with pytest.raises(ValueError, match="PARZAX_COMPILE must be one of small, middling, large, auto, got"):
         fresh()(np.ones(2, np.float32), 2.0)
+
+
+def test_several_devices(tmp_path):
+    """A second process on a machine of two devices; catches an executable that is loaded for all of them."""
+    program = (
+        "import numpy as np, parzax as px\n"
+        "x = np.linspace(0, 1, 40)[:, None]\n"
+        "obs = px.Observations.from_arrays(px.Space({'x': px.Float(0, 1)}), x, x[:, 0])\n"
+        "print(px.cond_ped_anova(obs, 0.3).importance.tolist())"
+    )
+    own = {"XDG_CACHE_HOME": str(tmp_path), "PARZAX_NO_CACHE": "0", "JAX_PLATFORMS": "cpu",
+           "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}  # fmt: skip
+    env = {**os.environ, **own}
+    env.pop("JAX_COMPILATION_CACHE_DIR", None)
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True, cwd=tmp_path
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["[[1.0]]\n"] * 2
+    assert len(files(tmp_path / "parzax" / "programs")) == 1
+
+
+def test_an_executable_that_fails_is_compiled_anew(cache, monkeypatch):
+    """At its first call; catches an entry that breaks every process after it."""
+    x = np.ones(3, np.float32)
+    fresh()(x, 2.0)
+    read = disk.Entry.read
+
+    def broken(*_):
+        raise jax.errors.JaxRuntimeError("no such function")
+
+    def failing(self):
+        found = read(self)
+        return None if found is None else (broken, found[1])
+
+    monkeypatch.setattr(disk.Entry, "read", failing)
+    own = fresh()
+    for _ in range(2):
+        assert own(x, 2.0)["out"].tolist() == [2, 2, 2]
+    assert len(TRACES) == 2
+    assert files(cache) == []
+
+
+def test_sources_that_changed_under_the_process(cache, monkeypatch):
+    """Nothing is kept where a source is younger than its import: it may not be what was compiled."""
+    disk._software.cache_clear()
+    monkeypatch.setattr(disk, "_IMPORTED", 0.0)
+    try:
+        fresh()(np.ones(3, np.float32), 2.0)
+    finally:
+        disk._software.cache_clear()
+    assert not cache.exists()
+
+
+def test_a_mesh_is_left_to_jax():
+    """Under a mesh it is an ordinary function, so that no program remembers one."""
+    own, x = fresh(), np.ones(3, np.float32)
+    with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+        assert own(x, 2.0)["out"].tolist() == [2, 2, 2]
+    assert own.n_compiled == 0

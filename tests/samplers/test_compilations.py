@@ -50,12 +50,12 @@ def test_values_of_settings_do_not_compile_again():
         ask(sampler, jax.random.key(int(10 * value)), state)
     assert ask._cached._cache_size() == 1
     problem = px.problems.discs()
-    sampler, before = px.c_tpe(problem.space, 1), loop._chunk._cached._cache_size()
+    sampler, before = px.c_tpe(problem.space, 1), loop._chunk.n_compiled
     for n in (1, 2, 5):
         px.optimize_many(
             sampler, problem, jax.random.split(jax.random.key(n), n), 15, lanes=2, progress=False
         )
-    assert loop._chunk._cached._cache_size() == before + 1
+    assert loop._chunk.n_compiled == before + 1
 
 
 @pytest.mark.slow

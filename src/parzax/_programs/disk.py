@@ -12,6 +12,7 @@ import os
 import pickle
 import platform
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -33,12 +34,18 @@ _FORMAT = b"parzax 1\n"
 _STABLE = {"parzax", "jax", "jaxlib", "numpy", "equinox", "jaxtyping", "builtins", "collections", "copyreg",
            "functools", "operator", "types", "typing", "datetime", "decimal", "enum", "_codecs"}  # fmt: skip
 
+_IMPORTED = time.time()
+
 
 class Entry:
     """Where one program is, or would be, on disk."""
 
     def __init__(self, folder: Folder, name: str) -> None:
         self._folder, self._name = folder, name
+
+    def remove(self) -> None:
+        """Remove one that fails."""
+        self._folder.remove(self._name)
 
     def read(self) -> tuple[Callable[..., Any], Any] | None:
         """The executable, from arrays to a list of arrays, and the structure of what it returns; or None."""
@@ -51,9 +58,10 @@ class Entry:
                 raise ValueError("the file is damaged")
             payload, n_arrays, n_out, out = pickle.loads(body)
             taken, given = jax.tree.structure(((0,) * n_arrays, {})), jax.tree.structure([0] * n_out)
-            return serialize_executable.deserialize_and_load(payload, taken, given), out
+            where = {"execution_devices": jax.local_devices()[:1]}  # else for all devices there are
+            return serialize_executable.deserialize_and_load(payload, taken, given, **where), out
         except Exception:  # whatever it is, compiling anew is right
-            self._folder.remove(self._name)
+            self.remove()
             return None
 
     def write(self, compiled: jax.stages.Compiled, out: Any) -> None:
@@ -65,21 +73,27 @@ class Entry:
             self._folder.write(self._name, _FORMAT + hashlib.sha256(body).digest() + body)
 
 
-def entry(name: str, skeleton: Any, context: tuple[Any, ...]) -> Entry | None:
+def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> Entry | None:
     """Where the program of this name is for such arguments.
 
     None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be: a system without owners of
-    files, functions and classes that are not parzax's own, which may change while their names do not, and
+    files; functions and classes that are not parzax's own, which may change while their names do not; sources
+    that are not at hand, or younger than what was imported of them; a default device that was chosen; and
     where JAX's own cache is on: what XLA has loaded from there loses its functions when it is stored again.
     """
-    folder, config = _folder(), cast(Any, jax.config)
-    if folder is None or (config.jax_enable_compilation_cache and config.jax_compilation_cache_dir):
+    folder, config, options = _folder(), cast(Any, jax.config), effort.asked()
+    if folder is None or config.jax_default_device is not None:
+        return None
+    if config.jax_enable_compilation_cache and config.jax_compilation_cache_dir:
         return None
     try:
-        asked = _pickled((name, skeleton, str(context)), by_value=True)
+        asked = _pickled((name, skeleton(), str(context)), by_value=True)
+        surroundings = _software(), _processor(), options
     except Exception:  # pickle raises whatever an object's own methods do
         return None
-    return Entry(folder, hashlib.sha256(asked + _surroundings()).hexdigest())
+    if not surroundings[0]:
+        return None
+    return Entry(folder, hashlib.sha256(asked + repr((*surroundings, _devices())).encode()).hexdigest())
 
 
 def _folder() -> Folder | None:
@@ -111,21 +125,24 @@ def _pickled(content: Any, by_value: bool = False) -> bytes:
     return file.getvalue()
 
 
-def _surroundings() -> bytes:
-    """What decides about an executable beside the program: software, hardware, options."""
-    devices = [(d.platform, d.device_kind, getattr(d, "compute_capability", "")) for d in jax.local_devices()]
-    own = devices, jax.device_count(), os.environ.get("XLA_FLAGS", ""), effort.asked()
-    return repr((_software(), _processor(), own)).encode()
+def _devices() -> Any:
+    """What decides about an executable beside software and processor: devices and options for XLA."""
+    kinds = [(d.platform, d.device_kind, getattr(d, "compute_capability", "")) for d in jax.local_devices()]
+    platform_version = getattr(jax.local_devices()[0].client, "platform_version", "")
+    return kinds, platform_version, jax.device_count(), os.environ.get("XLA_FLAGS", "")
 
 
 @functools.cache
 def _software() -> tuple[str, ...]:
+    """Versions and sources; nothing where the sources cannot be what was imported."""
     versions = (jax.__version__, jaxlib.version.__version__, np.__version__, equinox.__version__, sys.version)
-    source = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for path in sorted(root.rglob("*.py")):
+    source, root = hashlib.sha256(), Path(__file__).parent.parent
+    paths = sorted(root.rglob("*.py"))
+    for path in paths:
+        if path.stat().st_mtime > _IMPORTED:
+            return ()
         source.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return *versions, source.hexdigest()
+    return (*versions, source.hexdigest()) if paths else ()
 
 
 @functools.cache

@@ -25,7 +25,8 @@ class Folder:
         with suppress(OSError), self._opened() as folder:
             number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             with open(number, "rb") as file:
-                if os.fstat(number).st_uid != os.getuid():
+                found = os.fstat(number)
+                if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
                     return None
                 with suppress(OSError):
                     os.utime(number)

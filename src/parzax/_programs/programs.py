@@ -1,5 +1,6 @@
 """A function that is compiled once for each kind of arguments, here or in an earlier process."""
 
+import abc
 import threading
 import weakref
 from collections.abc import Callable, Hashable
@@ -10,6 +11,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.sharding import get_abstract_mesh
 
 from parzax._programs import disk, effort
 
@@ -23,7 +25,8 @@ R = TypeVar("R")
 # What is taken when a function is traced, beside its arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
-    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device",
+    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device", "jax_random_seed_offset",
+    "jax_softmax_custom_jvp", "jax_use_shardy_partitioner",
 )  # fmt: skip
 _every: "weakref.WeakSet[Program[..., Any]]" = weakref.WeakSet()
 
@@ -83,27 +86,39 @@ class Program(Generic[P, R]):
         try:
             mine.set_result(self._made(kind))
         except BaseException as error:
-            del self._known[kind.key]
             mine.set_exception(error)
+            self._known.pop(kind.key, None)
             raise
         return mine
 
     def _made(self, kind: "_Kind") -> Callable[[list[Any]], R]:
-        entry = disk.entry(self._name, kind.skeleton, kind.context)
+        entry = disk.entry(self._name, lambda: kind.skeleton, kind.context)
         stored = entry.read() if entry is not None else None
-        if stored is None:
-            compiled, out = self._compiled(kind)
-            if entry is not None:
-                entry.write(compiled, out)
-        else:
-            compiled, out = stored
-        leaves, structure = jax.tree.flatten(out, is_leaf=_is_slot)
-        if all(isinstance(leaf, Slot) for leaf in leaves):
-            return lambda arrays: jax.tree.unflatten(structure, compiled(*arrays))
+        if entry is not None and stored is not None:
+            return self._tried(kind, entry, _filled(*stored))
+        compiled, out = self._compiled(kind)
+        if entry is not None:
+            entry.write(compiled, out)
+        return _filled(compiled, out)
+
+    def _tried(
+        self, kind: "_Kind", entry: disk.Entry, loaded: Callable[[list[Any]], R]
+    ) -> Callable[[list[Any]], R]:
+        """What was loaded; if it fails at its first call, what is compiled instead."""
+        current, untried = loaded, kind
 
         def call(arrays: list[Any]) -> R:
-            found = iter(compiled(*arrays))
-            return jax.tree.unflatten(structure, [next(found) if _is_slot(x) else x for x in leaves])
+            nonlocal current, untried
+            if untried is None:
+                return current(arrays)
+            try:
+                out = current(arrays)
+            except (jax.errors.JaxRuntimeError, ValueError):
+                entry.remove()
+                current = _filled(*self._compiled(untried))
+                out = current(arrays)
+            untried = None  # its arrays are no longer needed
+            return out
 
         return call
 
@@ -123,6 +138,14 @@ class Program(Generic[P, R]):
         flat.__name__ = flat.__qualname__ = self.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
         return effort.compiled(lowered, self._size), out
+
+
+class Static(abc.ABC):
+    """A static argument of parzax's own that is not picklable itself."""
+
+    @abc.abstractmethod
+    def skeleton(self) -> Any:
+        """What it is, picklable: programs are stored under it."""
 
 
 class Slot:
@@ -155,7 +178,7 @@ class _Kind:
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
         """None where the arguments, or what goes on around, are not for a program of its own."""
-        if get_opaque_trace_state(convention="parzax") != _OUTSIDE:
+        if get_opaque_trace_state(convention="parzax") != _OUTSIDE or not get_abstract_mesh().empty:
             return None
         config: Any = jax.config
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
@@ -184,12 +207,9 @@ class _Kind:
 
     @property
     def skeleton(self) -> Any:
-        """The arguments with slots for arrays, and the kinds of these; what names the program on disk.
-
-        A static argument that is not picklable itself has a method ``skeleton`` that says what it is.
-        """
+        """The arguments with slots for arrays, and the kinds of these; what names the program on disk."""
         own = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
-        static = [leaf.skeleton() if hasattr(leaf, "skeleton") else leaf for leaf in self._leaves]
+        static = [leaf.skeleton() if isinstance(leaf, Static) else leaf for leaf in self._leaves]
         return jax.tree.unflatten(self._structure, static), own
 
     def filled(self, arrays: Any) -> Any:
@@ -201,6 +221,19 @@ class _Kind:
 def _canonical(array: Any) -> Any:
     """In the 32 bits that JAX takes it in."""
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.itemsize > 4 else array
+
+
+def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:
+    """A call that puts the executable's arrays into the slots of what is returned."""
+    leaves, structure = jax.tree.flatten(out, is_leaf=_is_slot)
+    if all(isinstance(leaf, Slot) for leaf in leaves):
+        return lambda arrays: jax.tree.unflatten(structure, compiled(*arrays))
+
+    def call(arrays: list[Any]) -> Any:
+        found = iter(compiled(*arrays))
+        return jax.tree.unflatten(structure, [next(found) if _is_slot(x) else x for x in leaves])
+
+    return call
 
 
 @overload

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from parzax._programs import program
+from parzax._programs import Static, program
 from parzax.parzen.basis import Basis
 from parzax.samplers.strategy import Strategy
 from parzax.space import Points
@@ -58,7 +58,7 @@ class Order:
         return self._labels[bisect_left(self._keys, key)]
 
 
-class Program:
+class Program(Static):
     """A strategy and a basis as a static argument, hashed once; ``arrays`` is what is data."""
 
     def __init__(self, strategy: Strategy, basis: Basis, dtype: Any) -> None:

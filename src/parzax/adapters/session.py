@@ -102,7 +102,8 @@ class Session:
                 leaves = jax.tree.leaves(State.empty(d, m, c, size, self._dtype))
                 advance.prepare(self._program, self._program.arrays, leaves, *rows, folded)
 
-        threading.Thread(target=work, name="parzax compiles").start()
+        with suppress(RuntimeError):  # no more threads
+            threading.Thread(target=work, name="parzax compiles").start()
 
     def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
         """One suggestion, (d,) native values, NaN where inactive.

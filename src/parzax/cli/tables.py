@@ -7,9 +7,12 @@ import codecs
 import gzip
 import io
 import re
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+
+from parzax.observations.spelling import SURELY_COMMA
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
@@ -51,11 +54,11 @@ def read_table(path: Path) -> Any:
             if b"\0" in head[:8192] + file.read(8192):
                 raise ValueError(f"{str(path)!r} is not a text file.")
             file.seek(0)
-        if suffix in SEPARATORS:
-            text = _written(file, suffix)
-            _check_width(path, file.readline(1 << 24).count(text.separator.encode()) + 1)
-            file.seek(0)
         try:
+            if suffix in SEPARATORS:
+                text = _written(file, suffix)
+                _check_width(file.readline(1 << 24).count(text.separator.encode()) + 1)
+                file.seek(0)
             return read(file, suffix, text)
         except Exception as error:  # each library has its own errors for a damaged file
             if isinstance(error, ImportError) or str(error).startswith(repr(str(path))):
@@ -71,7 +74,7 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     if path.suffix.lower() == ".gz":
         try:
             content = gzip.GzipFile(fileobj=file).read(_MAX_UNPACKED)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{str(path)!r} cannot be unpacked: {error}.") from error
         if len(content) == _MAX_UNPACKED:
             raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
@@ -87,16 +90,16 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
 
 
 def _written(file: BinaryIO, suffix: str) -> Text:
-    """From the first lines: a CSV with semicolons or tabs in its header, and commas within its numbers."""
-    header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(20)]
+    """From the first lines: what parts the names in the header, and commas in numbers that are no lists."""
+    header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     file.seek(0)
-    separator = SEPARATORS[suffix]
-    if separator not in header:
-        separator = next((other for other in (";", "\t", ",") if other in header), separator)
-    cells = [cell for line in lines for cell in line.strip().split(separator)]
-    commas = sum(bool(re.fullmatch(r'"?[+-]?\d*,\d+(?:[eE][+-]?\d+)?"?', cell)) for cell in cells)
-    points = sum(bool(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell)) for cell in cells)
-    return Text(separator, "," if separator != "," and commas > points else ".")
+    names = re.sub(r'"[^"]*"', "", header)
+    usual = SEPARATORS[suffix]
+    separator = max((usual, ";", "\t", ","), key=lambda own: (names.count(own), own == usual))
+    cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
+    points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
+    comma = separator != "," and not points and any(SURELY_COMMA.fullmatch(cell) for cell in cells)
+    return Text(separator, "," if comma else ".")
 
 
 def _with_pyarrow(file: BinaryIO, suffix: str, text: Text | None) -> Any:
@@ -124,7 +127,7 @@ def _with_pyarrow(file: BinaryIO, suffix: str, text: Text | None) -> Any:
         from pyarrow import parquet
 
         with parquet.ParquetFile(file) as columns:
-            _check_width(file.name, columns.metadata.num_columns)
+            _check_width(columns.metadata.num_columns)
             return columns.read()
     try:
         return pyarrow.ipc.open_file(file).read_all()
@@ -158,8 +161,8 @@ def _with_pandas(file: BinaryIO, suffix: str, text: Text | None) -> Any:
     return pandas.read_parquet(file) if suffix in PARQUET else pandas.read_feather(file)
 
 
-def _check_width(path: Any, n_columns: int) -> None:
+def _check_width(n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         raise ValueError(
-            f"{str(path)!r} has {n_columns} columns, more than {MAX_COLUMNS}; keep those of the parameters."
+            f"it has {n_columns} columns, more than {MAX_COLUMNS}; keep those of the parameters."
         )

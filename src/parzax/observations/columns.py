@@ -3,6 +3,7 @@
 import decimal
 import functools
 import numbers
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -88,7 +89,10 @@ class Column:
             number = number_of(self.labels[code])
             if number is None:
                 where = self.where(np.argmax(index == code))
-                raise ValueError(f"{where}: {short(self.labels[code])} is not a number.")
+                hint = (
+                    "; write decimals with a point" if re.fullmatch(r"[\d,]+", str(self.labels[code])) else ""
+                )
+                raise ValueError(f"{where}: {short(self.labels[code])} is not a number{hint}.")
             found[code] = number
         return found[index]
 
@@ -114,9 +118,9 @@ class Table:
         self.n = n
         self.read = functools.cache(read)
 
-    def without(self, name: str) -> "Table":
-        """The table but for one column."""
-        return Table((own for own in self.names if own != name), self.n, self.read)
+    def without(self, *names: str) -> "Table":
+        """The table but for some columns."""
+        return Table((own for own in self.names if own not in names), self.n, self.read)
 
 
 def listed(names: Sequence[str], limit: int = 20) -> str:

@@ -13,7 +13,7 @@ from parzax.observations.frames import open_table
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
-from parzax.observations.roles import TEXT_PREFIX, find_parameters, find_targets, named_columns
+from parzax.observations.roles import TEXT_PREFIX, find_parameters, find_targets, named_columns, state_column
 from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
 from parzax.observations.validation import Arrays, checked_arrays, stacked
 from parzax.space import Space
@@ -21,6 +21,11 @@ from parzax.space import Space
 # Names of Optuna's trial states.
 _PENDING = ("RUNNING", "WAITING")
 _STATES = frozenset(("COMPLETE", "FAIL", "PRUNED", *_PENDING))
+# What MLflow and Weights & Biases call them.
+_OTHER_STATES = {
+    "FINISHED": "COMPLETE", "FAILED": "FAIL", "CRASHED": "FAIL", "KILLED": "FAIL", "PREEMPTED": "FAIL",
+    "PENDING": "WAITING", "SCHEDULED": "WAITING",
+}  # fmt: skip
 
 
 class Log(NamedTuple):
@@ -90,6 +95,7 @@ def _read(
     _checks.one_of("failed", failed, ("drop", "worst"))
     if space is not None and not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    table = table.without(*named_columns("drop", drop, table.names))
     targets = find_targets(table.names, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
@@ -104,19 +110,15 @@ def _read(
         objectives[states != "COMPLETE"] = np.nan
 
     names, taken = None if space is None else space.names, [*targets, *weights, *constrained]
-    asked, dropped = (
-        named_columns("parameters", parameters, table.names),
-        named_columns("drop", drop, table.names),
-    )
+    asked = named_columns("parameters", parameters, table.names)
     if asked and names is not None:
         raise TypeError("parameters: the space names them; give one of the two.")
-    if both := [name for name in asked if name in (*taken, *dropped)]:
-        raise ValueError(f"parameters: {listed(both)} is used for something else, or dropped.")
-    left = [name for name in table.names if name not in dropped]
-    where, ignored = find_parameters(left, names, taken, states is not None, asked)
+    if both := [name for name in asked if name in taken]:
+        raise ValueError(f"parameters: {listed(both)} is used for something else.")
+    where, ignored = find_parameters(table.names, names, taken, states is not None, asked)
     notes += ignored
     if space is None:
-        columns, spelled, left = _spelled(table, where, keep)
+        columns, spelled, left = _spelled(table, where, keep, strict=bool(asked))
         space, guesses = infer_space({name: column.take(keep) for name, column in columns.items()}, spelled)
         notes += guesses + left
     else:
@@ -131,9 +133,12 @@ def _read(
 
 
 def _spelled(
-    table: Table, where: Mapping[str, str], keep: np.ndarray
+    table: Table, where: Mapping[str, str], keep: np.ndarray, strict: bool
 ) -> tuple[dict[str, Column], dict[str, str], list[str]]:
-    """Columns of guessed parameters, where text may spell numbers, and how; and what is none, as a date."""
+    """Columns of guessed parameters, where text may spell numbers, and how; and what is none, as a date.
+
+    That is an error of what was asked for, ``strict``.
+    """
     columns, spelled, left, problem = {}, {}, [], None
     for name, column in where.items():
         try:
@@ -141,6 +146,8 @@ def _spelled(
             columns[name], spelled[name] = as_numbers(table.read(column), keep, least)
         except ValueError as error:
             problem = problem or error
+            if strict:
+                raise
             left.append(
                 f"{_checks.visible(name)}: left out, it {str(error).removeprefix(f'column {column!r} ')}"
             )
@@ -169,11 +176,14 @@ def _recorded_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str,
 
 
 def _trial_states(table: Table) -> np.ndarray | None:
-    """(n,) trial states as upper-case names; None where no column ``state`` has one that Optuna knows."""
-    if "state" not in table.names:
+    """(n,) trial states as upper-case names; None where no column of states has one that is known."""
+    where = state_column(table.names)
+    if where is None:
         return None
-    column = table.read("state").as_labels()
+    column = table.read(where).as_labels()
     names = [str(getattr(x, "name", x)).rsplit(".", 1)[-1].upper() for x in column.labels]
+    if where != "state":
+        names = [_OTHER_STATES.get(name, name) for name in names]
     return None if _STATES.isdisjoint(names) else np.array([*names, "MISSING"], dtype=object)[column.index]
 
 

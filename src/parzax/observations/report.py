@@ -21,6 +21,7 @@ class ImportReport:
         failed: what happens to them: "drop" leaves them out, "worst" ranks them last.
         direction: one of "minimize", "maximize" per objective, as in the source.
         inferred: sentences about whatever was not given but guessed.
+        n_total: rows of all seeds, where these have different numbers of them; None otherwise.
     """
 
     n_rows: int
@@ -29,6 +30,7 @@ class ImportReport:
     n_failed: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
+    n_total: int | None = None
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.
@@ -37,8 +39,12 @@ class ImportReport:
         ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']
         """
         each = f" in each of {n_seeds} seeds" if n_seeds > 1 else ""
-        of_all = f" of all {n_seeds * self.n_rows}" if n_seeds > 1 else ""
-        out = [f"{self.n_rows} rows{each}, {' and '.join(self.direction)}"]
+        rows = (
+            f"{self.n_rows} rows{each}" if self.n_total is None else f"{self.n_total} rows in {n_seeds} seeds"
+        )
+        total = n_seeds * self.n_rows if self.n_total is None else self.n_total
+        of_all = f" of all {total}" if n_seeds > 1 else ""
+        out = [f"{rows}, {' and '.join(self.direction)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"

@@ -1,7 +1,8 @@
 """What each column of a table is: objective, parameter, bookkeeping."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from parzax.observations.columns import check_unique, listed
@@ -51,10 +52,21 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
         raise TypeError(f"{argument} must be one column, got {names!r}.")
     absent = [name for name in names if name not in columns]
     if absent:
-        raise ValueError(
-            f"{argument}: the table has no column {listed(absent)}; its columns are {listed(columns)}."
-        )
+        words = {c: re.sub(r"[^a-z0-9]", "", c.lower().rpartition(".")[2]) for c in columns}
+        alike = [c for name in absent for c in like(name, words)]
+        hint = f"did you mean {listed(alike)}?" if alike else f"its columns are {listed(columns, 60)}."
+        raise ValueError(f"{argument}: the table has no column {listed(absent)}; {hint}")
     return names
+
+
+def like(name: str, words: Mapping[str, str]) -> list[str]:
+    """The columns, three at most, that a name may stand for: ``words`` is what they are without prefixes."""
+    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
+    same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
+    whole = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
+    same += [column for column, word in whole.items() if word == wanted and column not in same]
+    near = get_close_matches(wanted, whole.values(), n=3, cutoff=0.8)
+    return (same or [column for column, word in whole.items() if word in near])[:3]
 
 
 def find_parameters(
@@ -73,6 +85,7 @@ def find_parameters(
     free, left = [c for c in columns if c not in taken], []
     ordinary = not trial_states and "state" in free
     if asked:
+        check_unique([_bare(c) for c in asked])
         return {_bare(c): c for c in asked}, []
     if names is not None:
         present = set(columns)
@@ -110,6 +123,15 @@ def find_parameters(
         what = "a parameter" if "state" in found.values() else "ignored"
         notes.append(f"state: none of its values is a trial state, so it leaves out no row and is {what}")
     return found, notes
+
+
+def state_column(columns: Sequence[str]) -> str | None:
+    """Where a table says how runs ended: Optuna's, MLflow's or that of Weights & Biases."""
+    if "state" in columns:
+        return "state"
+    if _is_wandb(columns):
+        return "State"
+    return "status" if "status" in columns and any(c.startswith(TEXT_PREFIX) for c in columns) else None
 
 
 def _bare(column: str) -> str:

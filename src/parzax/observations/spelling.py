@@ -1,56 +1,82 @@
 """Numbers that a column holds as text: with units, per cent, commas, or as NumPy writes them."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from parzax.observations.columns import Column, number_of, short
 
-# Of the rows that have a value so many hold a number, at least, where the rest is text such as "auto".
-_SHARE = 0.8
 # Fewer different numbers than this, and nothing else, may be names: they stay labels.
 LEAST_NUMBERS = 10
+# Beside words, which are then no values, numbers may be fewer.
+_LEAST_BESIDE_WORDS = 3
+# A share of the rows that words without a meaning of their own may not exceed.
+_MOST_WORDS = 0.2
+# Words for no value, however many they are.
+_NONE = frozenset(("", "-", "?", "none", "nan", "null", "n/a", "na", "auto", "default", "<na>"))
 _REPR = re.compile(r"(?:np|numpy)\.\w+\((.+)\)")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d+(?:\.\d{3})*,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
+# A comma that is no list's and no thousands': after 0, before a 0 and not three places, before four or more,
+# or beside groups of three.
+SURELY_COMMA = re.compile(r"[+-]?0?,\d+.*|[+-]?\d+,(?:0\d?|\d{4,})(?:[eE].*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?(%|[^\W\d_]+)")
+
+Spelling = Callable[[Iterable[str]], dict[str, float]]
 
 
 def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, str]:
-    """The column as numbers, without a value where there is other text, and a sentence about it.
+    """The column as numbers, without a value where there are words, and a sentence about it.
 
-    Itself and "" where it is none: rows ``used`` (n,) decide. Several spellings in one column are no numbers,
-    nor are fewer than ``least`` different ones where there is nothing else.
+    Itself and "" where it is none, of the rows ``used`` (n,). All that has a digit must be a number in one
+    spelling that leaves no doubt; words such as "None" may be many, others few. Fewer than ``least``
+    different numbers, and nothing else, stay labels.
     """
     if column.index is None or column.categories or not all(isinstance(x, str) for x in column.labels):
         return column, ""
     counts = np.bincount(column.index[used & (column.index >= 0)], minlength=len(column.labels))
-    present = [label for label, count in zip(column.labels, counts, strict=True) if count]
-    for spelled in (_plain, _repr, _thousands, _comma, _unit):
-        numbers = spelled(present)
-        n_rows = sum(int(counts[i]) for i, label in enumerate(column.labels) if label in numbers)
-        if n_rows and n_rows >= _SHARE * counts.sum():
-            break
-    else:
+    rows = {label: int(count) for label, count in zip(column.labels, counts, strict=True) if count}
+    words = [label for label in rows if not re.search(r"\d", label)]
+    spelled = {label for label in rows if label not in words}
+    fitting = [own for own in (_plain, _repr, _thousands, _comma, _unit) if own(spelled).keys() == spelled]
+    many = sum(rows[word] for word in words if word.strip().lower() not in _NONE) > _MOST_WORDS * sum(
+        rows.values()
+    )
+    if not spelled or not fitting or many or _several_meanings(spelled, fitting):
         return column, ""
-    others = [label for label in present if label not in numbers]
-    different = len(set(numbers.values()))
-    if different < (3 if others else least) and spelled is _plain:
+    numbers = fitting[0](spelled)
+    sure = fitting[0] is _repr or bool(words)
+    if len(set(numbers.values())) < (min(least, _LEAST_BESIDE_WORDS) if sure else least):
         return column, ""
     # Of rows that do not count any number will do.
-    found = numbers | spelled(set(column.labels) - numbers.keys() - set(others))
-    table = np.array([*(found.get(label, np.nan) for label in column.labels), np.nan])
-    values = table[column.index]
-    whole = all(re.fullmatch(r"[+-]?\d+", label) for label in numbers)
-    how = [f"numbers{_HOW.get(spelled, '')}"] if spelled is not _plain or not others else []
-    if others:
-        shown = ", ".join(map(short, others[:4])) + (", ..." if len(others) > 4 else "")
-        n_others = int(counts.sum()) - n_rows
-        how.append(f"no number in {n_others} row{'s' * (n_others > 1)} ({shown}): inactive there")
+    found = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
+    values = np.array([*(found.get(label, np.nan) for label in column.labels), np.nan])[column.index]
+    whole = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
+    how = [] if fitting[0] is _plain and words else [f"numbers{_HOW.get(fitting[0], ' in text')}"]
+    if words:
+        shown = ", ".join(map(short, words[:4])) + (", ..." if len(words) > 4 else "")
+        n = sum(rows[word] for word in words)
+        how.append(f"no number in {n} row{'s' * (n > 1)} ({shown}): inactive there")
     numeric = replace(column, numbers=values, labels=(), index=None, whole=False, promoted=whole)
     return numeric, "; ".join(how)
+
+
+def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
+    """Whether the numbers could be others, or versions: thousands or decimals, 1.1 and 1.10."""
+    if _thousands in fitting and _comma in fitting:
+        return any("," in label for label in labels)
+    pointed = [label.strip() for label in labels if "." in label]
+    if fitting[0] is _plain and pointed:
+        whole = [label for label in labels if "." not in label and len(label.strip("+-0 ")) >= 3]
+        if whole and all(_GROUPED.fullmatch(label) for label in pointed):
+            return True
+        numbers = [number_of(label) for label in pointed]
+        versions = all(re.fullmatch(r"\d+\.\d+", label) for label in pointed)
+        return versions and len(set(numbers)) < len(set(pointed))
+    return False
 
 
 def _plain(labels: Iterable[str]) -> dict[str, float]:
@@ -58,7 +84,7 @@ def _plain(labels: Iterable[str]) -> dict[str, float]:
 
 
 def _repr(labels: Iterable[str]) -> dict[str, float]:
-    def inner(text: str) -> str | None:
+    def inner(text: str) -> str:
         match = _REPR.fullmatch(text)
         return match[1] if match else text
 
@@ -70,8 +96,13 @@ def _thousands(labels: Iterable[str]) -> dict[str, float]:
 
 
 def _comma(labels: Iterable[str]) -> dict[str, float]:
+    """Where a label shows that commas are decimal; else they may part the numbers of a list."""
+    labels = list(labels)
+    if not any(SURELY_COMMA.fullmatch(label.strip()) for label in labels):
+        return {}
+
     def pointed(text: str) -> str | None:
-        if _COMMA.fullmatch(text):
+        if COMMA.fullmatch(text):
             return text.replace(".", "").replace(",", ".")
         return text if text.lstrip("+-").isdigit() else None
 
@@ -84,10 +115,10 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
     units = [match[2] for match in matches.values()]
     if len(set(units)) != 1:
         return {}
-    return _read(matches, lambda text: matches[text][1])
+    return {label: number for label, match in matches.items() if (number := number_of(match[1])) is not None}
 
 
-_HOW: dict[Callable[[Iterable[str]], dict[str, float]], str] = {
+_HOW: dict[Spelling, str] = {
     _repr: " written as NumPy's", _thousands: " with commas between thousands",
     _comma: " with decimal commas", _unit: " with a unit behind, which is left off",
 }  # fmt: skip

@@ -30,30 +30,32 @@ class Arrays(NamedTuple):
 
 
 def stacked(logs: Sequence[Arrays]) -> Arrays:
-    """Logs of one space as one of several seeds; shorter ones are filled with rows of weight 0."""
+    """Logs of one space as one of several seeds; shorter ones are filled with rows without a loss."""
     sizes = [len(log.losses) for log in logs]
     n = max(sizes)
 
-    def together(parts: Sequence[np.ndarray], fill: float | None = None) -> np.ndarray:
-        last = [part[-1:] if fill is None else np.full_like(part[-1:], fill) for part in parts]
-        pairs = zip(parts, last, strict=True)
-        return np.stack([np.concatenate([part, np.repeat(end, n - len(part), 0)]) for part, end in pairs])
+    def together(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
+        shape = (n, *parts[0].shape[1:])
+        filled = [np.full(shape, fill, part.dtype) for part in parts]
+        for whole, part in zip(filled, parts, strict=True):
+            whole[: len(part)] = part
+        return np.stack(filled)
 
-    weights = [
-        np.ones(size) if log.weight is None else log.weight for log, size in zip(logs, sizes, strict=True)
-    ]
-    weighted = min(sizes) < n or any(log.weight is not None for log in logs)
+    weights = [np.ones(len(log.losses)) if log.weight is None else log.weight for log in logs]
+    weighted = any(log.weight is not None for log in logs)
+    fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan}
     constraints = [log.constraints for log in logs if log.constraints is not None]
     reports, dropped = [log.report for log in logs], Counter[str]()
     for report in reports:
         dropped.update(report.dropped)
     note = f"{len(logs)} seeds of {min(sizes)} to {n} rows each" if min(sizes) < n else f"{len(logs)} seeds"
     return Arrays(
-        *(together([getattr(log, name) for log in logs]) for name in ("values", "regime", "losses")),
-        constraints=together(constraints) if constraints else None,
+        *(together([getattr(log, name) for log in logs], fill) for name, fill in fills.items()),
+        constraints=together(constraints, np.nan) if constraints else None,
         weight=together(weights, 0.0) if weighted else None,
         report=replace(
             reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
+            n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
             dropped=dict(dropped), inferred=(*reports[0].inferred, note),
         ),
     )  # fmt: skip

@@ -27,6 +27,9 @@ class Memory:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.local = threading.local()
+        # The space that is likely to stay, and whether its program was begun.
+        self.likely: Space | None = None
+        self.prepared = False
         # What is sampled -> histories of it, the one used last at the end.
         self._histories: list[tuple[Any, History]] = []
 
@@ -96,13 +99,13 @@ class History:
         return self._plan
 
     def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> None:
-        """Begin to compile what the first suggestion needs, if the trials to come are like those so far."""
-        plan = self.plan(trials)
-        if plan.space is None or self._session is not None:
-            return
-        self._constraints = _names(t.constraints for t in trials if t.state in _LEARNED)
-        self._session = self._made(plan.space, directions)
-        self._session.prepare(n_numbers=2)
+        """Begin to compile what the first suggestion needs, if the trials to come are like those so far.
+
+        Nothing is kept of it but the program: a suggestion must not depend on who prepared it when.
+        """
+        space, names = self.plan(trials).space, _names(t.constraints for t in trials if t.state in _LEARNED)
+        if space is not None:
+            Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)
 
     def suggest(
         self, trials: list[FrozenTrial], number: int, directions: list[StudyDirection], seed: int, stream: int
@@ -122,14 +125,11 @@ class History:
             own = {t.number: t.constraints for t in fresh} | own
             self._constraints = _names(own.values())
         if self._session is None:
-            self._session = self._made(plan.space, directions)
+            self._session = Session(self._sampler_of(plan.space, len(directions), len(self._constraints)))
         self._session.tell(self._row(plan, t, directions, own[t.number]) for t in fresh)
         self._n_told = len(self._settled)
         pending = [self._row(plan, t, directions, own.get(t.number, {})) for t in changing]
         return plan.params(self._session.ask(seed, number, stream, pending=pending))
-
-    def _made(self, space: Space, directions: Sequence[StudyDirection]) -> Session:
-        return Session(self._sampler_of(space, len(directions), len(self._constraints)))
 
     def _row(
         self, plan: Plan, trial: FrozenTrial, directions: list[StudyDirection], given: dict[str, float]

@@ -263,9 +263,15 @@ class TPESampler(BaseSampler):
         """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
         learned = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials)
         # Densities of source tasks are fitted first, which is no matter of shapes.
-        if self._sources is None and learned >= max(1, self._n_startup // 2):
-            with self._memory.lock:
-                self._joint(None, trials).prepare(trials, study.directions)
+        if self._sources is not None or self._memory.prepared or learned < max(1, self._n_startup // 2):
+            return
+        with self._memory.lock:
+            # Once for all, when a trial has added nothing to the space.
+            history, before = self._joint(None, trials), self._memory.likely
+            self._memory.likely = history.plan(trials).space
+            if not self._memory.prepared and before is not None and before == self._memory.likely:
+                self._memory.prepared = True
+                history.prepare(trials, study.directions)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""
