@@ -42,8 +42,8 @@ LIMITS = {
     "estimator: fit, log_prob, sample": Limit((1.5, 0.3), (3.5, 0.5)),
     "optimize, 200 evaluations, c-TPE": Limit((3.0, 0.5), (12.0, 0.7), in_quick=False),
     "meta_learn_tpe, 100 sources": Limit((8.0, 1.0), (32.0, 3.0), in_quick=False),
-    "Optuna sampler, longest wait": Limit((1.5, 0.3), (6.0, 1.5)),
-    "command line, a study": Limit((4.0, 2.0), (6.0, 2.0)),
+    "Optuna sampler, longest wait": Limit((1.5, 0.3), (8.0, 2.0)),
+    "command line, a study": Limit((4.0, 2.0), (7.0, 3.0)),
 }
 
 
