@@ -10,6 +10,7 @@ from typing import Any
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PARZAX_NO_CACHE", "1")  # first calls are those of a first process
 os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 )
