@@ -36,7 +36,7 @@ def observations(n_seeds: int | None = None) -> px.Observations:
     return px.Observations.from_arrays(SPACE, values, losses)
 
 
-@pytest.mark.parametrize("n_seeds", [None, 3])
+@pytest.mark.parametrize("n_seeds", [None, pytest.param(3, marks=pytest.mark.slow)])
 def test_good_values_are_those_of_the_problem(n_seeds):
     """Ranges end where the problem's do, within cells; catches a range of the wrong regime or parameter."""
     result = px.cond_ped_anova(observations(n_seeds), [0.02, 0.5])

@@ -346,6 +346,7 @@ def test_options_asked_for(monkeypatch):
         fresh()(np.ones(2, np.float32), 2.0)
 
 
+@pytest.mark.slow
 def test_several_devices(tmp_path):
     """A second process on a machine of two devices; catches an executable that is loaded for all of them."""
     program = (

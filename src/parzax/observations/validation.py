@@ -41,8 +41,8 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
             whole[: len(part)] = part
         return np.stack(filled)
 
-    weights = [np.ones(len(log.losses)) if log.weight is None else log.weight for log in logs]
-    weighted = any(log.weight is not None for log in logs)
+    # Of one table: all have weights, or none.
+    weights = [log.weight for log in logs if log.weight is not None]
     fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan}
     constraints = [log.constraints for log in logs if log.constraints is not None]
     reports, dropped = [log.report for log in logs], Counter[str]()
@@ -52,7 +52,7 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
     return Arrays(
         *(together([getattr(log, name) for log in logs], fill) for name, fill in fills.items()),
         constraints=together(constraints, np.nan) if constraints else None,
-        weight=together(weights, 0.0) if weighted else None,
+        weight=together(weights, 0.0) if weights else None,
         report=replace(
             reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
             n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
