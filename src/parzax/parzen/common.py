@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax._numerics import exp2
+from parzax._numerics import exp2, in_two_rounds
 from parzax.kernels.bandwidth import FixedTop
 from parzax.parzen import terms
-from parzax.parzen.basis import Basis, Many, Regimes, Values
+from parzax.parzen.basis import Basis, Regimes, Values
 from parzax.parzen.densities import AbstractDensities
 from parzax.parzen.evaluation import BLOCK, LOG2_E, in_blocks, shift_of
 from parzax.parzen.fitting import Settings, of_regime, slot_scales
+from parzax.parzen.many import ManyTerms, many_logs, many_terms
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import INACTIVE, Points
 
@@ -81,7 +82,8 @@ class CommonScale(AbstractDensities):
         basis, own = self.basis, (self.rows, self.scale)
         parts = [of_continua(part, *own) for part in basis.products]
         parts += [of_values(part, *own) for part in basis.values]
-        parts += [of_many(part, basis, *own, len(at)) for part in basis.many]
+        if basis.many:
+            parts.append(of_many(basis, *own, len(at)))
         block = max(1, BLOCK // (len(self.scale) * max(len(self.rows), 1)))
         return in_blocks(lambda at: self._block(parts, at), at, block)
 
@@ -166,7 +168,6 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
     family, k, dtype = part.family, part.n_always, scale.dtype
     place, n_values = jnp.asarray(part.place), jnp.asarray(part.n_values)[part.of]
     wide = jax.tree.map(lambda a: a[part.of], terms.wide_of(part, dtype))
-    anchors = _masses(wide, part.lower, part.upper)
     h = part.repeated(scale[:, part.slot])
     kernels = terms.over(family.around, *(jnp.broadcast_to(x, h.shape) for x in (place, h, n_values)))
     one_hot, present = part.has(rows).astype(dtype).T, part.here(rows).astype(dtype).T
@@ -175,6 +176,7 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
         other = jnp.arange(len(place), dtype=part.number.dtype) - part.number + after
         same = _masses(kernels, part.lower, part.upper)
         others = _masses(kernels, jnp.asarray(part.lower)[other], jnp.asarray(part.upper)[other])
+        anchors = _masses(wide, part.lower, part.upper)
         centres = jnp.concatenate([one_hot, jnp.ones((1, len(rows)), dtype), present[k:]])
         by_regime = jnp.asarray(part.repeat).T
 
@@ -186,10 +188,16 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
             return Term(jnp.concatenate(columns, axis=-1), centres, None, terms.matmul(has, anchors))
 
         return term
-    pairs = jax.tree.map(lambda a: a[:, part.pair_with], kernels)
-    lower, upper = (jnp.asarray(end)[part.pair_of] for end in (part.lower, part.upper))
+    # The kernels of all groups and, last, the wide ones, so that their masses are compiled once.
+    pairs = jax.tree.map(
+        lambda own, last: jnp.concatenate([own[:, part.pair_with].reshape(-1), last]), kernels, wide
+    )
+    cells = ((jnp.asarray(end), jnp.asarray(end)[part.pair_of]) for end in (part.lower, part.upper))
+    ends = (jnp.concatenate([*(len(h) * [own]), last]) for last, own in cells)
+    logs = in_two_rounds(lambda one: _masses(*one), (pairs, *ends), 0)
+    anchors, masses = logs[-len(place) :], logs[: -len(place)].reshape(len(h), -1)
     # Computed once: a look-up would compute it anew for every entry that it reads.
-    masses = jax.lax.optimization_barrier(_masses(pairs, lower, upper) - anchors[part.pair_of][None])
+    masses = jax.lax.optimization_barrier(masses - anchors[part.pair_of][None])
     start = jnp.asarray(part.pairs_from + part.number)[None]
 
     def of_table(at: Points) -> Term:
@@ -202,19 +210,20 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
     return of_table
 
 
-def of_many(
-    part: Many, basis: Basis, rows: Points, scale: Float[Array, "g s"], n_points: int
-) -> Callable[[Points], Term]:
+def of_many(basis: Basis, rows: Points, scale: Float[Array, "g s"], n_points: int) -> Callable[[Points], Term]:
     """Regimes of many values."""
     n_slots, g = basis.n_slots, len(scale)
-    by_row = jax.vmap(lambda own: of_regime(basis, rows, own[None]))(scale)
-    own = jax.vmap(lambda own: terms.many_terms(part, rows, own, n_slots, n_points))(by_row)
+
+    def prepared(scale: Float[Array, " s"]) -> tuple[ManyTerms, ...]:
+        by_row = of_regime(basis, rows, scale[None])
+        return tuple(many_terms(part, rows, by_row, n_slots, n_points) for part in basis.many)
+
+    own = jax.vmap(prepared)(scale)
 
     def term(at: Points) -> Term:
-        added = jax.vmap(lambda own: terms.many_logs(part, own, at, n_slots))(own)
-        anchor = terms.many_anchor_logs(part, jax.tree.map(lambda a: a[0], own), at, n_slots)
+        added, anchor = jax.vmap(lambda own: many_logs(basis.many, own, at, n_slots))(own)
         features, centres = (jnp.zeros(shape, scale.dtype) for shape in ((g, len(at), 0), (0, len(rows))))
-        return Term(features, centres, added, anchor)
+        return Term(features, centres, added, anchor[0])
 
     return term
 

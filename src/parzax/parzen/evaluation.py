@@ -14,6 +14,7 @@ from parzax._numerics import exp2, masked_logsumexp
 from parzax.kernels import AbstractKernel
 from parzax.parzen import terms
 from parzax.parzen.basis import Basis, Regimes
+from parzax.parzen.many import ManyTerms, many_logs
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
@@ -74,7 +75,7 @@ class Prepared(eqx.Module):
     rows: terms.KernelTerms  # times log2(e) in the product form
     # Kernels of continua that are evaluated pair by pair, and which rows are in them.
     pairs: tuple[tuple[AbstractKernel, Bool[Array, "n k"]], ...]
-    many: tuple[terms.ManyTerms, ...]
+    many: tuple[ManyTerms, ...]
     weight: Float[Array, " n"]
     prior_weight: Float[Array, ""]
     priors: tuple[UserPrior, ...]
@@ -93,16 +94,10 @@ class Prepared(eqx.Module):
 
     def ratios(self, basis: Basis, at: Points, values: Float[Array, "j f"]) -> Float[Array, "j n"]:
         """log kernel - log anchor, plus the constants of the form, in its unit."""
-        ratio, unit = terms.matmul(values, self.rows.kernels), unit_of(self.form)
-        for part, (kernels, present) in zip(pairwise(basis, self.form), self.pairs, strict=True):
-            ratio = ratio + unit * terms.pair_logs(part, kernels, present, at)
-        for part, own in zip(basis.many, self.many, strict=True):
-            ratio = ratio + unit * terms.many_logs(part, own, at, basis.n_slots)
-        return ratio
+        return self._logs(basis, at, values)[0]
 
     def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
-        values = self.features(basis, at)
-        ratio, anchor = self.ratios(basis, at, values), self._anchor(basis, at, values)
+        ratio, anchor = self._logs(basis, at, self.features(basis, at))
         prior = terms.prior_ratio(basis.n_slots, at, self.priors)
         if self.form == "product":
             shift = shift_of(ratio.dtype)
@@ -113,14 +108,20 @@ class Prepared(eqx.Module):
         weight = jnp.append(self.weight, self.prior_weight)[None]
         return terms.restored(anchor + masked_logsumexp(ratio, weight, axis=-1), basis.n_slots)
 
-    def _anchor(self, basis: Basis, at: Points, values: Float[Array, "j f"]) -> Float[Array, " j"]:
-        """log density of the wide kernels; 0 for inactive parameters and single values."""
-        out = terms.matmul(values, self.rows.anchor[:, None])[:, 0]
-        for part in pairwise(basis, self.form):
-            out = out + terms.anchor_pair_logs(part, at)
-        for part, own in zip(basis.many, self.many, strict=True):
-            out = out + terms.many_anchor_logs(part, own, at, basis.n_slots)
-        return out
+    def _logs(
+        self, basis: Basis, at: Points, values: Float[Array, "j f"]
+    ) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
+        """`ratios`, and the log density of the wide kernels: 0 for inactive parameters and single values."""
+        unit = unit_of(self.form)
+        ratio = terms.matmul(values, self.rows.kernels)
+        anchor = terms.matmul(values, self.rows.anchor[:, None])[:, 0]
+        for part, (kernels, present) in zip(pairwise(basis, self.form), self.pairs, strict=True):
+            ratio = ratio + unit * terms.pair_logs(part, kernels, present, at)
+            anchor = anchor + terms.anchor_pair_logs(part, at)
+        if self.many:
+            logs, anchors = many_logs(basis.many, self.many, at, basis.n_slots)
+            ratio, anchor = ratio + unit * logs, anchor + anchors
+        return ratio, anchor
 
 
 def pairwise(basis: Basis, form: Form) -> tuple[Regimes, ...]:

@@ -13,9 +13,10 @@ from parzax import _checks
 from parzax.parzen import evaluation
 from parzax.parzen.basis import Basis, Families, basis_of
 from parzax.parzen.evaluation import Form, Prepared
+from parzax.parzen.many import many_terms
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import KernelTerms, coefficients, kernels_of, many_terms
+from parzax.parzen.terms import KernelTerms, coefficients, kernels_of
 from parzax.space import Points, Space
 
 

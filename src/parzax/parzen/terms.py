@@ -15,16 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from parzax._numerics import in_two_rounds
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Basis, Many, Regimes, Values
+from parzax.parzen.basis import Basis, Regimes, Values
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
-# Entries that the tables of one part of many values may have: 32 MiB in float64.
-_TABLE = 1 << 22
 # This share of the largest float stands for the log of 0, where -inf would turn 0 * -inf into NaN.
 _LOWEST = 0.125
 
@@ -172,68 +169,3 @@ def _of_values(part: Values, kernels: AbstractKernel, n_slots: int) -> Float[Arr
     own = jax.tree.map(lambda a: matmul(jnp.asarray(part.repeat).T, finite(a, n_slots)), kernels)
     of_value = jax.vmap(lambda one, low, high: one.log_mass(low, high), in_axes=(0, None, None))
     return finite(jax.vmap(of_value)(own, jnp.asarray(part.lower), jnp.asarray(part.upper)), n_slots)
-
-
-class ManyTerms(NamedTuple):
-    """What one part of the basis adds to the logs of product kernels."""
-
-    kernels: AbstractKernel  # (k, n + 1), the wide ones last
-    present: Bool[Array, "n k"]
-    table: Float[Array, "k c n"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
-    anchor: Float[Array, "k c"] | None  # log anchor, beside the table
-
-
-def many_terms(
-    part: Many, rows: Points, scale: Float[Array, "n d"], n_slots: int, n_points: int
-) -> ManyTerms:
-    """The kernels, and their table where ``n_points`` points make it worth it."""
-    kernels, present = with_wide(part, rows, scale), part.here(rows)
-    size = part.most * max(len(scale), 1) * len(part)
-    if part.most > 2 * n_points or size > _TABLE:
-        return ManyTerms(kernels, present, None, None)
-    number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
-    known = number < jnp.asarray(part.n_values)[None]
-    masses = partial(jax.vmap(_many_masses, in_axes=(0, 0, 1), out_axes=1), part.axis, kernels)
-    logs = finite(in_two_rounds(masses, jnp.where(known, number, 0), 0), n_slots)
-    differences = jnp.where(known[..., None] & present.T[None], logs[..., :-1] - logs[..., -1:], 0)
-    return ManyTerms(kernels, present, jnp.swapaxes(differences, 0, 1), logs[..., -1].T)
-
-
-def many_logs(part: Many, terms: ManyTerms, at: Points, n_slots: int) -> Float[Array, "j n"]:
-    """Sum over the part's regimes of log kernel - log anchor; one after the other, in one loop."""
-    index, inside = part.columns(at.index).T, part.here(at).T
-    start = jnp.zeros((len(at.unit), len(terms.present)), at.unit.dtype)
-    if terms.table is not None:
-
-        def read(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
-            table, number, here = one
-            return total + jnp.where(here[:, None], table[number], 0), None
-
-        return jax.lax.scan(read, start, (terms.table, index, inside))[0]
-
-    def add(total: Array, one: tuple[Any, Any, Array, Array, Array]) -> tuple[Array, None]:
-        axis, kernels, number, here, present = one
-        logs = in_two_rounds(lambda number: finite(_many_masses(axis, kernels, number), n_slots), number, 0)
-        both = here[:, None] & present[None]
-        return total + jnp.where(both, logs[:, :-1] - logs[:, -1:], 0), None
-
-    axis = jax.tree.map(jnp.asarray, part.axis)
-    return jax.lax.scan(add, start, (axis, terms.kernels, index, inside, terms.present.T))[0]
-
-
-def many_anchor_logs(part: Many, terms: ManyTerms, at: Points, n_slots: int) -> Float[Array, " j"]:
-    """log anchor of the part's regimes."""
-    number = part.columns(at.index).T
-    if terms.anchor is not None:
-        logs = jax.vmap(lambda anchor, number: anchor[number], out_axes=1)(terms.anchor, number)
-    else:
-        wide = jax.tree.map(lambda a: a[:, -1:], terms.kernels)
-        logs = finite(jax.vmap(_many_masses, out_axes=1)(part.axis, wide, number)[..., 0], n_slots)
-    return jnp.where(part.here(at), logs, 0).sum(axis=-1)
-
-
-def _many_masses(axis: Any, kernels: AbstractKernel, number: Int[Array, " c"]) -> Float[Array, "c n"]:
-    """log masses of some values under n kernels of one regime."""
-    dtype = jax.tree.leaves(kernels)[0].dtype
-    cells = *axis.cell(number, dtype), axis.width(number, dtype)
-    return jax.vmap(lambda *cell: jax.vmap(lambda one: one.log_mass_of_cell(*cell))(kernels))(*cells)
