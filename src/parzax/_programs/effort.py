@@ -5,9 +5,10 @@ from typing import Any
 
 import jax
 
-# Arithmetic operations up to which a program is small, and up to which it is of middling size; by XLA's
-# count, which takes the body of a loop once.
-_SMALL, _MIDDLING = 1.5e5, 2e6
+# Up to how many operations a program is small, and up to how many bytes that its operations read and write
+# it is of middling size; by XLA's counts, which take the body of a loop once. A product of matrices is many
+# operations and few bytes: a library does it, whatever the options.
+_SMALL, _MIDDLING = 1.5e5, 1.5e8
 # On CPUs LLVM and the fusion emitters take most of a compilation. Without either, arithmetic is up to ten
 # times slower, and two to three times with LLVM alone: some 50 us a call of what is that small. The level
 # above 1 gains nothing where it was measured, and several modules cost processor time to save the clock's.
@@ -29,14 +30,15 @@ def asked() -> str:
     return wanted
 
 
-def compiled(lowered: jax.stages.Lowered, size: str) -> jax.stages.Compiled:
+def compiled(lowered: jax.stages.Lowered, size: str, weight: float = 1.0) -> jax.stages.Compiled:
     """Compile, with options by the size of the work where the backend is a CPU and the user sets none.
 
     Args:
         lowered: what is compiled.
-        size: what its author says of the work, or "auto" to go by XLA's count.
+        size: what its author says of the work, or "auto" to go by XLA's counts.
+        weight: how much a byte counts, of a program that gains more from full optimisation than others.
     """
-    options = _OPTIONS[_decided(lowered, size)] if jax.default_backend() == "cpu" else {}
+    options = _OPTIONS[_decided(lowered, size, weight)] if jax.default_backend() == "cpu" else {}
     # What the user has set for all of XLA stays.
     flags = os.environ.get("XLA_FLAGS", "")
     options = {name: value for name, value in options.items() if name not in flags}
@@ -52,9 +54,11 @@ def compiled(lowered: jax.stages.Lowered, size: str) -> jax.stages.Compiled:
     return lowered.compile()
 
 
-def _decided(lowered: jax.stages.Lowered, size: str) -> str:
+def _decided(lowered: jax.stages.Lowered, size: str, weight: float) -> str:
     decided = next((own for own in (asked(), size) if own != "auto"), None)
     if decided is not None:
         return decided
-    work = float((lowered.cost_analysis() or {}).get("flops", 0.0))
-    return "small" if work <= _SMALL else "middling" if work <= _MIDDLING else "large"
+    cost = lowered.cost_analysis() or {}
+    if float(cost.get("flops", 0.0)) <= _SMALL:
+        return "small"
+    return "middling" if weight * float(cost.get("bytes accessed", 0.0)) <= _MIDDLING else "large"

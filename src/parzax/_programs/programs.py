@@ -43,13 +43,14 @@ class Program(Generic[P, R]):
         function: what is compiled.
         size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
             `parzax._programs.effort`.
+        weight: how much its work counts; above 1 where full optimisation pays more than usual.
     """
 
-    def __init__(self, function: Callable[P, R], *, size: str = "auto") -> None:
+    def __init__(self, function: Callable[P, R], *, size: str = "auto", weight: float = 1.0) -> None:
         self.__wrapped__, self.__doc__ = function, function.__doc__
         self.__name__, self.__module__ = function.__name__, function.__module__
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._size = size
+        self._size, self._weight = size, weight
         self._inlined = eqx.filter_jit(function)
         self._known: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
         self._lock = threading.Lock()
@@ -137,7 +138,7 @@ class Program(Generic[P, R]):
 
         flat.__name__ = flat.__qualname__ = self.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
-        return effort.compiled(lowered, self._size), out
+        return effort.compiled(lowered, self._size, self._weight), out
 
 
 class Static(abc.ABC):
@@ -239,10 +240,10 @@ def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any
 @overload
 def program(function: Callable[P, R]) -> Program[P, R]: ...
 @overload
-def program(*, size: str) -> Callable[[Callable[P, R]], Program[P, R]]: ...
-def program(function: Any = None, *, size: str = "auto") -> Any:
+def program(*, size: str = ..., weight: float = ...) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+def program(function: Any = None, **settings: Any) -> Any:
     """`Program`, as a decorator."""
-    return Program(function, size=size) if function else lambda own: Program(own, size=size)
+    return Program(function, **settings) if function else lambda own: Program(own, **settings)
 
 
 def clear() -> None:

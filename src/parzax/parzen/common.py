@@ -17,7 +17,7 @@ from parzax.parzen.basis import Basis, Regimes, Values
 from parzax.parzen.densities import AbstractDensities
 from parzax.parzen.evaluation import BLOCK, LOG2_E, in_blocks, shift_of
 from parzax.parzen.fitting import Settings, of_regime, slot_scales
-from parzax.parzen.many import ManyTerms, many_logs, many_terms
+from parzax.parzen.many import ManyTerms, many_logs, many_terms_of_one_scale
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import INACTIVE, Points
 
@@ -210,13 +210,17 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
     return of_table
 
 
-def of_many(basis: Basis, rows: Points, scale: Float[Array, "g s"], n_points: int) -> Callable[[Points], Term]:
+def of_many(
+    basis: Basis, rows: Points, scale: Float[Array, "g s"], n_points: int
+) -> Callable[[Points], Term]:
     """Regimes of many values."""
     n_slots, g = basis.n_slots, len(scale)
 
     def prepared(scale: Float[Array, " s"]) -> tuple[ManyTerms, ...]:
         by_row = of_regime(basis, rows, scale[None])
-        return tuple(many_terms(part, rows, by_row, n_slots, n_points) for part in basis.many)
+        return tuple(
+            many_terms_of_one_scale(part, rows, scale, by_row, n_slots, n_points) for part in basis.many
+        )
 
     own = jax.vmap(prepared)(scale)
 

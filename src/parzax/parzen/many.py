@@ -1,5 +1,6 @@
 """Kernels of regimes of many values: rows of a table, or masses pair by pair."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import in_two_rounds
 from parzax.kernels import AbstractKernel
 from parzax.parzen.basis import Many
-from parzax.parzen.terms import finite, with_wide
+from parzax.parzen.terms import finite, kernels_of, over, wide_of
 from parzax.space import Points
 
 # Entries that the tables of one part of many values may have: 32 MiB in float64.
@@ -18,98 +19,134 @@ _TABLE = 1 << 22
 # For up to this many points there is no table: it would be compiled beside the masses of all other parts.
 _FEW_POINTS = 64
 
+Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]
+
 
 class ManyTerms(NamedTuple):
     """What one part of the basis adds to the logs of product kernels."""
 
-    kernels: AbstractKernel  # (k, n + 1), the wide ones last
+    kernels: AbstractKernel  # (k, 1 + m), the wide ones first
+    row: Int[Array, "k n"] | None  # which of the m kernels a row has; None where each has its own
     present: Bool[Array, "n k"]
-    table: Float[Array, "k c n"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
+    table: Float[Array, "k c m"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
     anchor: Float[Array, "k c"] | None  # log anchor, beside the table
 
 
 def many_terms(
     part: Many, rows: Points, scale: Float[Array, "n d"], n_slots: int, n_points: int
 ) -> ManyTerms:
-    """The kernels, and their table where ``n_points`` points make it worth it."""
-    kernels, present = with_wide(part, rows, scale), part.here(rows)
-    size = part.most * max(len(scale), 1) * len(part)
+    """The kernels of all rows, and their table where ``n_points`` points make it worth it."""
+    return _terms(part, rows, kernels_of(part, rows.unit, scale), None, n_slots, n_points)
+
+
+def many_terms_of_one_scale(
+    part: Many,
+    rows: Points,
+    scale: Float[Array, " s"],
+    by_row: Float[Array, "n d"],
+    n_slots: int,
+    n_points: int,
+) -> ManyTerms:
+    """The same where all kernels of a slot have one scale: one kernel per value if these are fewer."""
+    if 2 * part.most > len(rows):
+        return many_terms(part, rows, by_row, n_slots, n_points)
+    last = jnp.asarray(part.n_values)[:, None] - 1
+    number = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
+    place = jax.vmap(lambda axis, number: axis.centre(number, scale.dtype))(_stacked(part), number)
+    own = jnp.broadcast_to(scale[part.slot][:, None], place.shape)
+    kernels = over(part.family.around, place, own, jnp.broadcast_to(last + 1, place.shape))
+    # Rows of another regime have a number of its own, and do not count.
+    return _terms(part, rows, kernels, jnp.minimum(part.columns(rows.index).T, last), n_slots, n_points)
+
+
+def _terms(
+    part: Many, rows: Points, own: AbstractKernel, row: Array | None, n_slots: int, n_points: int
+) -> ManyTerms:
+    dtype, present = rows.unit.dtype, part.here(rows)
+    kernels = jax.tree.map(
+        lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide_of(part, dtype), own
+    )
+    n_kernels = jax.tree.leaves(own)[0].shape[-1]
+    size = part.most * max(n_kernels, 1) * len(part)
     if n_points <= _FEW_POINTS or part.most > 2 * n_points or size > _TABLE:
-        return ManyTerms(kernels, present, None, None)
+        return ManyTerms(kernels, row, present, None, None)
     number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
     known = number < jnp.asarray(part.n_values)[None]
     masses = partial(jax.vmap(_masses_of_values, in_axes=(0, 0, 1), out_axes=1), part.axis, kernels)
     logs = finite(in_two_rounds(masses, jnp.where(known, number, 0), 0), n_slots)
-    differences = jnp.where(known[..., None] & present.T[None], logs[..., :-1] - logs[..., -1:], 0)
-    return ManyTerms(kernels, present, jnp.swapaxes(differences, 0, 1), logs[..., -1].T)
+    differences = jnp.where(known[..., None], logs[..., 1:] - logs[..., :1], 0)
+    return ManyTerms(kernels, row, present, jnp.swapaxes(differences, 0, 1), logs[..., 0].T)
 
 
-def many_logs(
-    parts: tuple[Many, ...], terms: tuple[ManyTerms, ...], at: Points, n_slots: int
-) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
+def many_logs(parts: Sequence[Many], terms: Sequence[ManyTerms], at: Points, n_slots: int) -> Sums:
     """Sums over the regimes of log kernel - log anchor, and of log anchor."""
-    dtype = at.unit.dtype
-    n_rows = len(terms[0].present) if terms else 0
-    total = jnp.zeros((len(at.unit), n_rows), dtype), jnp.zeros(len(at.unit), dtype)
-    by_family: dict[type[AbstractKernel], list[tuple[Many, ManyTerms]]] = {}
+    shape, dtype = (len(at.unit), len(terms[0].present)), at.unit.dtype
+    total = jnp.zeros(shape, dtype), jnp.zeros(shape[:1], dtype)
+    together: dict[Any, list[tuple[Many, ManyTerms]]] = {}
     for part, own in zip(parts, terms, strict=True):
         if own.table is None:
-            by_family.setdefault(part.family, []).append((part, own))
+            together.setdefault((part.family, own.row is None), []).append((part, own))
         else:
             total = _added_from_table(total, part, own, at)
-    for group in by_family.values():
+    for group in together.values():
         total = _added_pair_by_pair(total, group, at, n_slots)
     return total
 
 
-Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]
-
-
 def _added_from_table(total: Sums, part: Many, own: ManyTerms, at: Points) -> Sums:
-    def read(total: Sums, one: tuple[Array, Array, Array, Array]) -> tuple[Sums, None]:
-        table, anchor, number, here = one
-        logs, anchors = total
-        return (
-            logs + jnp.where(here[:, None], table[number], 0),
-            anchors + jnp.where(here, anchor[number], 0),
-        ), None
+    def read(total: Sums, one: tuple[Any, ...]) -> tuple[Sums, None]:
+        table, anchor, row, number, here, present = one
+        return _added(total, table[number], anchor[number], row, here, present), None
 
-    columns = part.columns(at.index).T, part.here(at).T
-    return jax.lax.scan(read, total, (own.table, own.anchor, *columns))[0]
+    columns = part.columns(at.index).T, part.here(at).T, own.present.T
+    return jax.lax.scan(read, total, (own.table, own.anchor, own.row, *columns))[0]
 
 
-def _added_pair_by_pair(
-    total: Sums, group: list[tuple[Many, ManyTerms]], at: Points, n_slots: int
-) -> Sums:
+def _added_pair_by_pair(total: Sums, group: list[tuple[Many, ManyTerms]], at: Points, n_slots: int) -> Sums:
     """One regime after the other in one loop, whatever their axes are."""
     dtype = at.unit.dtype
-    each = [
-        (_cells(part, part.columns(at.index).T, dtype), own.kernels, part.here(at).T, own.present.T)
-        for part, own in group
-    ]
+    most = max(jax.tree.leaves(own.kernels)[0].shape[1] for _, own in group)
+    each = []
+    for part, own in group:
+        missing = most - jax.tree.leaves(own.kernels)[0].shape[1]
+        kernels = jax.tree.map(lambda a, n=missing: jnp.pad(a, ((0, 0), (0, n)), mode="edge"), own.kernels)
+        cells = jax.vmap(lambda axis, number: _cells(axis, number, dtype))(
+            _stacked(part), part.columns(at.index).T
+        )
+        each.append((cells, kernels, own.row, part.here(at).T, own.present.T))
     regimes = jax.tree.map(lambda *own: jnp.concatenate(own), *each)
 
-    def add(total: Sums, one: tuple[Any, Any, Array, Array]) -> tuple[Sums, None]:
-        cells, kernels, here, present = one
-        logs, anchors = total
+    def add(total: Sums, one: tuple[Any, ...]) -> tuple[Sums, None]:
+        cells, kernels, row, here, present = one
         found = in_two_rounds(lambda cells: finite(_masses_of_cells(kernels, cells), n_slots), cells, 0)
-        own, anchor = found[:, :-1], found[:, -1]
-        both = here[:, None] & present[None]
-        return (
-            logs + jnp.where(both, own - anchor[:, None], 0),
-            anchors + jnp.where(here, anchor, 0),
-        ), None
+        return _added(total, found[:, 1:] - found[:, :1], found[:, 0], row, here, present), None
 
     return jax.lax.scan(add, total, regimes)[0]
 
 
-def _cells(part: Many, number: Int[Array, "k c"], dtype: Any) -> tuple[Array, Array, Array]:
-    """Lower ends, upper ends and widths of the cells of some values of every regime."""
+def _added(
+    total: Sums,
+    difference: Float[Array, "j m"],
+    anchor: Float[Array, " j"],
+    row: Int[Array, " n"] | None,
+    here: Bool[Array, " j"],
+    present: Bool[Array, " n"],
+) -> Sums:
+    """With one regime's difference from the anchor where point and row are in it."""
+    logs, anchors = total
+    own = difference if row is None else difference[:, row]
+    both = here[:, None] & present[None]
+    return logs + jnp.where(both, own, 0), anchors + jnp.where(here, anchor, 0)
 
-    def own(axis: Any, number: Int[Array, " c"]) -> tuple[Array, Array, Array]:
-        return *axis.cell(number, dtype), axis.width(number, dtype)
 
-    return jax.vmap(own)(jax.tree.map(jnp.asarray, part.axis), number)
+def _stacked(part: Many) -> Any:
+    """The axes of its regimes."""
+    return jax.tree.map(jnp.asarray, part.axis)
+
+
+def _cells(axis: Any, number: Int[Array, " c"], dtype: Any) -> tuple[Array, Array, Array]:
+    """Lower ends, upper ends and widths of the cells of some values."""
+    return *axis.cell(number, dtype), axis.width(number, dtype)
 
 
 def _masses_of_cells(kernels: AbstractKernel, cells: tuple[Array, Array, Array]) -> Float[Array, "c n"]:
@@ -118,5 +155,4 @@ def _masses_of_cells(kernels: AbstractKernel, cells: tuple[Array, Array, Array])
 
 
 def _masses_of_values(axis: Any, kernels: AbstractKernel, number: Int[Array, " c"]) -> Float[Array, "c n"]:
-    dtype = jax.tree.leaves(kernels)[0].dtype
-    return _masses_of_cells(kernels, (*axis.cell(number, dtype), axis.width(number, dtype)))
+    return _masses_of_cells(kernels, _cells(axis, number, jax.tree.leaves(kernels)[0].dtype))
