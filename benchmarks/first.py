@@ -13,6 +13,9 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from benchmarks import command
 
@@ -46,9 +49,15 @@ LIMITS = {
     "command line, a study": Limit((4.0, 2.0), (7.0, 3.0)),
 }
 
+# The trial from which on our sampler has taken less processor time than Optuna's.
+AHEAD = {
+    "6 floats": Limit((500, 300), (1000, 500)),
+    "conditional": Limit((300, 150), (1000, 600)),
+}
 
-def measure(task: str, cache: str) -> float:
-    """The task in a process of its own, in multiples of ``import jax``."""
+
+def seconds(task: str, cache: str) -> dict[str, Any]:
+    """What a process of its own says of the task and of ``import jax``."""
     own = {"XDG_CACHE_HOME": cache, "JAX_PLATFORMS": "cpu", "PARZAX_NO_CACHE": "0", "MPLBACKEND": "Agg"}
     # With bytecode, as everybody's second process has it: without, `import jax` takes four times as long.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -59,8 +68,13 @@ def measure(task: str, cache: str) -> float:
     )  # fmt: skip
     if found.returncode:
         raise RuntimeError(f"{task}: {found.stderr}")
-    seconds = json.loads(found.stdout.splitlines()[-1])
-    return seconds["task"] / seconds["jax"]
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def measure(task: str, cache: str) -> float:
+    """The task in a process of its own, in multiples of ``import jax``."""
+    found = seconds(task, cache)
+    return found["task"] / found["jax"]
 
 
 def row(task: str, repeats: int) -> tuple[float, float | None]:
@@ -72,6 +86,19 @@ def row(task: str, repeats: int) -> tuple[float, float | None]:
             if LIMITS[task].goal[1] is not None:
                 warm.append(measure(task, cache))
     return min(cold), min(warm, default=None)
+
+
+def ahead(space: str) -> tuple[float, float]:
+    """The trial from which on a study has taken less with our sampler than with Optuna's, cold and warm.
+
+    Processor time from the start of the process, imports and compilation included; infinite if at none of
+    1000.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        ours = [np.array(seconds(f"study, parzax, {space}", cache)["task"]) for _ in range(2)]
+        theirs = np.array(seconds(f"study, optuna, {space}", cache)["task"])
+    cold, warm = (float(np.flatnonzero(own >= theirs).max(initial=-1) + 2) for own in ours)
+    return tuple(x if x <= len(theirs) else np.inf for x in (cold, warm))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -91,6 +118,15 @@ def main(argv: list[str] | None = None) -> int:
             if own > SLACK * most:
                 failed.append(f"{task}, {name}: {own:.2f}x import jax, {most:g}x is promised")
         print(" ".join(cells), flush=True)
+    if not options.quick:
+        for space, limit in AHEAD.items():
+            name = f"Optuna sampler, ahead from trial, {space}"
+            figures[name] = found = ahead(space)
+            print(
+                f"{name:52s} "
+                + "   ".join(f"{x:5.0f} (goal {g})" for x, g in zip(found, limit.goal, strict=True))
+            )
+            failed += [f"{name}: {x:.0f}" for x, most in zip(found, limit.promised, strict=True) if x > most]
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
     return command.verdict(failed)

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,39 @@ def optuna_wait() -> float:
     return max(waits)
 
 
+def study_seconds(sampler: str, space: str) -> list[float]:
+    """Processor seconds up to the end of every trial of a study of 1000, imports included."""
+    import optuna
+
+    import parzax as px
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    conditional = space == "conditional"
+
+    def objective(trial: Any) -> float:
+        if not conditional:
+            return sum((trial.suggest_float(f"x{i}", -1, 1) - 0.1 * i) ** 2 for i in range(6))
+        model, rate = (
+            trial.suggest_categorical("model", ["a", "b", "c"]),
+            trial.suggest_float("rate", 1e-5, 1),
+        )
+        if model == "a":
+            return (trial.suggest_float("a0", 0, 1) - 0.3) ** 2 + trial.suggest_int("a1", 1, 9) / 100 + rate
+        if model == "b":
+            return trial.suggest_float("b0", 1e-3, 1, log=True) + trial.suggest_int("b1", 1, 100) / 1000
+        return trial.suggest_float("c0", -5, 5) ** 2 + trial.suggest_int("c1", 1, 50) / 100
+
+    own = {
+        "parzax": lambda: px.adapters.optuna.TPESampler(seed=0),
+        "optuna": lambda: optuna.samplers.TPESampler(seed=0, multivariate=True, group=conditional),
+    }[sampler]()
+    ends = []
+    study = optuna.create_study(sampler=own)
+    study.optimize(objective, 1000, callbacks=[lambda *_: ends.append(time.process_time())])
+    return ends
+
+
 def command_line() -> Callable[[], Any]:
     """A study of 300 trials of 13 parameters, importances and picture."""
     import optuna
@@ -190,7 +224,10 @@ TASKS: dict[str, Task] = {
 
 def main(task: str) -> None:
     """Print the seconds of ``import jax`` and of the task."""
-    if task == "Optuna sampler, longest wait":
+    if task.startswith("study"):
+        _, sampler, space = task.split(", ")
+        seconds = study_seconds(sampler, space)
+    elif task == "Optuna sampler, longest wait":
         seconds = optuna_wait()
     else:
         answer = TASKS[task]()

@@ -8,7 +8,7 @@ import parzax as px
 from parzax import plotting
 from parzax.plotting import _text
 from parzax.plotting._arguments import PALETTE, find_level
-from parzax.plotting.sweep import spread
+from parzax.plotting._labels import spread
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
 OF_RESULTS = [plotting.importance_sweep, plotting.importance_bars, plotting.regimes]

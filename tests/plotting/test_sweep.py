@@ -9,7 +9,7 @@ import pytest
 from matplotlib.text import Annotation, Text
 
 import parzax as px
-from parzax.plotting import importance_sweep
+from parzax.plotting import _text, importance_sweep
 
 from .conftest import mixed_observations
 from .reading import ribbons
@@ -64,17 +64,49 @@ def test_labels(seeds):
 
 def test_names_stand_apart_and_inside(mixed):
     # Catches labels on top of each other or outside the Axes, where a figure would cut them off.
-    ax = importance_sweep(mixed)
+    ax = importance_sweep(mixed, max_parameters=10)
     ax.figure.canvas.draw()
-    boxes = sorted(
-        # Of the words alone: that of an annotation has its arrow in it.
-        (Text.get_window_extent(t) for t in ax.texts if isinstance(t, Annotation) and t.arrow_patch),
-        key=lambda b: b.y0,
-    )
-    assert len(boxes) == 11
-    assert all(a.y0 + 0.8 * a.height <= b.y0 for a, b in itertools.pairwise(boxes))
+    wanted = set(_text.names(mixed.names, 22).values())
+    named = [t for t in ax.texts if t.get_text() in wanted]
+    assert len(named) == len(wanted)
+    # Of the words alone: that of an annotation has its arrow in it.
+    boxes = [Text.get_window_extent(t) for t in named]
+    for a, b in itertools.combinations(boxes, 2):
+        apart = max(a.x0, b.x0) - min(a.x1, b.x1), max(a.y0, b.y0) - min(a.y1, b.y1)
+        assert apart[0] >= 0 or apart[1] >= -0.2 * a.height
     outer = ax.get_window_extent()
     assert max(b.x1 for b in boxes) <= outer.x1 + 6
+
+
+def test_names_beside_lines_touch_no_other(mixed):
+    # Catches a name that another line strikes through, or that is nearer to another line than to its own.
+    ax = importance_sweep(mixed)
+    ax.figure.canvas.draw()
+    lines = {line.get_label(): line for line in ax.lines}
+    beside = [t for t in ax.texts if t.get_text() in lines and not isinstance(t, Annotation)]
+    assert beside, "the example must have lines that are apart"
+    for text in beside:
+        box, gaps = text.get_window_extent(), {}
+        for name, line in lines.items():
+            x, y = ax.transData.transform(np.column_stack(line.get_data())).T
+            fine = np.linspace(box.x0, box.x1, 50)
+            height = np.interp(fine, x, y)
+            gaps[name] = np.maximum(box.y0 - height, height - box.y1).min()
+        own = gaps.pop(text.get_text())
+        assert min(gaps.values()) > max(own, 0)
+
+
+def test_undefined_levels_are_gaps():
+    # Catches a curve that dives to 0 where nothing can be said.
+    rng = np.random.default_rng(3)
+    noise = rng.uniform(size=(200, 1))
+    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), noise, rng.uniform(size=200))
+    result = px.cond_ped_anova(obs, np.arange(1, 20) / 20)
+    undefined = ~result.is_defined[:, 0]
+    assert undefined.any(), "the example must have both kinds of level"
+    assert not undefined.all(), "the example must have both kinds of level"
+    drawn = importance_sweep(result).lines[0].get_ydata()
+    np.testing.assert_array_equal(np.isnan(drawn), undefined)
 
 
 def test_the_rest_is_summed(mixed):

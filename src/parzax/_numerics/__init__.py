@@ -6,6 +6,7 @@ from parzax._numerics.arrays import in_two_rounds as in_two_rounds
 from parzax._numerics.arrays import largest_before as largest_before
 from parzax._numerics.arrays import masked_logsumexp as masked_logsumexp
 from parzax._numerics.arrays import namespace as namespace
+from parzax._numerics.arrays import placed as placed
 from parzax._numerics.arrays import running_count as running_count
 from parzax._numerics.arrays import total as total
 from parzax._numerics.exponential import exp2 as exp2

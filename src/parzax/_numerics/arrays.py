@@ -19,6 +19,16 @@ def namespace(x: Any) -> ModuleType:
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
+def placed(x: Any, dtype: Any = None) -> Any:
+    """``x`` as an array of JAX, of ``dtype`` if one is given.
+
+    `jax.numpy.asarray` would compile a program for every shape of what NumPy has.
+    """
+    if isinstance(x, (np.ndarray, np.generic)):
+        return jax.device_put(x if dtype is None else np.asarray(x, dtype))
+    return jnp.asarray(x, dtype)
+
+
 def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
     """Sum over the cells, as a product with ones.
 

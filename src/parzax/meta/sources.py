@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax._numerics import placed
 from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison, Estimate
 from parzax.meta.densities import TaskDensities, TaskMixtures
@@ -61,7 +62,7 @@ class Sources(eqx.Module):
         reduction, numbers = Reduction.of(space, eta, importance), range(tasks.below.shape[1])
 
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
-            given = ((jnp.asarray(groups[:, i]), *compact(groups[:, i])) for i in numbers)
+            given = ((placed(groups[:, i]), *compact(groups[:, i])) for i in numbers)
             return tuple(_density(basis, smoothing, tasks.states, *own) for own in given)
 
         below, above = densities(tasks.below), densities(tasks.above)

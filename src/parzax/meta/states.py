@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax._numerics import placed
 from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison
 from parzax.meta.reduction import Reduction
@@ -51,14 +52,14 @@ class Tasks(NamedTuple):
         lacks = np.stack([one.lacking for one in rows])
         few = "; too few are feasible: its objectives do not count"
         report = tuple(one.summary + few * bool(own) for one, own in zip(rows, too_few, strict=True))
-        return cls(every, below, above, jnp.asarray(~lacks) if lacks.any() else None, report)
+        return cls(every, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
         self, comparison: Comparison, reduction: Reduction, smoothing: Smoothing, group: int = 0
     ) -> Compared:
         """The densities of a group below, as tasks are compared by them."""
         below = self.below[:, group]
-        masks = jnp.asarray(below), jnp.asarray(below | self.above[:, group])
+        masks = placed(below), placed(below | self.above[:, group])
         return _compared(comparison, reduction, smoothing, self.states, *masks, *compact(below))
 
 
@@ -144,7 +145,7 @@ def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
         # Padded, so that few lengths are compiled.
         losses, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
         losses[:n] = resolved(objectives, dtype)
-        losses, mask = jnp.asarray(losses, dtype), jnp.asarray(np.arange(len(losses)) < n)
+        losses, mask = placed(losses, dtype), placed(np.arange(len(losses)) < n)
         rank = non_domination_rank(losses, mask)
         order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))[:n]
     return np.argsort(order, kind="stable")
@@ -155,7 +156,7 @@ def compact(masks: np.ndarray) -> tuple[Array, Array]:
     size = max(int(masks.sum(axis=-1).max(initial=0)), _LEAST_ROWS)
     size = min(1 << (size - 1).bit_length(), masks.shape[-1])
     index = np.argsort(~masks, axis=-1, kind="stable")[:, :size].astype(np.int32)
-    return jnp.asarray(index), jnp.asarray(np.take_along_axis(masks, index, axis=-1))
+    return placed(index), placed(np.take_along_axis(masks, index, axis=-1))
 
 
 @program

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -76,6 +77,7 @@ class KernelMixture(eqx.Module):
         return drawn_points(basis, places, self.rows, row, from_prior, self.scale, self.priors, keys)
 
 
+@lru_cache(maxsize=256)
 def basis_for(
     space: Space, dtype: Any, families: Families, smallest: float | None, safe_prior: bool
 ) -> Basis:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import placed
 from parzax._programs import program
 from parzax.observations import capacity
 from parzax.observations.validation import checked_regimes
@@ -41,14 +42,14 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         # A row of weight 0 may hold anything.
         x = np.where((weight > 0)[:, None], x, np.nan)
         checked_regimes(space, x, None, weight > 0)
-        weights = [jnp.asarray(np.pad(own, (0, extra)), dtype) for own in (weight, mixture_weight)]
+        weights = [placed(np.pad(own, (0, extra)), dtype) for own in (weight, mixture_weight)]
     padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
     return on_device(host_frame(space).encode(padded), dtype), weights[0], weights[1]
 
 
 def on_device(at: Points, dtype: Any) -> Points:
     """Points with floats of ``dtype``."""
-    return jax.tree.map(lambda a: jnp.asarray(a, dtype if a.dtype.kind == "f" else a.dtype), at)
+    return jax.tree.map(lambda a: placed(a, dtype if a.dtype.kind == "f" else a.dtype), at)
 
 
 def check_shape(space: Space, x: Any) -> None:
@@ -119,7 +120,7 @@ def in_buckets(evaluate: Callable[[Points], Float[Array, " j"]], at: Points) -> 
     n = len(at)
     padded = jax.tree.map(lambda a: np.pad(a, ((0, _bucket(n) - n), (0, 0))), at)
     # Cut on the host: a slice of a JAX array would be compiled for every n.
-    return jnp.asarray(np.asarray(evaluate(padded))[:n])
+    return placed(np.asarray(evaluate(padded))[:n])
 
 
 def _bucket(n: int) -> int:

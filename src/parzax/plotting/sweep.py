@@ -1,7 +1,7 @@
 """Importance against the level gamma'."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,11 +10,10 @@ from matplotlib.ticker import MaxNLocator
 from parzax import _checks
 from parzax.importance import ImportanceResult
 from parzax.importance.arrays import mean_and_error, seeds_with_data
-from parzax.plotting import _arguments, _axes, _text
+from parzax.plotting import _arguments, _axes, _labels, _text
 from parzax.plotting._arguments import by_seed, share_of_seeds
 from parzax.status import Status
 
-_LineEnd = tuple[float, str, str]  # the height at which a line ends, what is written there, its colour
 _QUANTITIES = {
     "importance": "importance",
     "variance": "within-regime variance",
@@ -22,6 +21,17 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
+
+
+class _Line(NamedTuple):
+    """A line that is drawn: (q,) heights, NaN where there is none, and what names it."""
+
+    mean: np.ndarray
+    name: str
+    colour: str
+    dash: Any
+
+
 _FEW_LEVELS = 12  # so few levels are marked one by one
 _ALONE = 0.02  # half the width of the band of a single level
 
@@ -30,7 +40,7 @@ def importance_sweep(
     result: ImportanceResult,
     *,
     parameters: str | Sequence[str] | None = None,
-    max_parameters: int = 10,
+    max_parameters: int = 7,
     quantity: str = "importance",
     normalise: bool = False,
     ax: Axes | None = None,
@@ -41,7 +51,8 @@ def importance_sweep(
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
     the status LOW_DATA, or all have ALL_ZERO, lie under a hatched band. A single level is drawn as points.
-    The names of the lines stand inside the Axes, to the right of the last level.
+    Where nothing is defined (`ImportanceResult.is_defined`) lines have a gap. The names stand beside the
+    lines where these are apart, else to the right of the last level.
 
     Args:
         result, ax: as in all pictures.
@@ -60,18 +71,20 @@ def importance_sweep(
     order = np.argsort(result.target_quantile, kind="stable")
     levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _data(result, quantity, normalise))
+    shares = normalise or quantity == "importance"
+    known = by_seed(result, result.is_defined)[:, order] if shares else np.ones(data.shape, bool)
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
-    ends, short = [], _text.names(result.names, 22)
+    lines, short = [], _text.names(result.names, 22)
     for name, columns, colour, dash in _arguments.contributions(result, names, most):
         mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
+        mean = np.where((counts & known[..., columns].any(axis=-1)).any(axis=0), mean, np.nan)
         _draw_line(ax, levels, mean, error, color=colour, linestyle=dash, label=_text.plain(name))
-        ends.append((float(mean[-1]), short.get(name, name), colour))
+        lines.append(_Line(mean, short.get(name, name), colour, dash))
     bands = _bands(result, order, anything=bool(data.any()))
-    top = _set_y_limits(ax, data, normalise or quantity == "importance", len(bands))
-    right = _set_x_limits(ax, levels, result.region_quantile, ends)
+    top = _set_y_limits(ax, data, shares, len(bands))
+    right = _name_lines(ax, levels, lines, result.region_quantile, top)
     for row, band in enumerate(bands):
         _draw_band(ax, levels, *band, row)
-    _name_lines(ax, ends, levels[-1], right, top)
     left, end = ax.get_xlim()
     if not data.any():
         words = "No parameter has a positive variance\nat any of these levels."
@@ -128,13 +141,13 @@ def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> flo
     return high
 
 
-def _set_x_limits(ax: Axes, levels: np.ndarray, region: float, ends: list[_LineEnd]) -> float:
+def _set_x_limits(ax: Axes, levels: np.ndarray, region: float, names: list[str]) -> float:
     """Show the levels, and to the right of them room for the names; where that begins."""
     size, span = _axes.font_points(ax, 0.95), max(float(levels[-1] - levels[0]), 0.1)
     left = max(0.0, float(levels[0]) - 0.04 * span)
     right = min(region, float(levels[-1]) + (0.04 if len(levels) > 1 else 0.2) * span)
     # As far beyond as the names are wide, but less than half of the axis.
-    needed = max(_axes.text_width(ax, name, size) for _, name, _ in ends) + 1.5 * size
+    needed = max((_axes.text_width(ax, name, size) + 1.5 * size for name in names), default=0.0)
     share = min(needed / _axes.size_in_points(ax)[0], 0.45)
     ax.set_xlim(left, right + (right - left) * share / (1 - share))
     if len(levels) > _FEW_LEVELS:
@@ -174,31 +187,47 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
     ax.annotate(words, at, offset, ha="right" if before else "left", fontsize=size, color=_axes.GREY, **place)
 
 
-def _name_lines(ax: Axes, ends: list[_LineEnd], last: float, right: float, top: float) -> None:
-    """Write names right of ``right``, below ``top``, none over another; strokes from the ends at ``last``."""
+def _name_lines(ax: Axes, levels: np.ndarray, lines: list[_Line], region: float, top: float) -> float:
+    """Write the names, beside the lines where there is room; where the room for the others begins."""
+    size, names = _axes.font_points(ax, 0.95), [line.name for line in lines]
+    right = _set_x_limits(ax, levels, region, names)
+    # From data to points, with the most room that names may need on the right.
+    (low, high), (bottom, end), (width, height) = ax.get_xlim(), ax.get_ylim(), _axes.size_in_points(ax)
+    scale = width / (high - low), height / (end - bottom)
+    free: list[tuple[float, float] | None] = [None] * len(lines)
+    if len(levels) > 1:
+        means = np.stack([line.mean for line in lines])
+        widths = np.array([_axes.text_width(ax, name, size) for name in names])
+        at = (levels - low) * scale[0], (means - bottom) * scale[1]
+        free = _labels.beside(*at, widths, 1.1 * size, (top - bottom) * scale[1])
+    for line, place in zip(lines, free, strict=True):
+        if place is not None:
+            x, y = low + place[0] / scale[0], bottom + place[1] / scale[1]
+            ax.text(x, y, line.name, ha="center", va="center", fontsize=size, color=line.colour)
+    rest = [line for line, place in zip(lines, free, strict=True) if place is None]
+    right = _set_x_limits(ax, levels, region, [line.name for line in rest])
+    _name_ends(ax, levels, rest, right, top)
+    return right
+
+
+def _name_ends(ax: Axes, levels: np.ndarray, lines: list[_Line], right: float, top: float) -> None:
+    """Write names right of ``right``, below ``top``, none over another; strokes from where the lines end."""
+    if not lines:
+        return
     size = _axes.font_points(ax, 0.95)
     (width, height), bottom = _axes.size_in_points(ax), ax.get_ylim()[0]
     x = right + 1.1 * size / width * np.ptp(ax.get_xlim())
     gap = 1.2 * size / height * np.ptp(ax.get_ylim())
-    at = spread(np.array([y for y, *_ in ends]), gap, bottom + gap / 2, top - gap / 3)
-    for (y, name, colour), place in zip(ends, at, strict=True):
-        stroke = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 2, "shrinkB": 2}
-        look = {"va": "center", "fontsize": size, "color": colour}
-        ax.annotate(name, (last, y), (x, place), arrowprops=stroke | {"relpos": (0, 0.5)}, **look)
+    ends = [_end(levels, line.mean) for line in lines]
+    at = _labels.spread(np.array([y for _, y in ends]), gap, bottom + gap / 2, top - gap / 3)
+    for end, line, place in zip(ends, lines, at, strict=True):
+        stroke = {"arrowstyle": "-", "color": line.colour, "linewidth": 0.7, "shrinkA": 2, "shrinkB": 2}
+        look = {"va": "center", "fontsize": size, "color": line.colour}
+        stroke |= {"relpos": (0, 0.5), "linestyle": line.dash}
+        ax.annotate(line.name, end, (x, place), arrowprops=stroke, **look)
 
 
-def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least ``gap`` apart, or what fits, within [low, high], as near to ``wanted`` as can be."""
-    # Least squares under the order of wanted: less the gaps below it, the k-th position is the isotonic
-    # regression, max over i <= k of min over j >= k of the mean of i to j.
-    n = len(wanted)
-    gap = min(gap, (high - low) / max(n - 1, 1))
-    order, below = np.argsort(wanted, kind="stable"), gap * np.arange(n)
-    total = np.append(0, np.cumsum(wanted[order] - below))
-    i, j = np.ogrid[:n, :n]
-    mean = (total[j + 1] - total[i]) / np.maximum(j + 1 - i, 1)  # of i to j, where i <= j
-    least = np.minimum.accumulate(mean[:, ::-1], axis=1)[:, ::-1]
-    level = np.maximum.accumulate(least, axis=0).diagonal()
-    out = np.empty(n)
-    out[order] = np.clip(level, low, high - gap * (n - 1)) + below
-    return out
+def _end(levels: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
+    """The last point of a line; at 0 of one that has none."""
+    known = np.flatnonzero(np.isfinite(mean))
+    return (float(levels[known[-1]]), float(mean[known[-1]])) if len(known) else (float(levels[-1]), 0.0)

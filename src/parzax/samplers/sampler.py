@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import placed
 from parzax.acquisition import AbstractAcquisition
 from parzax.observations import capacity as capacity_of
 from parzax.pareto import non_domination_rank
@@ -97,12 +98,12 @@ class Sampler(eqx.Module):
         capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
         check_dtype(self.space, dtype, native=True, arrays=False)
         sizes = len(self.space), self.n_objectives, self.n_constraints
-        return jax.tree.map(jnp.asarray, State.empty(*sizes, capacity, dtype))
+        return jax.tree.map(placed, State.empty(*sizes, capacity, dtype))
 
     def grow(self, state: State, capacity: int) -> State:
         """The same rows with room for up to ``capacity``; ValueError for less than there is."""
         self._check_state(state)
-        return jax.tree.map(jnp.asarray, state.grown(_checks.whole_number("capacity", capacity, 1)))
+        return jax.tree.map(placed, state.grown(_checks.whole_number("capacity", capacity, 1)))
 
     def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -207,7 +208,7 @@ class Sampler(eqx.Module):
             return jnp.asarray(x)[arguments.compiled(members, at, pool)]
         if _checks.is_traced(at):
             return basis.frame.decode(at)
-        return jnp.asarray(host_frame(self.space).decode(jax.tree.map(np.asarray, at)), dtype)
+        return placed(host_frame(self.space).decode(jax.tree.map(np.asarray, at)), dtype)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
         """The acquisition function at (j, d) candidates; differentiable in them; -inf outside the space."""

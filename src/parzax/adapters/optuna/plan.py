@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters.optuna.conditions import Explained, Presence, explain, inside
 from parzax.adapters.optuna.parameters import Parameter, declared, inferred
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import Space, holds, host_frame
+from parzax.space import Between, Categorical, In, Space, holds, host_frame
 
 # A range that moved more often is not that of one parameter.
 _MOST_RANGES = 2
@@ -43,6 +43,7 @@ class Plan:
         self._latest = latest
         self._ignored = frozenset(ignored)
         self._explained = explained
+        self._known: dict[tuple[In | Between, float], bool] = {}
 
     def agrees_with(self, trial: FrozenTrial) -> bool:
         """Whether a finished trial leaves the plan as it is; if not, all of them must be looked at again."""
@@ -57,8 +58,7 @@ class Plan:
             return False
         values, complete = self._values(trial.params), trial.state == TrialState.COMPLETE
         for name, conditions in explained.conditions.items():
-            parents = ((c, self._domains[c.parent], np.array(values[c.parent])) for c in conditions)
-            active = all(holds(c, domain, inside(domain, value)) for c, domain, value in parents)
+            active = all(self._holds(c, values[c.parent]) for c in conditions)
             if active != (name in had) and (complete or name in had):
                 return False
         return True
@@ -89,6 +89,16 @@ class Plan:
         """The active parameters of a row of the space."""
         pairs = zip(self.parameters, row.tolist(), strict=True)
         return {p.name: p.to_external(x) for p, x in pairs if x == x}
+
+    def _holds(self, condition: In | Between, value: float) -> bool:
+        """Whether a condition holds at a parent's value; of listed values that is looked up."""
+        known = self._known.get((condition, value))
+        if known is None:
+            domain = self._domains[condition.parent]
+            known = bool(holds(condition, domain, inside(domain, np.array(value))))
+            if isinstance(domain, Categorical):
+                self._known[condition, value] = known
+        return known
 
     def _values(self, params: dict[str, Any]) -> dict[str, float]:
         return {p.name: p.to_native(params[p.name]) if p.name in params else np.nan for p in self.parameters}
