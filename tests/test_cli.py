@@ -337,9 +337,22 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert "loss" not in out
     assert "perhaps" not in err
     assert main(["importance", file, "--parameters", "y"]) == 0
-    assert "x  " not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "x  " not in out
+    assert "of 90 rows --target-quantile 0.13 takes 11 or more" in out
+    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.13"]) == 0
+    out = capsys.readouterr().out
+    assert "LOW_DATA" not in out
+    assert "--target-quantile" not in out
     assert main(["importance", file, "--seed", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err
+
+
+def test_help_imports_nothing_that_computes():
+    """Catches help, and a misspelt option, that wait for JAX."""
+    code = "import sys, parzax.cli; parzax.cli.main(['x', '--y']); print('jax' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
 
 
 def test_damaged_packed_files(tmp_path, capsys):
@@ -466,7 +479,7 @@ def test_messages_name_the_option(logs, capsys, tmp_path):
     """Catches refusals that leave open which option to give."""
     pd.DataFrame({"lr": [1, 2], "loss": [0.1, 0.2]}).to_csv("loss.csv", index=False)
     for args, expected in (
-        (["loss.csv"], "--target COL, one of 'lr', 'loss'"),
+        (["loss.csv"], "--target COL, perhaps 'loss'; all columns are 'lr', 'loss'"),
         ([logs / "space.json"], "A search space goes to --space."),
         ([logs / "t.csv", "--target-q", "0.2"], "--target-q"),
         ([logs / "t.csv", "--csv", "-"], "--csv: - is not a file"),

@@ -194,15 +194,6 @@ def _package(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").split(".")[0]
 
 
-def visible(text: str) -> str:
-    """``text`` with each character that could move a terminal's cursor written out, as in a literal.
-
-    >>> print(visible("lr" + chr(27) + "[2J"))
-    lr\\x1b[2J
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def check_key(key: Any) -> None:
     """One typed key, not used before."""
     if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):

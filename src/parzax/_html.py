@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from parzax._checks import visible
+from parzax._words import visible
 
 
 def table(

@@ -91,6 +91,20 @@ def test_other_results_are_pointed_at():
     assert obs.space.names == ("k",)
 
 
+def test_what_may_be_meant_otherwise_is_said():
+    """An accuracy that is minimised, a column of seeds; catches a remedy that cannot be pasted."""
+    df = pd.DataFrame({"lr": LR, "seed": K, "train loss": LOSS, "val_accuracy": -LOSS})
+    said = "\n".join(px.Observations.from_dataframe(df, "val_accuracy", warn=False).report.inferred)
+    assert "'val_accuracy' is minimised; if more is better, direction='maximize'" in said
+    assert "seed='seed' (--seed seed)" in said
+    assert "drop=['train loss'] (--drop 'train loss')" in said
+    clear = df.rename(columns={"seed": "k", "train loss": "z", "val_accuracy": "y"})
+    said = "\n".join(px.Observations.from_dataframe(clear, "y", warn=False).report.inferred)
+    assert "if more is better" not in said
+    assert "--seed" not in said
+    assert "--drop" not in said
+
+
 def test_seeds_are_runs_of_their_own():
     """A column of seeds gives a leading axis; shorter runs are filled with rows that count for nothing."""
     df = pd.DataFrame({"lr": LR, "k": K, "rep": np.arange(N) % 3, "value": LOSS})

@@ -1,20 +1,24 @@
 """``parzax importance FILE``: read, compute in float64, print, write."""
 
+import math
 import sys
 from argparse import Namespace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from parzax import _checks
 from parzax.cli import writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say
-from parzax.importance import GridEstimator, cond_ped_anova
+from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
+from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
 from parzax.importance.table import to_text
 from parzax.observations.columns import listed
+from parzax.status import Status
 
 MAX_LEVELS = 10_000
 _OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
@@ -68,7 +72,16 @@ def run_importance(args: Namespace) -> None:
         say(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
     if args.good_values:
         say(*to_lines(result.good_values(), obs.space, levels[0]), "")
-    say(*text.split("\n"), *(f"written: {path}" for path in outputs.values()))
+    say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+
+
+def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:
+    """The lowest level with enough rows, where the only one asked for has too few."""
+    few = (np.asarray(result.status) & int(Status.LOW_DATA) != 0).any()
+    n, enough = float(np.min(result.n_region)), LOW_DATA_ROWS + 1
+    if len(levels) > 1 or not few or levels[0] >= 0.5 or 2 * enough > n:
+        return []
+    return [f"of {n:g} rows --target-quantile {math.ceil(100 * enough / n) / 100:g} takes {enough} or more"]
 
 
 def parse_levels(option: str, text: str) -> list[float]:

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import parzax
-from parzax._checks import visible
-from parzax.cli.demo import run_demo
-from parzax.cli.importance import run_importance
-from parzax.cli.writing import KINDS
+from parzax._words import visible
 
 _MAX_MESSAGE = 600
+_KINDS = ("sweep", "bars", "regimes", "values")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,6 +52,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+# What computes takes a second to import, which help and misspelt options do not need.
+def _run_demo(args: argparse.Namespace) -> None:
+    from parzax.cli.demo import run_demo
+
+    run_demo(args)
+
+
+def _run_importance(args: argparse.Namespace) -> None:
+    from parzax.cli.importance import run_importance
+
+    run_importance(args)
+
+
 def _one_line(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
@@ -82,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--n", type=_positive, default=1000, help="configurations in each (1000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
     demo.add_argument("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
-    demo.set_defaults(run=run_demo)
+    demo.set_defaults(run=_run_demo)
     importance = commands.add_parser("importance", help="the importance of every parameter in a log")
     _importance_arguments(importance)
     return parser
@@ -117,9 +128,9 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("failed", ("drop", "worst"), "drop", "what happens to failed rows (drop)"),
         ("reference", ("region", "uniform"), "region", "local or global importance (region)"),
         ("estimator", ("default", "optuna"), "default", "optuna: the numbers of Optuna 5"),
-        ("plot-kind", KINDS, None, f"{drawn} level (bars for one level, sweep for several)"),
+        ("plot-kind", _KINDS, None, f"{drawn} level (bars for one level, sweep for several)"),
     ):
-        add(f"--{option}", choices=choices, default=default, help=text)
+        add(f"--{option}", choices=choices, default=default, help=text, type=_whole_word)
     for option, name, text in (
         ("plot", "out.png", "figure"),
         ("json", "out.json", "levels, importances, variances, statuses"),
@@ -128,7 +139,11 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("write-space", "space.json", "the search space, given or inferred"),
     ):
         add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
-    importance.set_defaults(run=run_importance)
+    importance.set_defaults(run=_run_importance)
+
+
+def _whole_word(text: str) -> str:
+    return {"min": "minimize", "max": "maximize"}.get(text, text)
 
 
 def _positive(text: str) -> int:

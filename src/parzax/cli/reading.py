@@ -13,6 +13,7 @@ from parzax.cli.tables import COLUMNAR, LINES, SEPARATORS, kind_of, read_table
 from parzax.observations import Observations
 from parzax.observations.columns import Column, Table, listed
 from parzax.observations.frames import open_table
+from parzax.observations.roles import results_of, unsaid_direction
 from parzax.space import Categorical, Space
 from parzax.space.serialization import load
 
@@ -84,9 +85,11 @@ def _from_table(path: Path, args: Namespace) -> Observations:
     table = open_table(read_table(path))
     target = args.target or "value"
     if args.target is None and not any(c == "value" or c.startswith("values_") for c in table.names):
+        likely = results_of(table.names)
+        perhaps = f"perhaps {listed(likely)}; all columns are" if likely else "one of"
         raise ValueError(
             f"{str(path)!r} has no column 'value' or 'values_*'; name the objective column with "
-            f"--target COL, one of {listed(table.names)}."
+            f"--target COL, {perhaps} {listed(table.names)}."
         )
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return Observations.from_dataframe(
@@ -126,8 +129,7 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
         space, values[..., at], losses, direction or "minimize", regime=regime, failed=args.failed
     )
     if direction is None:
-        note = f"direction: not given, so {listed(targets)} is minimised"
-        obs = replace(obs, report=replace(obs.report, inferred=(note,)))
+        obs = replace(obs, report=replace(obs.report, inferred=(unsaid_direction(targets),)))
     passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
     if passing.all():
         return obs

@@ -13,12 +13,11 @@ from typing import Any, TextIO
 import numpy as np
 
 import parzax
-from parzax._checks import visible
+from parzax._words import visible
 from parzax.importance import ImportanceResult
 from parzax.importance.table import long_columns, status_names
 
 Writer = Callable[[Path], Any]
-KINDS = ("sweep", "bars", "regimes", "values")
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
 _ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",)}
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._checks import visible
+from parzax._words import visible
 from parzax.importance.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space
 

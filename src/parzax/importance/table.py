@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax._checks import visible
 from parzax._html import table
+from parzax._words import visible
 from parzax.importance.arrays import ResultArrays, mean_and_error, seeds_with_data
 from parzax.importance.labels import short_names
 from parzax.status import Status

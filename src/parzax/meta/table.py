@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._programs import program
+from parzax._words import visible
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta.comparison import Compared, Comparison, Estimate, check_comparison, leave_out
@@ -54,8 +55,8 @@ class TaskSimilarity:
     report: tuple[str, ...]
 
     def __repr__(self) -> str:
-        names = [_checks.visible(name) for name in self.names]
-        lines = [_checks.visible(f"TaskSimilarity({len(names)} tasks, by {', '.join(self.parameters)})")]
+        names = [visible(name) for name in self.names]
+        lines = [visible(f"TaskSimilarity({len(names)} tasks, by {', '.join(self.parameters)})")]
         width = max(map(len, names))
         for name, row in zip(names, self.similarity, strict=True):
             shown = " ".join(f"{s:.2f}" for s in row[:12])

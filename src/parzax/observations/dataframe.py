@@ -8,12 +8,20 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._words import visible
 from parzax.observations.columns import Column, Table, listed
 from parzax.observations.frames import open_table
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
-from parzax.observations.roles import TEXT_PREFIX, find_parameters, find_targets, named_columns, state_column
+from parzax.observations.roles import (
+    TEXT_PREFIX,
+    find_parameters,
+    find_targets,
+    named_columns,
+    state_column,
+    unsaid_direction,
+)
 from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
 from parzax.observations.validation import Arrays, checked_arrays, stacked
 from parzax.space import Space
@@ -99,7 +107,7 @@ def _read(
     targets = find_targets(table.names, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
-    notes = [] if direction is not None else [f"direction: not given, so {listed(targets)} is minimised"]
+    notes = [] if direction is not None else [unsaid_direction(targets)]
     states = _trial_states(table)
     reasons = _reasons(table.n, states, failed, exclude or {})
     _dropped(reasons)
@@ -148,9 +156,7 @@ def _spelled(
             problem = problem or error
             if strict:
                 raise
-            left.append(
-                f"{_checks.visible(name)}: left out, it {str(error).removeprefix(f'column {column!r} ')}"
-            )
+            left.append(f"{visible(name)}: left out, it {str(error).removeprefix(f'column {column!r} ')}")
     if not columns and problem is not None:
         raise problem
     return columns, spelled, left
@@ -196,7 +202,7 @@ def _reasons(n: int, states: np.ndarray | None, failed: str, exclude: Mapping[st
         reasons[_checks.row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
     for state in sorted(set() if states is None else set(states) - {"COMPLETE"}):
         if failed == "drop" or state in _PENDING:
-            reasons[(states == state) & (reasons == "")] = f"state {_checks.visible(state)}"
+            reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
     return reasons
 
 

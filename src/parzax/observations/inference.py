@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from parzax._checks import visible
+from parzax._words import visible
 from parzax.observations.columns import Column, listed, number_of, short
 from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
 

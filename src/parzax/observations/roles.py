@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any
 
 from parzax.observations.columns import check_unique, listed
@@ -27,6 +28,12 @@ _RESULTS = frozenset((
     "score", "reward", "perplexity", "recall", "metric", "metrics", "runtime", "walltime", "duration",
     "elapsed", "timestamp", "latency",
 ))  # fmt: skip
+# Of these, results of which more is better.
+_MORE_IS_BETTER = frozenset((
+    "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
+    "r2", "return",
+))  # fmt: skip
+_SEED = re.compile(r"(.*[._/])?(random[._]?)?seed", re.IGNORECASE)
 MAX_PARAMETERS = 10_000
 
 
@@ -67,6 +74,39 @@ def like(name: str, words: Mapping[str, str]) -> list[str]:
     same += [column for column, word in whole.items() if word == wanted and column not in same]
     near = get_close_matches(wanted, whole.values(), n=3, cutoff=0.8)
     return (same or [column for column, word in whole.items() if word in near])[:3]
+
+
+def results_of(columns: Iterable[str]) -> list[str]:
+    """Columns whose names say that a run gave them."""
+    words = _RESULTS | _MORE_IS_BETTER
+    return [c for c in columns if not words.isdisjoint(_words(c)) and not _WANDB.fullmatch(c)]
+
+
+def unsaid_direction(targets: Sequence[str]) -> str:
+    """That objectives are minimised as nobody said anything, and which of them that may be wrong for."""
+    note = f"direction: not given, so {listed(targets)} is minimised"
+    doubtful = [t for t in targets if not _MORE_IS_BETTER.isdisjoint(_words(t))]
+    if not doubtful:
+        return note
+    return f"{note}; if more is better, direction='maximize' (--direction maximize)"
+
+
+def _words(column: str) -> list[str]:
+    return re.split(r"[^a-z0-9]+", column.lower())
+
+
+def _doubts(found: Iterable[str]) -> list[str]:
+    """What about columns that are taken for parameters a user should look at."""
+    said, results = [], results_of(found)
+    if results:
+        option = f"--drop {' '.join(map(quote, results))}"
+        said.append(f"perhaps results and not parameters: {listed(results)}; drop={results!r} ({option})")
+    seeds = [c for c in found if _SEED.fullmatch(c)]
+    if len(seeds) == 1:
+        own = seeds[0]
+        option = f"seed={own!r} (--seed {quote(own)})"
+        said.append(f"{own}: if it numbers repeated runs, {option} gives standard errors")
+    return said
 
 
 def find_parameters(
@@ -110,9 +150,7 @@ def find_parameters(
                 left += [c for c in free if _WANDB.fullmatch(c) and c not in left]
             hidden = set(left)
             found = {c: c for c in free if c not in hidden}
-            results = [c for c in found if not _RESULTS.isdisjoint(re.split(r"[^a-z0-9]+", c.lower()))]
-            if results:
-                said.append(f"perhaps results and not parameters, to be left out then: {listed(results)}")
+            said += _doubts(found)
         if not found:
             raise ValueError(f"no column is a parameter; the columns are {listed(columns)}.")
         if len(found) > MAX_PARAMETERS:
