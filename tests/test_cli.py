@@ -142,7 +142,7 @@ def test_notes_say_what_was_inferred(logs, capsys):
     assert all(line.startswith("parzax: note: ") for line in notes)
     assert any("'value' is minimised" in line for line in notes)
     assert any("params_" not in line and "x: Float from" in line for line in notes)
-    assert f"inferred: {len(notes)} things, see the notes above" in out
+    assert f"inferred: {len(notes)} things, see the notes on stderr" in out
     assert out.count("inferred: ") == 1
 
 
@@ -346,6 +346,18 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert "--target-quantile" not in out
     assert main(["importance", file, "--seed", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err
+
+
+def test_names_in_any_script(tmp_path, capsys):
+    """Columns of a terminal, and one line where no font has the characters; catches tables out of step."""
+    x = np.random.default_rng(0).uniform(size=(60, 2))
+    df = pd.DataFrame({"学習率": x[:, 0], "\U00012000": x[:, 1], "value": x[:, 0] ** 2})
+    df.to_csv(tmp_path / "t.csv", index=False)
+    assert main(["importance", str(tmp_path / "t.csv"), "--plot", str(tmp_path / "p.png")]) == 0
+    out, err = capsys.readouterr()
+    assert err.count("no font here has it") == 1
+    header, first = out.splitlines()[1:3]
+    assert header.index("importance") + len("importance") == first.index("1.000") + len("1.000") + 3
 
 
 def test_help_imports_nothing_that_computes():

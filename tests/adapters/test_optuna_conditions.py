@@ -259,3 +259,18 @@ def test_values_outside_the_last_range_explain_as_the_nearest_inside():
     plan = from_log(trials, None)
     assert conditions(plan) == {"layers": (), "x": (px.Between("layers", low=3),)}
     assert all(plan.agrees_with(t) for t in trials[20:])
+
+
+def test_equal_choices_of_different_types_are_different_branches():
+    """In("m", [1]) equals In("m", [True]); catches a look-up that mistakes one for the other."""
+    choices, unit = CategoricalDistribution((1, True, "c")), FloatDistribution(0, 1)
+
+    def trial(k):
+        child = {"a": unit} if k == 0 else {"b": unit} if k == 1 else {}
+        params = {"m": choices.choices[k]} | dict.fromkeys(child, 0.5)
+        return optuna.trial.create_trial(params=params, distributions={"m": choices} | child, value=0.0)
+
+    trials = [trial(i % 3) for i in range(30)]
+    plan = from_log(trials, None)
+    assert set(plan.space.names) == {"m", "a", "b"}
+    assert all(plan.agrees_with(t) for t in trials)

@@ -98,8 +98,8 @@ def test_text_of_many_parameters_sums_up_the_rest():
     """Catches lines too wide to read, and shares that vanish from the sum."""
     result = make_result(n_parameters=12, levels=(0.25, 0.5))
     lines = to_text(result).splitlines()
-    assert lines[1].endswith("4 others  n_target")
-    assert len(lines[1].split()) == 1 + 8 + 2 + 1
+    assert lines[1].endswith("5 others  n_target")
+    assert len(lines[1].split()) == 1 + 7 + 2 + 1
     shares = [float(x) for x in lines[2].split()[1:-1]]
     assert sum(shares) == pytest.approx(result.importance[0].sum(), abs=0.006)
 

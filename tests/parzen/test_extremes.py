@@ -256,3 +256,22 @@ def test_weights_of_replicates_go_with_rows_of_the_host():
     fit = jax.vmap(lambda w: px.ParzenEstimator.fit(space, rows, weight=w).log_prob(jnp.array([0.3])))
     loop = [px.ParzenEstimator.fit(space, rows, weight=w).log_prob(np.array([0.3])) for w in weight]
     np.testing.assert_allclose(fit(jnp.asarray(weight)), loop, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_points", [3, 30, 120])
+def test_gradients_where_a_parameter_has_lists_of_two_lengths(n_points):
+    """Catches NaN from the cell that the number of one list's value would have on the other, shorter one."""
+    squares = [float(i * i + 1) for i in range(31)]
+    lists = {"x": squares[:17], "y": squares}
+    domains = tuple(px.Ordinal(own, when=px.In("m", [m])) for m, own in lists.items())
+    space = px.Space({"m": px.Categorical(["x", "y"]), "p": domains})
+    x = jnp.asarray([[0, 1.0], [0, 17], [1, 901], [1, 842], [1, 2]] * 8)
+    at = jnp.asarray(np.resize(np.array([[1, 901.0], [1, 842], [0, 2]]), (n_points, 2)))
+
+    def total(scale):
+        rule = px.bandwidth.constant(scale)
+        return px.ParzenEstimator.fit(space, x, bandwidth=rule).log_prob(at).sum()
+
+    slope = (total(0.102) - total(0.098)) / 0.004
+    np.testing.assert_allclose(jax.grad(total)(0.1), slope, rtol=2e-3)
+    _tried.append(1)

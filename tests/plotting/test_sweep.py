@@ -64,7 +64,7 @@ def test_labels(seeds):
 
 def test_names_stand_apart_and_inside(mixed):
     # Catches labels on top of each other or outside the Axes, where a figure would cut them off.
-    ax = importance_sweep(mixed, max_parameters=10)
+    ax = importance_sweep(mixed, parameters=mixed.names)
     ax.figure.canvas.draw()
     wanted = set(_text.names(mixed.names, 22).values())
     named = [t for t in ax.texts if t.get_text() in wanted]
@@ -117,6 +117,16 @@ def test_the_rest_is_summed(mixed):
     np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
     ax = importance_sweep(mixed, max_parameters=10)
     assert "1 others" not in texts(ax)
+
+
+def test_lines_at_zero_are_left_out(zero):
+    # Catches constants that are drawn over lines that matter; something is drawn all the same.
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.uniform(size=(100, 2)), np.ones(100), np.ones(100)])
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Int(1, 1), "d": px.Int(1, 1)})
+    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
+    assert [line.get_label() for line in importance_sweep(result).lines[2:]] == ["2 others"]
+    assert importance_sweep(zero).lines
 
 
 def test_chosen_parameters_only(mixed):

@@ -79,7 +79,8 @@ def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:
     """The lowest level with enough rows, where the only one asked for has too few."""
     few = (np.asarray(result.status) & int(Status.LOW_DATA) != 0).any()
     n, enough = float(np.min(result.n_region)), LOW_DATA_ROWS + 1
-    if len(levels) > 1 or not few or levels[0] >= 0.5 or 2 * enough > n:
+    # A level is a share of all rows, which are those of the region only at level 1.
+    if result.region_quantile < 1 or len(levels) > 1 or not few or levels[0] >= 0.5 or 2 * enough > n:
         return []
     return [f"of {n:g} rows --target-quantile {math.ceil(100 * enough / n) / 100:g} takes {enough} or more"]
 

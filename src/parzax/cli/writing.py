@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -114,15 +114,37 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
     plt = import_module("matplotlib.pyplot")
     # No window, whatever the machine has.
     plt.switch_backend("Agg")
+    with plt.rc_context({"font.family": _fonts_for("".join(result.names))}):
+        figure = _drawn(plotting, result, kind, parameter)
+    plt.close(figure)
+    return lambda path: figure.savefig(path, dpi=160)
+
+
+def _drawn(plotting: Any, result: ImportanceResult, kind: str | None, parameter: str | None) -> Any:
     kind = kind or ("bars" if len(result.target_quantile) == 1 else "sweep")
     if kind == "values":
         ax = plotting.values(result, parameter or result.ranking()[0])
     else:
         names = {"sweep": "importance_sweep", "bars": "importance_bars", "regimes": "regimes"}
         ax = getattr(plotting, names[kind])(result)
-    figure = ax.figure.figure
-    plt.close(figure)
-    return lambda path: figure.savefig(path, dpi=160)
+    return ax.figure.figure
+
+
+def _fonts_for(text: str) -> list[str]:
+    """Matplotlib's font families, and one more that has all characters of ``text`` if these lack some."""
+    fonts, rc = import_module("matplotlib.font_manager"), import_module("matplotlib").rcParams
+    families, wanted = list(rc["font.family"]), {ord(c) for c in text if c.isprintable()}
+    missing = wanted - fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap().keys()
+    # The font of last resort has a box for everything.
+    others = [(f.name, f.fname) for f in fonts.fontManager.ttflist if "Last" not in f.name] if missing else []
+    for name, file in others:
+        with suppress(OSError, RuntimeError):
+            if missing <= fonts.get_font(file).get_charmap().keys():
+                return [*families, name]
+    if missing:
+        some = "".join(map(chr, sorted(missing)[:8]))
+        say(f"parzax: note: the picture lacks {some!r}: no font here has it; install one", file=sys.stderr)
+    return families
 
 
 def json_writer(result: ImportanceResult) -> Writer:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax._html import table
-from parzax._words import visible
+from parzax._words import columns_of, visible
 from parzax.importance.arrays import ResultArrays, mean_and_error, seeds_with_data
 from parzax.importance.labels import short_names
 from parzax.status import Status
@@ -14,7 +14,7 @@ from parzax.status import Status
 # What fits a screen.
 _MAX_LEVELS = 12
 _LEVELS_SHOWN = 11
-_COLUMNS_SHOWN = 8
+_COLUMNS_SHOWN = 7  # as many as `parzax.plotting.importance_sweep` has lines
 _ROWS_SHOWN = 30
 _INFERRED_SHOWN = 8
 _WHERE_SHOWN = 60
@@ -169,7 +169,7 @@ def _report(result: ResultArrays, listed: bool) -> list[str]:
     rest = len(result.report.inferred) - _INFERRED_SHOWN * listed
     if rest > 0:  # they come last
         s = "s" * (rest > 1)
-        text = "more, in report.inferred" if listed else f"thing{s}, see the note{s} above"
+        text = "more, in report.inferred" if listed else f"thing{s}, see the note{s} on stderr"
         lines[-rest:] = [f"inferred: {rest} {text}"]
     return lines
 
@@ -220,6 +220,7 @@ def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
     """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
     columns = []
     for i, column in enumerate(zip(*rows, strict=True)):
-        width = max(map(len, column))
-        columns.append([x.ljust(width) if i in left else x.rjust(width) for x in column])
+        width = max(map(columns_of, column))
+        gaps = [" " * (width - columns_of(x)) for x in column]
+        columns.append([x + gap if i in left else gap + x for x, gap in zip(column, gaps, strict=True)])
     return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]

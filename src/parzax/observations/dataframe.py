@@ -9,7 +9,7 @@ import numpy as np
 from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import visible
-from parzax.observations.columns import Column, Table, listed
+from parzax.observations.columns import Column, Table, listed, short
 from parzax.observations.frames import open_table
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
@@ -163,7 +163,17 @@ def _spelled(
 
 
 def _numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:
-    return np.stack([table.read(name).as_numbers(keep) for name in names], axis=-1)
+    return np.stack([_as_spelled(table.read(name), keep).as_numbers(keep) for name in names], axis=-1)
+
+
+def _as_spelled(column: Column, keep: np.ndarray) -> Column:
+    """The column with numbers that text spells, such as those with decimal commas; ValueError for words."""
+    found, _ = as_numbers(column, keep, 1)
+    lost = keep & found.missing() & ~column.missing()
+    if lost.any() and column.index is not None:
+        i = int(np.argmax(lost))
+        raise ValueError(f"{column.where(i)}: {short(column.labels[column.index[i]])} is not a number.")
+    return found
 
 
 def _recorded_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:

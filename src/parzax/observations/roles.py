@@ -28,7 +28,7 @@ _RESULTS = frozenset((
     "score", "reward", "perplexity", "recall", "metric", "metrics", "runtime", "walltime", "duration",
     "elapsed", "timestamp", "latency",
 ))  # fmt: skip
-# Of these, results of which more is better.
+# Words of objectives of which more is better; some are parameters of other people.
 _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
     "r2", "return",
@@ -78,8 +78,7 @@ def like(name: str, words: Mapping[str, str]) -> list[str]:
 
 def results_of(columns: Iterable[str]) -> list[str]:
     """Columns whose names say that a run gave them."""
-    words = _RESULTS | _MORE_IS_BETTER
-    return [c for c in columns if not words.isdisjoint(_words(c)) and not _WANDB.fullmatch(c)]
+    return [c for c in columns if not _RESULTS.isdisjoint(_words(c)) and not _WANDB.fullmatch(c)]
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:

@@ -110,9 +110,9 @@ def _added_pair_by_pair(total: Sums, group: list[tuple[Many, ManyTerms]], at: Po
     for part, own in group:
         missing = most - jax.tree.leaves(own.kernels)[0].shape[1]
         kernels = jax.tree.map(lambda a, n=missing: jnp.pad(a, ((0, 0), (0, n)), mode="edge"), own.kernels)
-        cells = jax.vmap(lambda axis, number: _cells(axis, number, dtype))(
-            _stacked(part), part.columns(at.index).T
-        )
+        # A number of another regime may be none of this one's, and its cell has no derivative.
+        number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
+        cells = jax.vmap(lambda axis, number: _cells(axis, number, dtype))(_stacked(part), number)
         each.append((cells, kernels, own.row, part.here(at).T, own.present.T))
     regimes = jax.tree.map(lambda *own: jnp.concatenate(own), *each)
 

@@ -68,6 +68,9 @@ def importance_sweep(
     _checks.one_of("quantity", quantity, _QUANTITIES)
     asked, most = _arguments.check_choice(result, parameters, max_parameters)
     names = _arguments.overall_ranking(result) if asked is None else asked
+    if asked is None:
+        # Lines that are 0 everywhere would only hide others.
+        most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
     order = np.argsort(result.target_quantile, kind="stable")
     levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _data(result, quantity, normalise))
@@ -111,8 +114,12 @@ def _draw_line(ax: Axes, levels: np.ndarray, mean: np.ndarray, error: np.ndarray
         whisker = error if np.isfinite(error).any() else None
         ax.errorbar(levels, mean, yerr=whisker, fmt="o", capsize=3, **look)
         return
-    marker = "o" if len(levels) <= _FEW_LEVELS else None
-    ax.plot(levels, mean, linewidth=1.8, marker=marker, markersize=4, **look)
+    known = np.isfinite(mean)
+    # Between gaps a line would be invisible.
+    alone = known & ~np.append(known[1:], False) & ~np.append(False, known[:-1])
+    marked = known if len(levels) <= _FEW_LEVELS else alone
+    marks = {"marker": "o", "markersize": 4, "markevery": marked.tolist()} if marked.any() else {}
+    ax.plot(levels, mean, linewidth=1.8, **marks, **look)
     _axes.ribbon(ax, levels, mean, error, look["color"])
 
 
@@ -184,7 +191,10 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
     size = _axes.font_points(ax, 0.8)
     at, offset = (spans[0, 0 if before else 1], 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
     place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
-    ax.annotate(words, at, offset, ha="right" if before else "left", fontsize=size, color=_axes.GREY, **place)
+    # On white, since they may lie over the hatch of another band.
+    white = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
+    look = {"fontsize": size, "color": _axes.GREY, "bbox": white}
+    ax.annotate(words, at, offset, ha="right" if before else "left", **look, **place)
 
 
 def _name_lines(ax: Axes, levels: np.ndarray, lines: list[_Line], region: float, top: float) -> float:
@@ -195,7 +205,7 @@ def _name_lines(ax: Axes, levels: np.ndarray, lines: list[_Line], region: float,
     (low, high), (bottom, end), (width, height) = ax.get_xlim(), ax.get_ylim(), _axes.size_in_points(ax)
     scale = width / (high - low), height / (end - bottom)
     free: list[tuple[float, float] | None] = [None] * len(lines)
-    if len(levels) > 1:
+    if len(levels) > 1 and ax.get_yscale() == "linear":
         means = np.stack([line.mean for line in lines])
         widths = np.array([_axes.text_width(ax, name, size) for name in names])
         at = (levels - low) * scale[0], (means - bottom) * scale[1]

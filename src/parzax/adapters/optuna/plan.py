@@ -43,7 +43,7 @@ class Plan:
         self._latest = latest
         self._ignored = frozenset(ignored)
         self._explained = explained
-        self._known: dict[tuple[In | Between, float], bool] = {}
+        self._known: dict[tuple[tuple[str, int], float], bool] = {}
 
     def agrees_with(self, trial: FrozenTrial) -> bool:
         """Whether a finished trial leaves the plan as it is; if not, all of them must be looked at again."""
@@ -58,7 +58,7 @@ class Plan:
             return False
         values, complete = self._values(trial.params), trial.state == TrialState.COMPLETE
         for name, conditions in explained.conditions.items():
-            active = all(self._holds(c, values[c.parent]) for c in conditions)
+            active = all(self._holds((name, i), c, values[c.parent]) for i, c in enumerate(conditions))
             if active != (name in had) and (complete or name in had):
                 return False
         return True
@@ -90,14 +90,17 @@ class Plan:
         pairs = zip(self.parameters, row.tolist(), strict=True)
         return {p.name: p.to_external(x) for p, x in pairs if x == x}
 
-    def _holds(self, condition: In | Between, value: float) -> bool:
-        """Whether a condition holds at a parent's value; of listed values that is looked up."""
-        known = self._known.get((condition, value))
+    def _holds(self, which: tuple[str, int], condition: In | Between, value: float) -> bool:
+        """Whether a condition holds at a parent's value; of listed values that is looked up.
+
+        By the child and the place among its conditions: In("m", [1]) and In("m", [True]) are equal.
+        """
+        known = self._known.get((which, value))
         if known is None:
             domain = self._domains[condition.parent]
             known = bool(holds(condition, domain, inside(domain, np.array(value))))
             if isinstance(domain, Categorical):
-                self._known[condition, value] = known
+                self._known[which, value] = known
         return known
 
     def _values(self, params: dict[str, Any]) -> dict[str, float]:
