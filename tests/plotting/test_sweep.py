@@ -178,6 +178,19 @@ def test_levels_without_importance_are_marked():
     assert texts(ax).count("nothing above chance") == 1
 
 
+def test_ties_are_not_chance():
+    # Catches "nothing above chance" where ties put all rows into the target, so that nothing was compared.
+    x = np.random.default_rng(0).uniform(size=(200, 2))
+    loss = np.where(x[:, 0] < 0.1, x[:, 0], 1.0)
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, loss), np.arange(1, 20) / 20)
+    ax = importance_sweep(result)
+    ax.figure.canvas.draw()
+    assert "nothing above chance" not in texts(ax)
+    words = next(t for t in ax.texts if t.get_text() == "ties: all rows in the target")
+    assert Text.get_window_extent(words).x1 <= ax.get_window_extent().x1
+
+
 def test_all_zero_says_so(zero):
     # Catches an empty picture without a word, or limits that collapse.
     ax = importance_sweep(zero)

@@ -74,7 +74,7 @@ class Values(Regimes):
 
 
 class Many(Regimes):
-    """Regimes of many values, whose numbers are within a power of two."""
+    """Regimes of many values, whose numbers are within a power of four."""
 
     axis: AbstractCells  # theirs, stacked
     most: int = eqx.field(static=True)  # a bound on their numbers of values
@@ -187,7 +187,12 @@ def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
     n = domain.n_values
     if n is None:
         return ("products" if issubclass(family, AbstractProductKernel) else "pairs",)
-    return ("values",) if n <= _INDICATORS else ("many", (n - 1).bit_length(), axis_shape(domain.axis))
+    return ("values",) if n <= _INDICATORS else ("many", _most(n), axis_shape(domain.axis))
+
+
+def _most(n: int) -> int:
+    """64, 256, 1024, ...: the least that is not below n. Few, since every one is a part of its own."""
+    return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
 
 
 def _columns(space: Space, which: list[int], family: type[AbstractKernel]) -> dict[str, Any]:
@@ -234,4 +239,4 @@ def _many(space: Space, which: list[int], family: type[AbstractKernel], dtype: n
     columns = _columns(space, which, family)
     axis = stack_axes([space.slots[s].domain.axis for s in columns["slot"]], dtype)
     assert isinstance(axis, AbstractCells)
-    return Many(**columns, axis=axis, most=1 << int(columns["n_values"][0] - 1).bit_length())
+    return Many(**columns, axis=axis, most=_most(int(columns["n_values"][0])))

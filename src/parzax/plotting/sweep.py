@@ -50,7 +50,8 @@ def importance_sweep(
     With several seeds a line is the mean and its ribbon one standard error to either side; of shares over the
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
-    the status LOW_DATA, or all have ALL_ZERO, lie under a hatched band. A single level is drawn as points.
+    the status LOW_DATA, or all have ALL_ZERO or SAME_SETS, lie under hatched bands. A single level is drawn
+    as points.
     Where nothing is defined (`ImportanceResult.is_defined`) lines have a gap. The names stand beside the
     lines where these are apart, else to the right of the last level.
 
@@ -170,10 +171,16 @@ def _set_x_limits(ax: Axes, levels: np.ndarray, region: float, names: list[str])
 
 
 def _bands(result: ImportanceResult, order: np.ndarray, *, anything: bool) -> list[tuple[Any, str, str]]:
-    """Which levels have few rows in some seed, or all zero in every seed, each with its words and hatch."""
+    """Which levels have few rows in some seed, and which nothing in every seed, each with words and hatch."""
     low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
     all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
-    bands = [(low_data, "few rows: rough", "////"), (all_zero & anything, "nothing above chance", "....")]
+    # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
+    same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
+    bands = [
+        (low_data, "few rows: rough", "////"),
+        (all_zero & ~same & anything, "nothing above chance", "...."),
+        (same & anything, "ties: all rows in the target", "\\\\\\\\"),
+    ]
     return [band for band in bands if band[0].any()]
 
 
@@ -186,10 +193,17 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
     spans = ends[changes].reshape(-1, 2)
     for left, right in spans.tolist():
         ax.axvspan(left, right, hatch=hatch, zorder=0, facecolor=("0.5", 0.12), edgecolor="0.75", linewidth=0)
-    # The words stand beside the first span, on the side that has room.
-    before = bool(spans[0, 0] > (levels[0] + levels[-1]) / 2)
+    # The words stand beside the first span, on the side that has room, or in it.
     size = _axes.font_points(ax, 0.8)
-    at, offset = (spans[0, 0 if before else 1], 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
+    room = (_axes.text_width(ax, words, size) + 8) / _axes.size_in_points(ax)[0] * np.ptp(ax.get_xlim())
+    (left, right), before = spans[0].tolist(), False
+    if right + room <= last:
+        x = right
+    elif before := left - room >= levels[0]:
+        x = left
+    else:
+        x = left if right - left > room else right
+    at, offset = (x, 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
     place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
     # On white, since they may lie over the hatch of another band.
     white = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
