@@ -38,7 +38,7 @@ LIMITS = {
     "import parzax": Limit((0.25, None), (0.25, None)),
     "import parzax, and use every name": Limit((0.25, None), (1.0, None)),
     "importance, 3 parameters, 1 level": Limit((1.0, 0.2), (2.0, 0.2)),
-    "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (7.5, 0.25)),
+    "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (7.0, 0.25)),
     "importance, 1000 parameters": Limit((2.0, 0.5), (6.5, 0.5)),
     "tpe, 6 floats": Limit((1.5, 0.25), (5.0, 0.6)),
     "tpe, 15 mixed and conditional": Limit((4.0, 0.6), (16.0, 1.2)),
@@ -46,7 +46,7 @@ LIMITS = {
     "optimize, 200 evaluations, c-TPE": Limit((3.0, 0.5), (11.0, 0.6), in_quick=False),
     "meta_learn_tpe, 100 sources": Limit((8.0, 1.0), (30.0, 2.5), in_quick=False),
     "Optuna sampler, longest wait": Limit((1.5, 0.3), (8.0, 1.5)),
-    "command line, a study": Limit((4.0, 2.0), (8.0, 4.0)),
+    "command line, a study": Limit((4.0, 2.0), (7.0, 3.0)),
 }
 
 # The trial from which on our sampler has taken less processor time than Optuna's.

@@ -21,6 +21,8 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
+_FEW_LEVELS = 12  # so few levels are marked one by one
+_ALONE = 0.02  # half the width of the band of a single level
 
 
 class _Line(NamedTuple):
@@ -30,10 +32,6 @@ class _Line(NamedTuple):
     name: str
     colour: str
     dash: Any
-
-
-_FEW_LEVELS = 12  # so few levels are marked one by one
-_ALONE = 0.02  # half the width of the band of a single level
 
 
 def importance_sweep(
