@@ -1,9 +1,10 @@
-"""One first answer in a process of its own: ``python first_tasks.py TASK``; see `benchmarks.first`."""
+"""One first answer in a process of its own; see `benchmarks.first`."""
 
 import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +22,8 @@ import jax  # noqa: E402  # isort: skip
 JAX = time.process_time() - start
 
 import numpy as np  # noqa: E402
+
+from benchmarks.stages import again, stages  # noqa: E402
 
 Task = Callable[[], Callable[[], Any]]
 WAIT = 0.2
@@ -75,6 +78,45 @@ def tpe(mixed: bool) -> Callable[[], Any]:
         return jax.block_until_ready(sampler.tell(state, x, np.array([1.0])))
 
     return answer
+
+
+def first_ask(space: Callable[[Any], dict[str, Any]]) -> Callable[[], Any]:
+    """Of a sampler that knows 50 rows; the domains are those of ``space(parzax)``."""
+    import parzax as px
+    import parzax.samplers
+    from parzax.space import host_frame
+
+    domains = px.Space(space(px))
+    sampler = px.tpe(domains)
+    frame = host_frame(domains)
+    x = frame.decode(frame.drawn(np.random.default_rng(0).uniform(size=(50, len(domains)))))
+    state = sampler.tell(sampler.init(), x, np.arange(50.0))
+    return lambda: jax.block_until_ready(sampler.ask(jax.random.key(0), state))
+
+
+def of_six_kinds(n: int) -> Callable[[Any], dict[str, Any]]:
+    """n parameters, one kind after the other."""
+
+    def domains(px: Any) -> dict[str, Any]:
+        kinds = (
+            px.Float(0, 1), px.Float(1e-4, 1, log=True), px.Int(1, 20), px.Float(0, 1, step=0.125),
+            px.Categorical(["a", "b", "c"]), px.Ordinal([1, 2, 4]),
+        )  # fmt: skip
+        return {f"p{j}": kinds[j % 6] for j in range(n)}
+
+    return domains
+
+
+def of_branches(n: int) -> Callable[[Any], dict[str, Any]]:
+    """A choice of n branches with a parameter each."""
+
+    def domains(px: Any) -> dict[str, Any]:
+        names = [f"b{j}" for j in range(n)]
+        return {"choice": px.Categorical(names)} | {
+            f"x_{own}": px.Float(0, 1, when=px.In("choice", [own])) for own in names
+        }
+
+    return domains
 
 
 def estimator() -> Callable[[], Any]:
@@ -177,21 +219,46 @@ def study_seconds(sampler: str, space: str) -> list[float]:
     return ends
 
 
-def command_line() -> Callable[[], Any]:
-    """A study of 300 trials of 13 parameters, importances and picture."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+def stored_study() -> Path:
+    """300 trials of 13 parameters, written by a process of their own: this one has imported nothing."""
     folder = Path(tempfile.mkdtemp())
-    study = optuna.create_study(study_name="s", storage=f"sqlite:///{folder / 'study.db'}",
-                                sampler=optuna.samplers.RandomSampler(seed=0))  # fmt: skip
-    study.optimize(lambda t: sum(t.suggest_float(f"x{i}", 0, 1) * (i + 1) for i in range(13)), n_trials=300)
+    code = f"""
+import optuna
+study = optuna.create_study(study_name="s", storage="sqlite:///{folder / "study.db"}",
+                            sampler=optuna.samplers.RandomSampler(seed=0))
+study.optimize(lambda t: sum(t.suggest_float(f"x{{i}}", 0, 1) * (i + 1) for i in range(13)), n_trials=300)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
+    return folder
+
+
+def command_line() -> Callable[[], Any]:
+    """Importances of a study of 300 trials of 13 parameters, and a picture."""
+    folder = stored_study()
     from parzax.cli import main
 
     def answer() -> Any:
         with contextlib.redirect_stdout(io.StringIO()):
             if main(["importance", str(folder / "study.db"), "--plot", str(folder / "out.png")]):
                 raise RuntimeError("the command failed")
+
+    return answer
+
+
+def packages_alone() -> Callable[[], Any]:
+    """What the command line needs of others: Optuna reads the study, matplotlib draws 13 bars."""
+    folder = stored_study()
+
+    def answer() -> Any:
+        import optuna
+        from matplotlib.figure import Figure
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        study = optuna.load_study(study_name=None, storage=f"sqlite:///{folder / 'study.db'}")
+        trials = study.get_trials(deepcopy=False)
+        figure = Figure(layout="constrained")
+        figure.subplots().barh([f"x{i}" for i in range(13)], [trials[i].number for i in range(13)])
+        figure.savefig(folder / "bars.png")
 
     return answer
 
@@ -219,23 +286,32 @@ TASKS: dict[str, Task] = {
     "optimize, 200 evaluations, c-TPE": optimize,
     "meta_learn_tpe, 100 sources": meta,
     "command line, a study": command_line,
+    "its packages without parzax": packages_alone,
+    "first ask, 15 of six kinds": lambda: first_ask(of_six_kinds(15)),
+    "first ask, 500 of six kinds": lambda: first_ask(of_six_kinds(500)),
+    "first ask, 15 branches": lambda: first_ask(of_branches(15)),
+    "first ask, 50 branches": lambda: first_ask(of_branches(50)),
 }
 
 
-def main(task: str) -> None:
-    """Print the seconds of ``import jax`` and of the task."""
+def main(task: str, profiled: bool = False) -> None:
+    """Print the seconds of ``import jax`` and of the task, and if wanted where these went."""
+    found: dict[str, Any] = {"jax": JAX}
     if task.startswith("study"):
         _, sampler, space = task.split(", ")
-        seconds = study_seconds(sampler, space)
+        found["task"] = study_seconds(sampler, space)
     elif task == "Optuna sampler, longest wait":
-        seconds = optuna_wait()
+        found["task"] = optuna_wait()
     else:
         answer = TASKS[task]()
-        begun = time.process_time()
-        answer()
-        seconds = time.process_time() - begun
-    print(json.dumps({"jax": JAX, "task": seconds}))
+        with stages() if profiled else contextlib.nullcontext({}) as spent:
+            begun = time.process_time()
+            answer()
+            found["task"] = time.process_time() - begun
+        if profiled:
+            found |= {"stages": spent, "again": again(answer)}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], "--profile" in sys.argv[2:])

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
+import parzax as px
 from parzax import _programs
 from parzax._programs import disk, effort
 from parzax._programs.folder import Folder
 from parzax._programs.programs import Program
+from parzax.samplers.loop import _size_alone
 from parzax.space import Float, Space
 
 TRACES: list[tuple] = []
@@ -344,6 +346,37 @@ def test_options_asked_for(monkeypatch):
     monkeypatch.setenv("PARZAX_COMPILE", "fast")
     with pytest.raises(ValueError, match="PARZAX_COMPILE must be one of small, middling, large, auto, got"):
         fresh()(np.ones(2, np.float32), 2.0)
+
+
+def test_size_of_the_arguments(monkeypatch):
+    """Size and weight may be functions of the arguments, and decide as plain ones do."""
+    seen = []
+
+    def compiled(lowered, size, weight):
+        seen.append((size, weight))
+        return lowered.compile()
+
+    monkeypatch.setattr(effort, "compiled", compiled)
+    own = Program(scaled, size=lambda x, by: "large" if by > 1 else "small", weight=lambda x, by: 1 + by)
+    for by in (0.5, 2.0):
+        own(np.ones(2, np.float32), by)
+    assert seen == [("small", 1.5), ("large", 3.0)]
+
+
+def test_steps_of_ascent_count(monkeypatch):
+    """A suggestion with gradient ascent weighs its steps; a long run is large, a short one is not."""
+    seen = []
+    decided = effort.compiled
+
+    def compiled(lowered, size, weight):
+        seen.append((size, weight))
+        return decided(lowered, size, weight)
+
+    monkeypatch.setattr(effort, "compiled", compiled)
+    sampler = px.tpe(Space({"x": Float(0, 1)}), gradient_steps=3)
+    sampler.ask(jax.random.key(0), sampler.init(8))
+    assert seen == [("auto", 3.4)]
+    assert [_size_alone(None, None, None, n) for n in (200, 1000)] == ["middling", "large"]
 
 
 @pytest.mark.slow

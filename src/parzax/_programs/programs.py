@@ -5,7 +5,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -22,6 +22,8 @@ except ImportError:  # JAX 0.8
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+_Told: TypeAlias = T | Callable[..., T]
 # What is taken when a function is traced, beside its arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
@@ -42,11 +44,14 @@ class Program(Generic[P, R]):
     Args:
         function: what is compiled.
         size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
-            `parzax._programs.effort`.
-        weight: how much its work counts; above 1 where full optimisation pays more than usual.
+            `parzax._programs.effort`. Or a function of the arguments that says so.
+        weight: how much its work counts; above 1 where full optimisation pays more than usual. Or a
+            function of the arguments.
     """
 
-    def __init__(self, function: Callable[P, R], *, size: str = "auto", weight: float = 1.0) -> None:
+    def __init__(
+        self, function: Callable[P, R], *, size: _Told[str] = "auto", weight: _Told[float] = 1.0
+    ) -> None:
         self.__wrapped__, self.__doc__ = function, function.__doc__
         self.__name__, self.__module__ = function.__name__, function.__module__
         self._name = f"{function.__module__}.{function.__qualname__}"
@@ -138,7 +143,10 @@ class Program(Generic[P, R]):
 
         flat.__name__ = flat.__qualname__ = self.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
-        return effort.compiled(lowered, self._size, self._weight), out
+        args, kwargs = kind.filled(kind.arrays)
+        size = self._size(*args, **kwargs) if callable(self._size) else self._size
+        weight = self._weight(*args, **kwargs) if callable(self._weight) else self._weight
+        return effort.compiled(lowered, size, weight), out
 
 
 class Static(abc.ABC):
@@ -240,7 +248,9 @@ def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any
 @overload
 def program(function: Callable[P, R]) -> Program[P, R]: ...
 @overload
-def program(*, size: str = ..., weight: float = ...) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+def program(
+    *, size: _Told[str] = ..., weight: _Told[float] = ...
+) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
     """`Program`, as a decorator."""
     return Program(function, **settings) if function else lambda own: Program(own, **settings)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import placed
+from parzax._programs import program
 from parzax.acquisition import AbstractAcquisition
 from parzax.observations import capacity as capacity_of
 from parzax.pareto import non_domination_rank
@@ -20,7 +21,7 @@ from parzax.samplers import arguments
 from parzax.samplers.candidates import all_points, members
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.samplers.strategy import Strategy
-from parzax.space import Space, check_dtype, host_frame
+from parzax.space import Points, Space, check_dtype, host_frame
 from parzax.split import AbstractSplit, State
 
 
@@ -202,7 +203,8 @@ class Sampler(eqx.Module):
                 raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
         elif n > 1:
             listed = all_points(self.space, n, dtype)
-        at = arguments.compiled(Strategy.ask, self.strategy, basis, key, state, n, pool, listed)
+        ask = Strategy.ask if _checks.is_traced((self, key, state, pool)) else _suggested
+        at = ask(self.strategy, basis, key, state, n, pool, listed)
         if pool is not None:
             # As they were given: places on axes would round them.
             return jnp.asarray(x)[arguments.compiled(members, at, pool)]
@@ -252,6 +254,16 @@ class Sampler(eqx.Module):
             needed = int(state.count) + n
             state = self.grow(state, capacity_of(needed)) if needed > state.capacity else state
         return arguments.compiled(State.add, state, x, at, losses, constraints, np.full(n, only))
+
+
+def _weight(strategy: Strategy, *_: Any) -> float:
+    """A suggestion is seldom made so often that full optimisation pays; XLA counts steps of ascent once."""
+    return 0.4 + strategy.gradient_steps
+
+
+@program(weight=_weight)
+def _suggested(strategy: Strategy, *arguments: Any) -> Points:
+    return strategy.ask(*arguments)
 
 
 def _best_rows(state: State) -> Bool[Array, " n"]:
