@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,8 +25,6 @@ def stages() -> Iterator[dict[str, float]]:
     Stages lie within each other, so every moment counts to the one that began last. On one core, of which
     nobody else has a share, the clock's seconds are the processor's.
     """
-    from parzax._programs import disk
-
     spans: list[tuple[float, float, str]] = []
     spent: dict[str, float] = {}
 
@@ -44,10 +43,14 @@ def stages() -> Iterator[dict[str, float]]:
             spans.append((time.perf_counter() - duration_secs, time.perf_counter(), STAGES[event]))
 
     monitoring.register_event_duration_secs_listener(listen)
-    places = [
-        (builtins, "__import__", "imports"), (importlib, "import_module", "imports"),
-        (disk.Entry, "read", "reading"),
-    ]  # fmt: skip
+    places: list[tuple[Any, str, str]] = [
+        (builtins, "__import__", "imports"),
+        (importlib, "import_module", "imports"),
+    ]
+    if "parzax" in sys.modules:  # else its import is what is looked at
+        from parzax._programs import disk
+
+        places.append((disk.Entry, "read", "reading"))
     before = [getattr(owner, name) for owner, name, _ in places]
     for (owner, name, stage), own in zip(places, before, strict=True):
         setattr(owner, name, timed(own, stage))

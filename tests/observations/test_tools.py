@@ -47,21 +47,6 @@ def test_parameters_are_found(tool):
         assert any(f"a table of {tool}" in note for note in obs.report.inferred)
 
 
-@pytest.mark.parametrize("no", [False, "False"])
-def test_runs_of_ray_that_had_not_ended(no):
-    """They count, and the report says how many."""
-    df = TABLES["Ray Tune"].copy()
-    df["done"] = [no if i in (2, 5) else type(no)(True) for i in range(N)]
-
-    def said(df):
-        obs = px.Observations.from_dataframe(df, "loss", direction="minimize", warn=False)
-        assert obs.n == N
-        return [note for note in obs.report.inferred if note.startswith("done:")]
-
-    assert said(df)[0].startswith("done: 2 runs had not ended")
-    assert not said(TABLES["Ray Tune"])
-
-
 @pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
 def test_runs_that_failed_are_left_out(tool):
     """Failed runs do not count, though they have a value; the report says how many."""

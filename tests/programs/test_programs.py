@@ -21,7 +21,6 @@ from parzax import _programs
 from parzax._programs import disk, effort
 from parzax._programs.folder import Folder
 from parzax._programs.programs import Program
-from parzax.samplers.loop import _size_alone
 from parzax.space import Float, Space
 
 TRACES: list[tuple] = []
@@ -348,8 +347,8 @@ def test_options_asked_for(monkeypatch):
         fresh()(np.ones(2, np.float32), 2.0)
 
 
-def test_size_of_the_arguments(monkeypatch):
-    """Size and weight may be functions of the arguments, and decide as plain ones do."""
+def test_weight_by_the_arguments(monkeypatch):
+    """The weight may be a function of the arguments, and decides as a plain one does."""
     seen = []
 
     def compiled(lowered, size, weight):
@@ -357,14 +356,14 @@ def test_size_of_the_arguments(monkeypatch):
         return lowered.compile()
 
     monkeypatch.setattr(effort, "compiled", compiled)
-    own = Program(scaled, size=lambda x, by: "large" if by > 1 else "small", weight=lambda x, by: 1 + by)
+    own = Program(scaled, weight=lambda x, by: 1 + by)
     for by in (0.5, 2.0):
         own(np.ones(2, np.float32), by)
-    assert seen == [("small", 1.5), ("large", 3.0)]
+    assert seen == [("auto", 1.5), ("auto", 3.0)]
 
 
 def test_steps_of_ascent_count(monkeypatch):
-    """A suggestion with gradient ascent weighs its steps; a long run is large, a short one is not."""
+    """A suggestion with gradient ascent weighs its steps."""
     seen = []
     decided = effort.compiled
 
@@ -375,8 +374,7 @@ def test_steps_of_ascent_count(monkeypatch):
     monkeypatch.setattr(effort, "compiled", compiled)
     sampler = px.tpe(Space({"x": Float(0, 1)}), gradient_steps=3)
     sampler.ask(jax.random.key(0), sampler.init(8))
-    assert seen == [("auto", 3.4)]
-    assert [_size_alone(None, None, None, n) for n in (200, 1000)] == ["middling", "large"]
+    assert seen == [("auto", 4.0)]
 
 
 @pytest.mark.slow

@@ -22,8 +22,7 @@ except ImportError:  # JAX 0.8
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
-_Told: TypeAlias = T | Callable[..., T]
+_Weight: TypeAlias = float | Callable[..., float]
 # What is taken when a function is traced, beside its arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
@@ -44,14 +43,12 @@ class Program(Generic[P, R]):
     Args:
         function: what is compiled.
         size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
-            `parzax._programs.effort`. Or a function of the arguments that says so.
+            `parzax._programs.effort`.
         weight: how much its work counts; above 1 where full optimisation pays more than usual. Or a
-            function of the arguments.
+            function of the arguments, of shapes and static parts only: what is compiled serves others.
     """
 
-    def __init__(
-        self, function: Callable[P, R], *, size: _Told[str] = "auto", weight: _Told[float] = 1.0
-    ) -> None:
+    def __init__(self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0) -> None:
         self.__wrapped__, self.__doc__ = function, function.__doc__
         self.__name__, self.__module__ = function.__name__, function.__module__
         self._name = f"{function.__module__}.{function.__qualname__}"
@@ -144,9 +141,8 @@ class Program(Generic[P, R]):
         flat.__name__ = flat.__qualname__ = self.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
         args, kwargs = kind.filled(kind.arrays)
-        size = self._size(*args, **kwargs) if callable(self._size) else self._size
         weight = self._weight(*args, **kwargs) if callable(self._weight) else self._weight
-        return effort.compiled(lowered, size, weight), out
+        return effort.compiled(lowered, self._size, weight), out
 
 
 class Static(abc.ABC):
@@ -248,9 +244,7 @@ def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any
 @overload
 def program(function: Callable[P, R]) -> Program[P, R]: ...
 @overload
-def program(
-    *, size: _Told[str] = ..., weight: _Told[float] = ...
-) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+def program(*, size: str = ..., weight: _Weight = ...) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
     """`Program`, as a decorator."""
     return Program(function, **settings) if function else lambda own: Program(own, **settings)

@@ -16,7 +16,6 @@ from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
 from parzax.observations.roles import (
     TEXT_PREFIX,
-    done_column,
     find_parameters,
     find_targets,
     named_columns,
@@ -132,7 +131,6 @@ def _read(
         notes += guesses + left
     else:
         columns = {name: table.read(column) for name, column in where.items()}
-    notes += _unfinished(table, keep)
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _recorded_regimes(table, space, keep))
     found = _numbers(table, constrained, keep) if constrained else None
@@ -203,20 +201,6 @@ def _trial_states(table: Table) -> np.ndarray | None:
     if where != "state":
         names = [_OTHER_STATES.get(name, name) for name in names]
     return None if _STATES.isdisjoint(names) else np.array([*names, "MISSING"], dtype=object)[column.index]
-
-
-def _unfinished(table: Table, keep: np.ndarray) -> list[str]:
-    """What to say of runs of Ray Tune that had not ended: their last results count."""
-    where = done_column(table.names)
-    if where is None:
-        return []
-    column = table.read(where).as_labels()
-    no = [label in (False, "False", "false") for label in column.labels]
-    n = int((keep & np.array([*no, False])[column.index]).sum())
-    if not n:
-        return []
-    what = "1 run had" if n == 1 else f"{n} runs had"
-    return [f"done: {what} not ended, and count with the results so far; exclude= leaves rows out"]
 
 
 def _reasons(n: int, states: np.ndarray | None, failed: str, exclude: Mapping[str, Any]) -> np.ndarray:

@@ -16,8 +16,7 @@ _BOOKKEEPING = re.compile(
 PREFIX = "params_"
 # Whose tables name their parameters by a prefix.
 TEXT_PREFIX = "params."  # of MLflow, which keeps all parameters as text
-_RAY_PREFIX = "config/"
-_TOOLS = {PREFIX: "Optuna", _RAY_PREFIX: "Ray Tune", TEXT_PREFIX: "MLflow"}
+_TOOLS = {PREFIX: "Optuna", "config/": "Ray Tune", TEXT_PREFIX: "MLflow"}
 # Of an export of Weights & Biases; in the tables of other tools these names may be anything.
 _WANDB = re.compile(
     r"Name|State|Notes|User|Tags|Created|Updated|End Time|Runtime|Sweep|ID|Hostname|Host|Commit|GitHub|Group"
@@ -170,11 +169,6 @@ def state_column(columns: Sequence[str]) -> str | None:
     if _is_wandb(columns):
         return "State"
     return "status" if "status" in columns and any(c.startswith(TEXT_PREFIX) for c in columns) else None
-
-
-def done_column(columns: Sequence[str]) -> str | None:
-    """Where a table of Ray Tune says whether a run had ended when its last result was written."""
-    return "done" if "done" in columns and any(c.startswith(_RAY_PREFIX) for c in columns) else None
 
 
 def _bare(column: str) -> str:

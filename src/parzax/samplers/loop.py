@@ -176,14 +176,8 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
 
 
-def _size_alone(*arguments: Any) -> str:
-    """Full optimisation of a run costs some seconds, and an evaluation gains 0.2 ms by it."""
-    n_evaluations = arguments[3]
-    return "large" if n_evaluations > _ONE_SCAN else "middling"
-
-
 # A body of a scan that is made anew is compiled anew; what is compiled here is found again.
-_run_alone = program(size=_size_alone)(_run)
+_run_alone = program(size="large")(_run)
 
 
 @program(size="large")

@@ -1,0 +1,55 @@
+"""Estimators of importance against integrals: ``python -m benchmarks.estimators [--quick] [--json FILE]``.
+
+Root mean square errors of normalised importances over seeds and parameters, on problems whose importances are
+known by integration, for growing numbers of rows. A consistent estimator's errors fall to 0; nothing is
+promised of those that smooth with a width that does not.
+"""
+
+import json
+import sys
+
+import numpy as np
+
+import parzax as px
+from benchmarks import command
+from benchmarks.estimator_problems import PROBLEMS, Problem
+
+LEVELS = (0.02, 0.1, 0.5, 0.9)
+ESTIMATORS = {"default": px.GridEstimator(), "reference": px.GridEstimator.optuna()}
+
+
+def errors(problem: Problem, n: int, n_seeds: int, truth: np.ndarray) -> dict[str, list[float]]:
+    """Estimator -> root mean square error of the shares at every level; undefined ones are equal shares."""
+    rows = [problem.drawn((seed, n), n) for seed in range(n_seeds)]
+    x, losses = (np.stack(arrays) for arrays in zip(*rows, strict=True))
+    obs, found = px.Observations.from_arrays(problem.space, x, losses), {}
+    for name, estimator in ESTIMATORS.items():
+        shares = np.asarray(px.cond_ped_anova(obs, LEVELS, estimator=estimator).importance)
+        shares = np.nan_to_num(shares.reshape(n_seeds, *truth.shape), nan=1 / truth.shape[-1])
+        found[name] = np.sqrt(((shares - truth) ** 2).mean(axis=(0, 2))).tolist()
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table, its levels one beside the other."""
+    options = command.begin(__doc__, "fewer seeds and rows", argv)
+    sizes, n_seeds = ((100, 1000), 5) if options.quick else ((30, 100, 1000, 10_000, 100_000), 20)
+    truths = {name: problem.shares(LEVELS) for name, problem in PROBLEMS.items()}
+    print(
+        f"root mean square error of shares, {n_seeds} seeds, gamma' = " + " ".join(f"{x:g}" for x in LEVELS)
+    )
+    head = "  ".join(f"{name:>{6 * len(LEVELS) - 1}s}" for name in ESTIMATORS)
+    print(f"{'':26s} {'rows':>6s}  {head}")
+    figures = {}
+    for name, problem in PROBLEMS.items():
+        for n in sizes:
+            figures[f"{name}, {n}"] = found = errors(problem, n, n_seeds, truths[name])
+            cells = "  ".join(" ".join(f"{x:5.3f}" for x in own) for own in found.values())
+            print(f"{name:26s} {n:6d}  {cells}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
