@@ -3,8 +3,8 @@
 Every line is a process of its own on one core: processor seconds in all, and of it, by the clock,
 imports, executables read, JAX's tracing, lowering and XLA's compilation, and the rest (the host's own work
 and the computation). The experiment: the same with every program compiled as "small", "middling" and "large",
-and what the answer takes from then on. "Warm" is a process that finds all executables on disk. Then the Optuna
-sampler: its longest wait, and what studies have taken after some trials. Nothing is promised.
+and what the answer takes from then on. "Warm" is a process that finds all executables on disk. Then the
+Optuna sampler: its longest wait, and what studies have taken after some trials. Nothing is promised.
 """
 
 import json
