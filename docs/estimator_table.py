@@ -35,7 +35,12 @@ def observations(n_rows: int, n_seeds: int) -> px.Observations:
 def main() -> None:
     """Print one row per estimator and size."""
     print(f"{'estimator':<10} {'rows':>5}", *(f"{name:>15}" for name in USELESS))
-    for label, estimator in {"optuna": px.GridEstimator.optuna(), "default": px.GridEstimator()}.items():
+    estimators = {
+        "optuna": px.GridEstimator.optuna(),
+        "smoothed": px.GridEstimator.smoothed(),
+        "default": px.GridEstimator(),
+    }
+    for label, estimator in estimators.items():
         for n_rows, n_seeds in SIZES.items():
             with jax.enable_x64(True):
                 result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, estimator=estimator)

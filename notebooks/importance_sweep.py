@@ -149,9 +149,9 @@ assert abs(good.max() + 4.4) < 0.2
 # %% [markdown]
 # ## Parameters that do nothing
 #
-# Two more columns: `noise`, which the loss ignores, and `constant`. The default estimator smooths target and
-# region with one kernel and subtracts what a random target would give; `GridEstimator.optuna()` reproduces
-# Optuna 5. With 100 rows the difference is plain.
+# Two more columns: `noise`, which the loss ignores, and `constant`. The default estimator subtracts what
+# chance explains of who is in the target; `GridEstimator.optuna()` reproduces Optuna 5. With 100 rows the
+# difference is plain.
 
 # %%
 n_few = 100

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from array_functions import KERNELS
 from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_estimator, synthetic_sweep, zoo, zoo_sweep
-from reference import grid, logs, problems
+from reference import grid, logs, problems, resolutions
 
 import parzax as px
 from parzax.importance.grid.layout import grid_axis
@@ -28,10 +28,10 @@ PARITY = pytest.mark.parametrize(
 )
 
 
-def _divergence(target, region, kind, estimator=None):
+def _divergence(target, region, kind, estimator=None, uniform=False):
     estimator = px.GridEstimator() if estimator is None else estimator
     counts = jnp.stack([jnp.asarray(target), jnp.asarray(region)])
-    return RegimeComparison(KERNELS[kind], estimator).divergences(counts)[0]
+    return RegimeComparison(KERNELS[kind], estimator, uniform).divergences(counts)[0]
 
 
 def _counts(rng, size, n_r, n_t):
@@ -40,23 +40,90 @@ def _counts(rng, size, n_r, n_t):
     return np.bincount(cells[chosen], minlength=size), np.bincount(cells, minlength=size)
 
 
+SIZES = ((1, 2), (1, 30), (2, 3), (7, 50), (29, 30), (100, 1000), (900, 1000))
+
+
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize("debias", [True, False])
-def test_divergence_equals_its_loops(double, kind, debias):
+def test_smoothed_divergence_equals_its_loops(double, kind, debias):
     """One regime, counts of many sizes: catches a wrong kernel, prior share, subtracted term or factor."""
     rng = np.random.default_rng(0)
-    estimator = px.GridEstimator(debias=debias)
+    estimator = px.GridEstimator.smoothed(debias=debias)
     function = jax.jit(lambda t, r: _divergence(t, r, kind, estimator))
-    for n_t, n_r in ((1, 2), (1, 30), (2, 3), (7, 50), (29, 30), (100, 1000), (900, 1000)):
+    for n_t, n_r in SIZES:
         target, region = _counts(rng, 12, n_r, n_t)
-        expected = grid.default_divergence(target, region, kind, debias)
+        expected = grid.smoothed_divergence(target, region, kind, debias)
         # D and the subtracted term may nearly cancel, so the scale is that of D.
-        scale = abs(grid.default_divergence(target, region, kind, False))
+        scale = abs(grid.smoothed_divergence(target, region, kind, False))
         np.testing.assert_allclose(function(target, region), expected, rtol=RTOL, atol=RTOL * scale)
 
 
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
+@pytest.mark.parametrize("size", [2, 3, 12, 13, 96])
+def test_divergence_equals_its_loops(double, kind, uniform, size):
+    """One regime: catches a wrong partition, leverage, degree of freedom, weight or a row of its own."""
+    rng = np.random.default_rng(size)
+    functions = {
+        debias: jax.jit(
+            lambda t, r, debias=debias: _divergence(t, r, kind, px.GridEstimator(debias=debias), uniform)
+        )
+        for debias in (True, False)
+    }
+    for n_t, n_r in SIZES:
+        target, region = _counts(rng, size, n_r, n_t)
+        for debias, function in functions.items():
+            expected = resolutions.divergence(target, region, kind, debias, uniform)
+            # What is explained and what chance explains may nearly cancel.
+            scale = abs(resolutions.divergence(target, region, kind, False, uniform))
+            np.testing.assert_allclose(function(target, region), expected, rtol=1e-8, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_padding_changes_nothing(double, kind):
+    """Grids of 2 to 13 cells in one batch of 16: catches partitions and polynomials of the padded width."""
+    rng, width = np.random.default_rng(3), 16
+    how = RegimeComparison(KERNELS[kind], px.GridEstimator())
+    padded = jax.jit(jax.vmap(how.divergences))
+    sizes = np.arange(2, 14)
+    counts = [np.stack(_counts(rng, size, 60, 20)) for size in sizes]
+    stacked = np.stack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in counts])
+    expected = [resolutions.divergence(*own, kind) for own in counts]
+    np.testing.assert_allclose(padded(stacked, sizes)[:, 0], expected, rtol=1e-8, atol=1e-12)
+
+
+def test_leverages_give_the_errors_of_refits():
+    """The oracle's errors against fits to all rows but one: the identity that library and oracle rest on."""
+    rng = np.random.default_rng(4)
+    cells = rng.integers(0, 12, 40)
+    member = (rng.normal(size=40) + cells / 4 > 2).astype(float)
+    region = np.bincount(cells, minlength=12)
+    target = np.bincount(cells, member, minlength=12)
+    by_leverage = [row[1] for row in resolutions.of_region(target, region, "numeric", 1.0)]
+    refitted = [resolutions.left_out(design, cells, member) for design in resolutions.designs(12, "numeric")]
+    np.testing.assert_allclose(by_leverage, refitted, rtol=1e-9)
+
+
+def test_chance_explains_nothing_over_all_targets(double):
+    """Every subset of a small region, of categories: what is explained by chance is 0 on average, exactly."""
+    cells = np.array([0, 0, 1, 3, 3, 3, 4, 6])
+    region = np.bincount(cells, minlength=7)
+    estimator = px.GridEstimator(resolutions=px.Resolutions(chance_rows=0))
+    plain, signed = (
+        jax.jit(jax.vmap(lambda t, own=own: _divergence(t, region, "categorical", own)))
+        for own in (replace(estimator, debias=False), estimator)
+    )
+    for n_t in (1, 3, 7):
+        subsets = np.array(
+            [np.bincount(cells[list(rows)], minlength=7) for rows in itertools.combinations(range(8), n_t)]
+        )
+        mean = float(np.mean(plain(subsets)))
+        assert mean > 0
+        assert abs(float(np.mean(signed(subsets)))) <= 1e-11 * mean
+
+
 def test_whole_result_equals_its_loops(double):
-    """Every field on a log with all kinds of parameters, 50 cells: catches errors of assembly."""
+    """Every field on a log with all kinds of parameters, 96 cells: catches errors of assembly."""
     log = logs.load("generated/mixed")
     obs = px.Observations.from_arrays(
         px.Space.from_json(log.space), log.values[0], log.objective[0], "maximize"
@@ -83,7 +150,7 @@ def test_coarse_grid_equals_its_loops(double, n):
         np.testing.assert_allclose(getattr(result, field), loop[field], rtol=RTOL, atol=1e-14, err_msg=field)
 
 
-def test_subtracted_term_is_the_expectation_over_all_targets(double):
+def test_smoothed_subtracted_term_is_the_expectation_over_all_targets(double):
     """Every subset of a small region, exactly: E[D] = A (n_r - n_t)/((n_r - 1) n_t) for a given kernel.
 
     The bandwidth follows the target, so a minimum above every Scott bandwidth on seven cells holds it fixed.
@@ -91,7 +158,7 @@ def test_subtracted_term_is_the_expectation_over_all_targets(double):
     cells = np.array([0, 0, 1, 3, 3, 3, 4, 6])
     size, n_r = 7, 8
     region = np.bincount(cells, minlength=size)
-    fixed = replace(px.GridEstimator(), min_bandwidth=6.0)
+    fixed = replace(px.GridEstimator.smoothed(), min_bandwidth=6.0)
     plain = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", replace(fixed, debias=False))))
     signed = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", fixed)))
     for n_t in (1, 3, 7):
@@ -276,12 +343,15 @@ def test_nested_and_three_way(parity):
 
 
 def test_curves_stay_near_parity():
-    """Default and parity differ by at most 0.03 of normalised importance on activation-disjoint."""
+    """Default and parity differ by at most 0.08 of normalised importance on activation-disjoint, N = 1000.
+
+    At a million rows they differ by 0.02, and both are 0.04 to 0.08 away from that at a thousand.
+    """
     _, parity = _mean("activation-disjoint", True)
     _, default = _mean("activation-disjoint", False)
     worst = max(np.abs(parity[name] - default[name]).max() for name in parity)
     print("largest difference from parity:", worst)
-    assert worst <= 0.03
+    assert worst <= 0.08
 
 
 @pytest.mark.slow
@@ -289,7 +359,7 @@ def test_curves_stay_near_parity():
 def test_useless_parameters(n):
     """activation-disjoint with a constant, uniform and skewed noise: the means promised in the documentation.
 
-    Uniform noise at most 0.5 % of the total at N >= 100, and a constant exactly 0.
+    Noise at most 1.5 % of the total at N = 100 and 0.1 % at 1000, and a constant exactly 0.
     """
     n_seeds = 400 if n == 100 else 100
     space, values, losses = problems.draw("activation-disjoint", n_seeds, n)
@@ -307,7 +377,7 @@ def test_useless_parameters(n):
     variance = result.variance[:, 0]
     assert (variance[:, 4] == 0).all()
     share = variance.mean(axis=0) / variance[:, :3].sum(axis=-1).mean()
-    error = variance.std(axis=0) / np.sqrt(n_seeds) / variance[:, :3].sum(axis=-1).mean()
     print(f"N = {n}: uniform {100 * share[3]:.2f} %, skewed {100 * share[5]:.2f} %")
-    assert abs(share[3]) <= 0.005 + 3 * error[3]
-    assert share[5] <= 0.005 + 3 * error[5]
+    most = 0.015 if n == 100 else 0.001
+    assert abs(share[3]) <= most
+    assert abs(share[5]) <= most

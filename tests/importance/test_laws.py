@@ -341,7 +341,7 @@ def _pair(draw):
     return np.array(target), np.array(region)
 
 
-_plain = px.GridEstimator(debias=False)
+_plain = px.GridEstimator.smoothed(debias=False)
 _both = {
     kind: jax.jit(
         lambda t, r, kernel=kernel: (

@@ -56,7 +56,7 @@ def test_raw_importance_is_that_of_ped_anova(double):
     space, x = SPACES["flat"], draw("flat", 40, 4)
     losses = np.random.default_rng(0).permutation(40).astype(float)
     log = px.Observations.from_arrays(space, x, losses)
-    estimator = px.GridEstimator(debias=False)
+    estimator = px.GridEstimator.smoothed(debias=False)
     wanted = px.ped_anova(log, 0.1, reference="uniform", estimator=estimator).variance[0]
     found = importance_of(space, jnp.asarray(x), jnp.asarray(losses < 4), jnp.ones(40, bool))
     np.testing.assert_allclose(found, wanted, rtol=1e-10)

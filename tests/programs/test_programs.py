@@ -348,18 +348,26 @@ def test_options_asked_for(monkeypatch):
 
 
 def test_weight_by_the_arguments(monkeypatch):
-    """The weight may be a function of the arguments, and decides as a plain one does."""
+    """What a program says of its work may be functions of the arguments, and decides as plain numbers do."""
     seen = []
 
-    def compiled(lowered, size, weight):
-        seen.append((size, weight))
+    def compiled(lowered, size, weight, library):
+        seen.append((size, weight, library))
         return lowered.compile()
 
     monkeypatch.setattr(effort, "compiled", compiled)
-    own = Program(scaled, weight=lambda x, by: 1 + by)
+    own = Program(scaled, weight=lambda x, by: 1 + by, library=lambda x, by: by / 4)
     for by in (0.5, 2.0):
         own(np.ones(2, np.float32), by)
-    assert seen == [("auto", 1.5), ("auto", 3.0)]
+    assert seen == [("auto", 1.5, 0.125), ("auto", 3.0, 0.5)]
+
+
+@pytest.mark.parametrize(("library", "size"), [(0.0, "middling"), (0.999, "small")])
+def test_what_a_library_does_needs_no_options(library, size):
+    """Products of matrices are many operations, and compile with the options of few."""
+    x = np.ones((200, 200), np.float32)
+    lowered = jax.jit(lambda x: x @ x).lower(x)
+    assert effort._decided(lowered, "auto", 1.0, library) == size
 
 
 def test_steps_of_ascent_count(monkeypatch):
@@ -367,14 +375,14 @@ def test_steps_of_ascent_count(monkeypatch):
     seen = []
     decided = effort.compiled
 
-    def compiled(lowered, size, weight):
-        seen.append((size, weight))
-        return decided(lowered, size, weight)
+    def compiled(lowered, size, weight, library):
+        seen.append((size, weight, library))
+        return decided(lowered, size, weight, library)
 
     monkeypatch.setattr(effort, "compiled", compiled)
     sampler = px.tpe(Space({"x": Float(0, 1)}), gradient_steps=3)
     sampler.ask(jax.random.key(0), sampler.init(8))
-    assert seen == [("auto", 4.0)]
+    assert seen == [("auto", 4.0, 0.0)]
 
 
 @pytest.mark.slow

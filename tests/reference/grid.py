@@ -11,6 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from reference import resolutions
+
 INACTIVE = -1
 MIN_BANDWIDTH = 0.5 / 1.64
 
@@ -184,7 +186,7 @@ def optuna_divergence(target: np.ndarray, region: np.ndarray, kind: str, uniform
     return pearson(p, q)
 
 
-def default_parts(target: np.ndarray, region: np.ndarray, kind: str) -> tuple[float, float, float]:
+def smoothed_parts(target: np.ndarray, region: np.ndarray, kind: str) -> tuple[float, float, float]:
     """D, A and the factor of A; D - A * factor is the estimate."""
     n_t, n_r = target.sum(), region.sum()
     q_t, q_r = target / n_t, region / n_r
@@ -201,10 +203,10 @@ def default_parts(target: np.ndarray, region: np.ndarray, kind: str) -> tuple[fl
     return float(d), float(a), (n_r - n_t) / ((n_r - 1) * n_t)
 
 
-def default_divergence(target: np.ndarray, region: np.ndarray, kind: str, debias: bool = True) -> float:
+def smoothed_divergence(target: np.ndarray, region: np.ndarray, kind: str, debias: bool = True) -> float:
     if target.sum() in (0, region.sum()) or np.count_nonzero(region) <= 1:
         return 0.0
-    d, a, factor = default_parts(target, region, kind)
+    d, a, factor = smoothed_parts(target, region, kind)
     return d - a * factor if debias else d
 
 
@@ -246,11 +248,12 @@ def analyse(
     regimes: np.ndarray | None = None,
     uniform: bool = False,
     debias: bool = True,
-    max_cells: int = 50,
+    max_cells: int | None = None,
 ) -> dict[str, np.ndarray]:
     """One log (n, d) at several levels; arrays (q, d), counts of regimes (q, d, k) with inactive last."""
     parameters = space["parameters"]
     optuna = estimator == "optuna"
+    max_cells = (96 if estimator == "default" else 50) if max_cells is None else max_cells
     weight = np.ones(len(losses)) if weight is None else np.asarray(weight, dtype=np.float64)
     if regimes is None:
         regimes = np.array([regimes_of_row(parameters, row) for row in values]).reshape(values.shape)
@@ -292,8 +295,10 @@ def analyse(
                 kind = "categorical" if domain["kind"] == "categorical" else "numeric"
                 if optuna:
                     d = optuna_divergence(target, region, kind, uniform)
+                elif estimator == "smoothed":
+                    d = smoothed_divergence(target, region, kind, debias)
                 else:
-                    d = default_divergence(target, region, kind, debias)
+                    d = resolutions.divergence(target, region, kind, debias, uniform)
                 out["divergence"][(*at, place)] = d
                 out["variance"][at] += n_t**2 / (n_region * n_r) * d
                 out["unweighted"][at] += (n_target / n_region) ** 2 * d

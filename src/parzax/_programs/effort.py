@@ -30,15 +30,18 @@ def asked() -> str:
     return wanted
 
 
-def compiled(lowered: jax.stages.Lowered, size: str, weight: float = 1.0) -> jax.stages.Compiled:
+def compiled(
+    lowered: jax.stages.Lowered, size: str, weight: float = 1.0, library: float = 0.0
+) -> jax.stages.Compiled:
     """Compile, with options by the size of the work where the backend is a CPU and the user sets none.
 
     Args:
         lowered: what is compiled.
         size: what its author says of the work, or "auto" to go by XLA's counts.
         weight: how much a byte counts, of a program that gains more from full optimisation than others.
+        library: share of the operations that are of products of matrices.
     """
-    options = _OPTIONS[_decided(lowered, size, weight)] if jax.default_backend() == "cpu" else {}
+    options = _OPTIONS[_decided(lowered, size, weight, library)] if jax.default_backend() == "cpu" else {}
     # What the user has set for all of XLA stays.
     flags = os.environ.get("XLA_FLAGS", "")
     options = {name: value for name, value in options.items() if name not in flags}
@@ -54,11 +57,11 @@ def compiled(lowered: jax.stages.Lowered, size: str, weight: float = 1.0) -> jax
     return lowered.compile()
 
 
-def _decided(lowered: jax.stages.Lowered, size: str, weight: float) -> str:
+def _decided(lowered: jax.stages.Lowered, size: str, weight: float, library: float) -> str:
     decided = next((own for own in (asked(), size) if own != "auto"), None)
     if decided is not None:
         return decided
     cost = lowered.cost_analysis() or {}
-    if float(cost.get("flops", 0.0)) <= _SMALL:
+    if (1 - library) * float(cost.get("flops", 0.0)) <= _SMALL:
         return "small"
     return "middling" if weight * float(cost.get("bytes accessed", 0.0)) <= _MIDDLING else "large"

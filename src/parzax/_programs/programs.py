@@ -46,13 +46,17 @@ class Program(Generic[P, R]):
             `parzax._programs.effort`.
         weight: how much its work counts; above 1 where full optimisation pays more than usual. Or a
             function of the arguments, of shapes and static parts only: what is compiled serves others.
+        library: share of its operations that are of products of matrices, which no option makes faster; or
+            a function of the same kind.
     """
 
-    def __init__(self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0) -> None:
+    def __init__(
+        self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0, library: _Weight = 0.0
+    ) -> None:
         self.__wrapped__, self.__doc__ = function, function.__doc__
         self.__name__, self.__module__ = function.__name__, function.__module__
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._size, self._weight = size, weight
+        self._size, self._weight, self._library = size, weight, library
         self._inlined = eqx.filter_jit(function)
         self._known: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
         self._lock = threading.Lock()
@@ -141,8 +145,8 @@ class Program(Generic[P, R]):
         flat.__name__ = flat.__qualname__ = self.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
         args, kwargs = kind.filled(kind.arrays)
-        weight = self._weight(*args, **kwargs) if callable(self._weight) else self._weight
-        return effort.compiled(lowered, self._size, weight), out
+        settings = (x(*args, **kwargs) if callable(x) else x for x in (self._weight, self._library))
+        return effort.compiled(lowered, self._size, *settings), out
 
 
 class Static(abc.ABC):
@@ -244,7 +248,9 @@ def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any
 @overload
 def program(function: Callable[P, R]) -> Program[P, R]: ...
 @overload
-def program(*, size: str = ..., weight: _Weight = ...) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+def program(
+    *, size: str = ..., weight: _Weight = ..., library: _Weight = ...
+) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
     """`Program`, as a decorator."""
     return Program(function, **settings) if function else lambda own: Program(own, **settings)

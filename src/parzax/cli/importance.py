@@ -21,6 +21,11 @@ from parzax.observations.columns import listed
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
+_ESTIMATORS = {
+    "default": GridEstimator,
+    "smoothed": GridEstimator.smoothed,
+    "optuna": GridEstimator.optuna,
+}
 _OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
 
 
@@ -53,7 +58,7 @@ def run_importance(args: Namespace) -> None:
             target_quantile=levels,
             region_quantile=region[0],
             objective=args.objective,
-            estimator=GridEstimator.optuna() if args.estimator == "optuna" else GridEstimator(),
+            estimator=_ESTIMATORS[args.estimator](),
             reference=args.reference,
         )
     text = to_text(result, inferred=False)

@@ -127,7 +127,12 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("direction", ("minimize", "maximize"), None, "of the objective (minimize)"),
         ("failed", ("drop", "worst"), "drop", "what happens to failed rows (drop)"),
         ("reference", ("region", "uniform"), "region", "local or global importance (region)"),
-        ("estimator", ("default", "optuna"), "default", "optuna: the numbers of Optuna 5"),
+        (
+            "estimator",
+            ("default", "smoothed", "optuna"),
+            "default",
+            "smoothed: by densities; optuna: Optuna 5's numbers",
+        ),
         ("plot-kind", _KINDS, None, f"{drawn} level (bars for one level, sweep for several)"),
     ):
         add(f"--{option}", choices=choices, default=default, help=text, type=_whole_word)

@@ -1,5 +1,6 @@
 from parzax.importance.grid import GridEstimator as GridEstimator
 from parzax.importance.grid import GridSpec as GridSpec
+from parzax.importance.grid import Resolutions as Resolutions
 from parzax.importance.grid import grid_density as grid_density
 from parzax.importance.grid import level_counts as level_counts
 from parzax.importance.ped_anova import cond_ped_anova as cond_ped_anova

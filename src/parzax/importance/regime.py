@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
 from parzax.divergence import pearson_divergence
+from parzax.importance.explained import explained_divergence
 from parzax.importance.grid import GridEstimator, density_of
 from parzax.kernels import AbstractKernel, in_grid, uniform_on_grid
 
@@ -34,8 +35,13 @@ class RegimeComparison(NamedTuple):
         """
         target, region = counts[:-1], counts[-1]
         n_target, n_region = jax.vmap(total)(target), total(region)
-        undefined = n_target == 0
-        if self.estimator.shared_kernel:
+        undefined, estimator = n_target == 0, self.estimator
+        if estimator.resolutions is not None:
+            divergence = explained_divergence(
+                counts, n_cells, self.kernel, estimator.resolutions, estimator.debias, self.uniform
+            )
+            undefined |= total((region > 0).astype(jnp.int32)) <= 1
+        elif estimator.shared_kernel:
             divergence = jax.vmap(self._shared, in_axes=(0, None, None))(target, region, n_cells)
             # With one kernel for both sets a constant parameter has nothing to compare.
             undefined |= total((region > 0).astype(jnp.int32)) <= 1

@@ -14,7 +14,7 @@ from parzax import _checks
 from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
 from parzax.importance.good_values import GoodValues, good_values
-from parzax.importance.grid import GridEstimator, GridSpec, cell_values, layout
+from parzax.importance.grid import GridEstimator, cell_values, layout
 from parzax.importance.regime import RegimeComparison
 from parzax.importance.sweep import Sweep
 from parzax.importance.table import long_columns, to_html, to_text
@@ -207,7 +207,7 @@ class ImportanceResult(ResultArrays):
                 **arrays,
                 space=space,
                 region_quantile=float(meta["region_quantile"]),
-                estimator=GridEstimator(**(estimator | {"grid": GridSpec(**estimator["grid"])})),
+                estimator=GridEstimator.from_dict(estimator),
                 reference=str(meta["reference"]),
                 report=ImportReport(
                     **(report | {key: tuple(report[key]) for key in ("direction", "inferred")})

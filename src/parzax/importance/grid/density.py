@@ -1,6 +1,7 @@
 """Grid estimators of importance, as data, and the Parzen densities that they make of counts."""
 
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from parzax import _checks
 from parzax._numerics import cell_sum
 from parzax.importance.grid.layout import GridSpec
+from parzax.importance.grid.resolutions import Resolutions
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
 from parzax.kernels.bandwidth import MINIMUM, scott_on_grid
 
@@ -19,16 +21,19 @@ from parzax.kernels.bandwidth import MINIMUM, scott_on_grid
 class GridEstimator:
     """Everything in which grid estimators of importance differ, as data.
 
-    The default is this library's estimator: target and region are smoothed by one kernel and carry the
-    same share of the prior, and the expected divergence of a random target is subtracted, so a
-    constant parameter scores exactly 0 and a useless one 0 on average. `optuna` gives Optuna 5's.
+    The default explains membership in the target by functions of the parameter, at the resolutions that
+    predict it best, and subtracts what chance would explain. So it converges as rows grow, for categories
+    and for effects of any shape; a constant parameter scores exactly 0 and a useless one about 0. `smoothed`
+    compares densities smoothed by one kernel instead; `optuna` gives Optuna 5's numbers.
 
     Attributes:
         grid: how values are put on the grid.
+        resolutions: the functions and how they are weighed; None to compare smoothed densities. The densities
+            of a result are smoothed in any case.
         shared_kernel: one kernel (with the target's bandwidth) and one prior share for both sets;
             False gives each set its own.
         debias: subtract the expectation of the divergence when the target is a random subset of the
-            region (needs ``shared_kernel``).
+            region (of smoothed densities it needs ``shared_kernel``).
         prior_weight: weight of the prior kernel, in rows.
         min_bandwidth: smallest bandwidth, in cells.
         floor: added to both densities (0 except for parity).
@@ -38,7 +43,8 @@ class GridEstimator:
         uniform_when_undefined: report 1/d for each parameter where all variances are 0, instead of 0.
     """
 
-    grid: GridSpec = field(default_factory=GridSpec)
+    grid: GridSpec = field(default_factory=partial(GridSpec, max_cells=96))
+    resolutions: Resolutions | None = field(default_factory=Resolutions)
     shared_kernel: bool = True
     debias: bool = True
     prior_weight: float = 1.0
@@ -52,6 +58,8 @@ class GridEstimator:
     def __post_init__(self) -> None:
         if not isinstance(self.grid, GridSpec):
             raise TypeError(f"GridEstimator: grid must be a GridSpec, got {self.grid!r}.")
+        if not isinstance(self.resolutions, Resolutions | None):
+            raise TypeError(f"GridEstimator: resolutions must be Resolutions, got {self.resolutions!r}.")
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, np.generic):
@@ -74,10 +82,16 @@ class GridEstimator:
             raise ValueError("GridEstimator: debias needs shared_kernel=True.")
 
     @classmethod
+    def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
+        """Densities of target and region on 50 cells, smoothed by one kernel with Scott's bandwidth."""
+        return cls(grid=GridSpec(), resolutions=None, debias=debias)
+
+    @classmethod
     def optuna(cls) -> "GridEstimator":
         """Parity with Optuna 5.0's PedAnovaImportanceEvaluator (levels, cells, bandwidth, floor, 1/d)."""
         return cls(
             grid=GridSpec(mirror=False),
+            resolutions=None,
             shared_kernel=False,
             debias=False,
             floor=1e-12,
@@ -85,6 +99,13 @@ class GridEstimator:
             raw_levels=True,
             uniform_when_undefined=True,
         )
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "GridEstimator":
+        """From what `dataclasses.asdict` made of one; without resolutions, as before they were, none."""
+        known = fields.get("resolutions")
+        resolutions = None if known is None else Resolutions(**known)
+        return cls(**(fields | {"grid": GridSpec(**fields["grid"]), "resolutions": resolutions}))
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""

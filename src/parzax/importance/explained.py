@@ -1,0 +1,226 @@
+"""How much of membership in the target a parameter explains, at the resolutions that predict it best.
+
+Rows of the region are in the target (1) or not (0). Regime by regime Eq. 11 of conditional PED-ANOVA (arXiv
+2601.20800) is the variance of the conditional mean of that, so that the within-regime divergence is
+
+    D = (n_R / n_T)^2 Var(P(in the target | x)),
+
+which the analysis of variance estimates without bias from any partition of the cells, and from any set of
+functions that are orthonormal over the rows: what they explain, less what as many would explain by chance.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from parzax._numerics import divisor
+from parzax.importance.grid import Resolutions
+from parzax.importance.grid.resolutions import Partitions, partitions, polynomials
+from parzax.kernels import AbstractKernel, uniform_on_grid
+
+# A row whose own membership makes up more than this of its prediction says nothing about the others.
+_OWN = 1 - 1e-4
+# Of the variance of membership: errors of prediction below this share are none.
+_LEAST_ERROR = 1e-3
+
+
+class _Rows(NamedTuple):
+    """Counts of one regime. The uniform reference is a region of total 1 that has any number of rows."""
+
+    target: Float[Array, "q g"]
+    region: Float[Array, " g"]
+    n_target: Float[Array, " q"]
+    n_region: Float[Array, ""]
+    uniform: bool
+
+    @property
+    def share(self) -> Float[Array, " q"]:
+        """Mean membership."""
+        return self.n_target / divisor(self.n_region)
+
+    @property
+    def excess(self) -> Float[Array, "q g"]:
+        """Target rows per cell above their expectation."""
+        return self.target - self.share[:, None] * self.region[None]
+
+    @property
+    def variance(self) -> Float[Array, " q"]:
+        """Sum of squares of membership around its mean (its first order for the uniform reference)."""
+        return self.n_target * (1 if self.uniform else 1 - self.share)
+
+
+class _Fits(NamedTuple):
+    """Predictions of membership, one per resolution."""
+
+    explained: Float[Array, "q m"]  # sum of squares around the mean
+    error: Float[Array, "q m"]  # sum of squared errors of each row's prediction from all others
+    dimension: Float[Array, " m"]
+    there: Bool[Array, " m"]
+
+
+def explained_divergence(
+    counts: Shaped[Array, "q1 g"],
+    n_cells: Int[Array, ""] | None,
+    kernel: type[AbstractKernel],
+    resolutions: Resolutions,
+    debias: bool,
+    uniform: bool,
+) -> Float[Array, " q"]:
+    """Estimates of D_PE(p_T || p_R), one per target level, from counts per cell.
+
+    With e the membership of a row minus its mean, f its prediction from functions of which C are independent,
+    the constant among them, and n = n_R rows: sum f^2 explained, of which (C - 1) (sum e^2 - sum f^2) / (n -
+    C) by chance. Resolutions are weighed by their errors L when each row is left out, exp(-(L - min L) / (2
+    s^2 temperature)), s^2 = min L / n. Those of numbers with two functions or fewer are too coarse to count,
+    unless fewer than three cells are occupied.
+
+    Args:
+        counts: (q + 1, g) of the target sets, and of the region last.
+        n_cells: cells without padding; None when there is none.
+        kernel: the family of the domain; of one that is ``exchangeable`` each cell counts by itself.
+        resolutions: which functions, and how they are weighed.
+        debias: whether what chance explains is subtracted.
+        uniform: compare with the uniform density instead of the region's.
+    """
+    dtype, width = jnp.result_type(float), counts.shape[1]
+    target = counts[:-1].astype(dtype)
+    region = uniform_on_grid(width, n_cells, dtype) if uniform else counts[-1].astype(dtype)
+    rows = _Rows(target, region, target.sum(axis=1), region.sum(), uniform)
+    if kernel.exchangeable:
+        fits = _merged(rows, partitions((width,), width, n_cells))
+    else:
+        fits = _merged(rows, resolutions.partitions(width, n_cells))
+        if resolutions.degree > 1:
+            smooth = _polynomial(rows, n_cells, resolutions.degree)
+            fits = _Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
+    above = fits.explained
+    if debias:
+        above = above - _by_chance(rows, fits, resolutions.chance_rows)
+    weight = _weights(rows, fits, resolutions.temperature, kernel.exchangeable)
+    found = (weight * above).sum(axis=-1)
+    return rows.n_region * found / jnp.square(divisor(rows.n_target))
+
+
+def _merged(rows: _Rows, parts: Partitions) -> _Fits:
+    """Membership predicted by the mean over each group of cells.
+
+    Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
+    rows' errors sum to u R (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), u = (R / (R - 1))^2 / R, as each is left
+    out.
+    """
+    dtype, share = rows.region.dtype, rows.share[:, None]
+    member, of_group = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
+    # The finest partition, the last one, has the cells themselves.
+    excess = jnp.concatenate([_product(rows.excess, member), rows.excess], axis=-1)
+    region = jnp.concatenate([_product(rows.region, member), rows.region])
+    inverse = jnp.where(region > 0, 1 / divisor(region), 0)
+    explained = _product(jnp.square(excess) * inverse[None], of_group)
+    dimension = _product((region > 0).astype(dtype), of_group)
+    if rows.uniform:
+        own = _product(excess * inverse[None], of_group) + rows.n_target[:, None] * dimension[None]
+        error = _pairs(rows, own, explained)
+    else:
+        # A row on its own is predicted by the mean of all others.
+        alone = region * _OWN <= 1
+        others = jnp.where(region > 0, jnp.square(rows.n_region / jnp.maximum(rows.n_region - 1, 1)), 0)
+        square = jnp.where(alone, 0, region / jnp.where(alone, 1, jnp.square(region - 1)))
+        linear = jnp.where(alone, others, square * region)
+        constant = share * (1 - share) * _product(linear * region, of_group)[None]
+        error = constant + _product(
+            excess * ((1 - 2 * share) * linear[None] - excess * square[None]), of_group
+        )
+    return _Fits(explained, error, dimension, jnp.asarray(parts.distinct))
+
+
+def _pairs(rows: _Rows, own: Float[Array, "q m"], explained: Float[Array, "q m"]) -> Float[Array, "q m"]:
+    """Error of the ratio to the uniform density, from all pairs less twice those of different rows.
+
+    It is the integrated squared error less a constant, in units of the variance of one row; ``own`` is the
+    sum of what the rows are paired with themselves.
+    """
+    squares = explained + jnp.square(rows.n_target)[:, None]
+    return (2 * own - squares) / divisor(rows.n_target)[:, None]
+
+
+def _polynomial(rows: _Rows, n_cells: Int[Array, ""] | None, degree: int) -> _Fits:
+    """Membership predicted by the polynomials up to each degree from 2 on."""
+    basis, there = polynomials(rows.region, n_cells, degree)
+    dtype = basis.dtype
+    # leverage[m, b]: what a row in cell b adds to its own prediction.
+    leverage = _product(jnp.tril(jnp.ones((degree + 1, degree + 1), dtype)), jnp.square(basis))[2:]
+    upto = jnp.tril(jnp.ones((degree, degree), dtype))[1:]  # by degree, which of the functions
+    functions = basis[1:]
+    coefficient = _product(rows.excess, functions.T)
+    explained = _product(jnp.square(coefficient), upto.T)
+    if rows.uniform:
+        error = _pairs(rows, _product(rows.target, leverage.T), explained)
+    else:
+        error = _left_out(rows, functions, leverage, upto, coefficient)
+    dimension = jnp.arange(3, degree + 2, dtype=dtype)
+    return _Fits(explained, error, dimension, there[2:])
+
+
+def _left_out(
+    rows: _Rows,
+    functions: Float[Array, "j g"],
+    leverage: Float[Array, "m g"],
+    upto: Float[Array, "m j"],
+    coefficient: Float[Array, "q j"],
+) -> Float[Array, "q m"]:
+    """Sum over rows of ((e - f) / (1 - leverage))^2, with f = sum_j coefficient_j functions_j.
+
+    As products over the cells, which are a matrix's at all levels: f is never written out. A row without
+    others like it is predicted by the mean of all others.
+    """
+    share, g = rows.share[:, None], leverage.shape[1]
+    alone = leverage > _OWN
+    others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
+    weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
+    weighted = jnp.where(alone, 0, weight)[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
+    around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
+    across = _product(rows.excess, weighted.reshape(-1, g).T)
+    within = _product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
+    within = (within.reshape(*upto.shape, -1) * upto[:, None, :]).reshape(within.shape)
+    fitted = _product(coefficient, within.T) - 2 * across
+    of_functions = (fitted.reshape(-1, *upto.shape) * coefficient[:, None, :]).sum(axis=-1)
+    return _product(around, weight.T) + of_functions
+
+
+def _by_chance(rows: _Rows, fits: _Fits, chance_rows: float) -> Float[Array, "q m"]:
+    """What functions without any relation to membership would explain, of few rows only a part."""
+    m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
+    part = m**4 / divisor(m**4 + chance_rows**4)
+    per_function = rows.variance[:, None]
+    if not rows.uniform:
+        freedom = (rows.n_region - fits.dimension)[None]
+        per_function = (per_function - fits.explained) / jnp.where(freedom > 0, freedom, 1)
+    return part[:, None] * (fits.dimension - 1)[None] * per_function
+
+
+def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
+    """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
+    occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
+    known = fits.there & (fits.dimension > 1)
+    if not rows.uniform:  # with a function for nearly every row nothing is left to compare
+        known &= fits.dimension <= rows.n_region - 2
+    if exchangeable:
+        return jnp.broadcast_to(known[None].astype(fits.explained.dtype), fits.explained.shape)
+    least = jnp.where(known[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
+    if rows.uniform:
+        scale = jnp.ones_like(least)  # errors are in its units
+    else:
+        floor = _LEAST_ERROR * rows.share * (1 - rows.share)
+        scale = jnp.maximum(least / divisor(rows.n_region), floor[:, None])
+    counted = known & (fits.dimension > jnp.minimum(2, occupied - 1))
+    best = jnp.where(counted[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
+    worse = jnp.where(counted[None], fits.error - best, 0) / (
+        2 * temperature * jnp.where(scale > 0, scale, 1)
+    )
+    weight = jnp.where(counted[None], jnp.exp(-worse), 0)
+    return weight / divisor(weight.sum(axis=-1, keepdims=True))
+
+
+def _product(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
+    """A product in full precision, on accelerators too."""
+    return jnp.matmul(a, b, precision="highest")

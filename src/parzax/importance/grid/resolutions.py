@@ -1,0 +1,129 @@
+"""The families of functions of a parameter by which membership in the target is explained."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax import _checks
+from parzax._numerics import namespace
+
+# A polynomial that is smaller than this before it is scaled, where x has a standard deviation of 1, is the
+# rounding that is left once every occupied cell has a value of its own.
+_EXHAUSTED = 1e-4
+
+
+@dataclass(frozen=True)
+class Resolutions:
+    """From which functions of a parameter membership in the target is predicted, and how they are weighed.
+
+    Of numbers: the cells of the grid merged into fewer, and polynomials. Of categories: each on its own.
+
+    Attributes:
+        cells: numbers of cells, ascending, into which those of the grid are merged; with more than the grid
+            has it stays as it is.
+        degree: polynomials of degree 2 to this one; none below 2.
+        temperature: resolutions are weighed by exp(-L / (2 s^2 temperature)), with L the sum of squared
+            errors that they make when they predict each row from all others, and s^2 the least of these
+            sums per row.
+        chance_rows: how much of what chance explains is subtracted, m^4 / (m^4 + chance_rows^4) for m rows
+            in the target (or outside it, if these are fewer).
+    """
+
+    cells: tuple[int, ...] = (3, 4, 6, 8, 12, 24, 48, 96)
+    degree: int = 4
+    temperature: float = 8.0
+    chance_rows: float = 3.0
+
+    def __post_init__(self) -> None:
+        cells = tuple(self.cells)
+        if (
+            not cells
+            or any(not isinstance(n, int) or n < 1 for n in cells)
+            or list(cells) != sorted({*cells})
+        ):
+            raise ValueError(f"Resolutions: cells must be ascending integers from 1 on, got {self.cells!r}.")
+        object.__setattr__(self, "cells", cells)
+        if not isinstance(self.degree, int) or self.degree < 0:
+            raise ValueError(f"Resolutions: degree must be an integer >= 0, got {self.degree!r}.")
+        for name in ("temperature", "chance_rows"):
+            if _checks.real_number(f"Resolutions: {name}", getattr(self, name)) < 0:
+                raise ValueError(f"Resolutions: {name} must not be negative, got {getattr(self, name)!r}.")
+        if self.temperature == 0:
+            raise ValueError("Resolutions: temperature must be positive.")
+
+    def partitions(self, width: int, n_cells: Int[Array, ""] | None) -> "Partitions":
+        """The cells of a grid merged into fewer, in every resolution that it has.
+
+        Args:
+            width: cells, padding included.
+            n_cells: cells without padding; None when there is none.
+        """
+        return partitions((*(n for n in self.cells if n < width), width), width, n_cells)
+
+
+class Partitions(NamedTuple):
+    """Partitions of the cells, one after the other, their groups side by side."""
+
+    member: Any  # (g, c') 1 where a cell is in a group; without the last partition
+    of_group: np.ndarray  # (c, m) 1 where a group is in a partition
+    distinct: Any  # (m,) whether the partition is none of those before it
+
+
+def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | None) -> Partitions:
+    """The first ``n_cells`` of ``width`` cells in ``sizes`` groups of about one size; at last each by itself.
+
+    Mirrored cells are in mirrored groups. An odd number of cells has no halves, and is in one group less
+    where these would be needed.
+    """
+    n: Any = np.int64(width) if n_cells is None else n_cells
+    xp = namespace(n)
+    of_group = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    wanted = xp.asarray(sizes)
+    wanted = xp.minimum(xp.where((n % 2 == 1) & (wanted % 2 == 0), wanted - 1, wanted), n)
+    cell, group = np.arange(width)[:, None], (np.arange(len(of_group)) - first[of_group])[None]
+    # A cell whose middle lies between two groups goes to that nearer to the middle of all.
+    lower = (2 * cell + 1) * wanted[None] // (2 * n)
+    upper = wanted[None] - 1 - (2 * (n - 1 - cell) + 1) * wanted[None] // (2 * n)
+    found = xp.where(2 * cell + 1 <= n, lower, upper)
+    merged = len(of_group) - width
+    member = (found[:, of_group[:merged]] == group[:, :merged]) & (cell < n)
+    before = xp.concatenate([xp.zeros_like(wanted[:1]), wanted[:-1]])
+    return Partitions(member, np.eye(len(sizes))[of_group], wanted != before)
+
+
+def polynomials(
+    weight: Float[Array, " g"], n_cells: Int[Array, ""] | None, degree: int
+) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
+    """Polynomials of degree 0 to ``degree`` of the cell's place, orthonormal under ``weight``.
+
+    By the recurrence x p_k = b_k+1 p_k+1 + a_k p_k + b_k p_k-1 (Stieltjes). The second array says which there
+    are: as many as there are cells with a weight; those above are 0.
+    """
+    n = len(weight) if n_cells is None else n_cells
+    x = (2 * jnp.arange(len(weight)) + 1).astype(weight.dtype) / jnp.asarray(n, weight.dtype) - 1
+    whole = weight.sum()
+    x = x - (weight * x).sum() / jnp.where(whole > 0, whole, 1)
+    spread = jnp.sqrt((weight * jnp.square(x)).sum() / jnp.where(whole > 0, whole, 1))
+    x = x / jnp.where(spread > 0, spread, 1)
+    constant = jnp.where(whole > 0, jax.lax.rsqrt(jnp.where(whole > 0, whole, 1)), 0)
+
+    def step(carry: Any, _: None) -> tuple[Any, Any]:
+        before, last, b, there = carry
+        raw = x * last
+        raw = raw - (weight * raw * last).sum() * last - b * before
+        # Once more, as rounding grows with every step.
+        raw = raw - (weight * raw * last).sum() * last - (weight * raw * before).sum() * before
+        norm = jnp.sqrt((weight * jnp.square(raw)).sum())
+        there = there & (norm > _EXHAUSTED)
+        new = jnp.where(there, raw / jnp.where(norm > 0, norm, 1), 0)
+        return (last, new, norm, there), (new, there)
+
+    flat = jnp.full_like(x, constant)
+    start = jnp.zeros_like(x), flat, jnp.zeros_like(constant), whole > 0
+    _, (rest, there) = jax.lax.scan(step, start, None, length=degree)
+    return jnp.concatenate([flat[None], rest]), jnp.concatenate([(whole > 0)[None], there])

@@ -1,0 +1,132 @@
+"""What a parameter explains of membership in the target, by least squares and loops (NumPy, float64).
+
+Nothing here knows of orthonormal functions or of products over cells: every resolution is a design matrix,
+its fit a least-squares solution, its leverages the diagonal of the hat matrix.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+CELLS = (3, 4, 6, 8, 12, 24, 48, 96)
+DEGREE = 4
+TEMPERATURE = 8.0
+CHANCE_ROWS = 3.0
+
+
+def group_of(cell: int, n_cells: int, n_groups: int) -> int:
+    """The group that holds the middle of a cell; of two, the one nearer to the middle of all."""
+    place = (Fraction(cell) + Fraction(1, 2)) * n_groups / n_cells
+    if place.denominator > 1 or 2 * place == n_groups:
+        return math.floor(place)
+    return int(place) if 2 * place < n_groups else int(place) - 1
+
+
+def designs(n_cells: int, kind: str) -> list[np.ndarray]:
+    """Design matrices (cells, functions) of all resolutions of a grid."""
+    if kind == "categorical":
+        return [np.eye(n_cells)]
+    out, sizes = [], []
+    for wanted in (*(k for k in CELLS if k < n_cells), n_cells):
+        n_groups = wanted - 1 if n_cells % 2 and wanted % 2 == 0 else wanted
+        if n_groups not in sizes:
+            sizes.append(n_groups)
+            groups = [group_of(b, n_cells, n_groups) for b in range(n_cells)]
+            out.append(np.eye(n_groups)[groups])
+    centre = (np.arange(n_cells) + 0.5) / n_cells * 2 - 1
+    return out + [np.polynomial.legendre.legvander(centre, m) for m in range(2, DEGREE + 1)]
+
+
+def fit(design: np.ndarray, region: np.ndarray) -> tuple[np.ndarray, int]:
+    """Hat matrix of the cells, H such that H t are the fitted means of counts t; and its rank."""
+    here = region > 0
+    root = np.sqrt(region[here])[:, None]
+    matrix = design[here] * root
+    rank = int(np.linalg.matrix_rank(matrix))
+    hat = np.zeros((len(region), len(region)))
+    hat[np.ix_(here, here)] = matrix @ np.linalg.pinv(matrix) / root / root.T
+    return hat, rank
+
+
+def divergence(
+    target: np.ndarray, region: np.ndarray, kind: str, debias: bool = True, uniform: bool = False
+) -> float:
+    """The estimate of D_PE(p_T || p_R) that `parzax.GridEstimator` makes of counts per cell."""
+    n_t, n, occupied = target.sum(), region.sum(), np.count_nonzero(region)
+    if n_t == 0 or occupied <= 1 or (n_t == n and not uniform):
+        return 0.0
+    m = n_t if uniform else min(n_t, n - n_t)
+    part = m**4 / (m**4 + CHANCE_ROWS**4) if debias else 0.0
+    found = (of_uniform if uniform else of_region)(target, region, kind, part)
+    counted = [row for row in found if row[2] > (1 if kind == "categorical" else min(2, occupied - 1))]
+    if not counted:
+        return 0.0
+    if kind == "categorical":
+        return counted[0][0]
+    least, best = min(row[1] for row in found), min(row[1] for row in counted)
+    scale = 1.0 if uniform else max(least / n, 1e-3 * n_t / n * (1 - n_t / n))
+    weights = [math.exp(-(error - best) / (2 * TEMPERATURE * scale)) for _, error, _ in counted]
+    return sum(w * row[0] for w, row in zip(weights, counted, strict=True)) / sum(weights)
+
+
+def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) -> list[tuple]:
+    """Divergence, error of predictions from all other rows, and rank, of every resolution."""
+    n_t, n = target.sum(), region.sum()
+    mean, out = n_t / n, []
+    for design in designs(len(region), kind):
+        hat, rank = fit(design, region)
+        if not 1 < rank <= n - 2 or (_smooth(design) and rank < design.shape[1]):
+            continue
+        fitted, leverage = hat @ target, np.diag(hat)
+        explained = sum(region[b] * (fitted[b] - mean) ** 2 for b in range(len(region)))
+        error = 0.0
+        for b in np.flatnonzero(region > 0):
+            for membership, rows in ((1.0, target[b]), (0.0, region[b] - target[b])):
+                if leverage[b] > 1 - 1e-4:  # by the mean of all others
+                    error += rows * ((membership - mean) * n / max(n - 1, 1)) ** 2
+                else:
+                    error += rows * ((membership - fitted[b]) / (1 - leverage[b])) ** 2
+        chance = (rank - 1) * (n_t * (1 - mean) - explained) / (n - rank)
+        out.append((n * (explained - part * chance) / n_t**2, error, rank))
+    return out
+
+
+def of_uniform(target: np.ndarray, region: np.ndarray, kind: str, part: float) -> list[tuple]:
+    """The same against the uniform density, by pairs of target rows.
+
+    With K(x, x') = sum_j f_j(x) f_j(x') of functions that are orthonormal under the uniform density the
+    estimate of the target's ratio to it is the mean of K(., x_i); its integrated squared error, but for a
+    constant, is the mean of K(x_i, x_j) over all pairs less twice that over pairs of different rows.
+    """
+    size, n_t, out = len(target), target.sum(), []
+    uniform = np.full(size, 1 / size)
+    for design in designs(size, kind):
+        kernel, rank = fit(design, uniform)
+        if rank < 2 or (_smooth(design) and rank < design.shape[1]):
+            continue
+        own, pairs = float(target @ np.diag(kernel)), float(target @ kernel @ target)
+        value = (pairs - n_t**2) / n_t**2 - part * (rank - 1) / n_t
+        out.append((value, (pairs - 2 * (pairs - own)) / n_t, rank))
+    return out
+
+
+def _smooth(design: np.ndarray) -> bool:
+    return bool((design != np.round(design)).any())
+
+
+def left_out(design: np.ndarray, cells: np.ndarray, member: np.ndarray) -> float:
+    """Sum of squared errors of each row's prediction by a least-squares fit to all others."""
+    error = 0.0
+    for i in range(len(cells)):
+        others = np.arange(len(cells)) != i
+        matrix = design[cells[others]]
+        reachable = np.linalg.matrix_rank(np.vstack([matrix, design[cells[i]]])) == np.linalg.matrix_rank(
+            matrix
+        )
+        if reachable:
+            predicted = design[cells[i]] @ np.linalg.lstsq(matrix, member[others], rcond=None)[0]
+        else:
+            predicted = member[others].mean()
+        error += (member[i] - predicted) ** 2
+    return error
