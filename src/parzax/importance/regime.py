@@ -29,9 +29,9 @@ class RegimeComparison(NamedTuple):
     ) -> Float[Array, " q"]:
         """Estimates of D_PE(p_T || p_R), one per target level; ``n_cells`` is that of `grid_density`.
 
-        Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, with a
-        shared kernel, where the region occupies a single cell. With ``debias`` signed, and about 0 on average
-        for a random target.
+        Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, with
+        resolutions or a shared kernel, where the region occupies a single cell. With ``debias`` signed, and
+        about 0 on average for a random target.
         """
         target, region = counts[:-1], counts[-1]
         n_target, n_region = jax.vmap(total)(target), total(region)
@@ -40,14 +40,14 @@ class RegimeComparison(NamedTuple):
             divergence = explained_divergence(
                 counts, n_cells, self.kernel, estimator.resolutions, estimator.debias, self.uniform
             )
-            undefined |= total((region > 0).astype(jnp.int32)) <= 1
         elif estimator.shared_kernel:
             divergence = jax.vmap(self._shared, in_axes=(0, None, None))(target, region, n_cells)
-            # With one kernel for both sets a constant parameter has nothing to compare.
-            undefined |= total((region > 0).astype(jnp.int32)) <= 1
         else:
             densities = self._separate(counts, n_cells)
             divergence = jax.vmap(pearson_divergence, in_axes=(0, None))(*densities)
+        if estimator.resolutions is not None or estimator.shared_kernel:
+            # A constant parameter has nothing to compare.
+            undefined |= total((region > 0).astype(jnp.int32)) <= 1
         if not self.uniform:
             undefined |= n_target == n_region
         return jnp.where(undefined, 0, divergence)
