@@ -106,8 +106,7 @@ def _merged(rows: _Rows, parts: Partitions) -> _Fits:
     """Membership predicted by the mean over each group of cells.
 
     Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
-    rows' errors sum to u R (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), u = (R / (R - 1))^2 / R, as each is left
-    out.
+    rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
     """
     dtype, share = rows.region.dtype, rows.share[:, None]
     member, of_group = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
@@ -190,7 +189,7 @@ def _left_out(
 def _by_chance(rows: _Rows, fits: _Fits, chance_rows: float) -> Float[Array, "q m"]:
     """What functions without any relation to membership would explain, of few rows only a part."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
-    part = m**4 / divisor(m**4 + chance_rows**4)
+    part = jnp.where(m > 0, 1 / (1 + (chance_rows / divisor(m)) ** 4), 0)  # m^4 itself may overflow
     per_function = rows.variance[:, None]
     if not rows.uniform:
         freedom = (rows.n_region - fits.dimension)[None]
