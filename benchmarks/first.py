@@ -37,9 +37,9 @@ class Limit:
 LIMITS = {
     "import parzax": Limit((0.25, None), (0.25, None)),
     "import parzax, and use every name": Limit((0.25, None), (1.0, None)),
-    "importance, 3 parameters, 1 level": Limit((1.0, 0.2), (2.0, 0.2)),
-    "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (7.0, 0.25)),
-    "importance, 1000 parameters": Limit((2.0, 0.5), (6.5, 0.5)),
+    "importance, 3 parameters, 1 level": Limit((1.0, 0.2), (2.5, 0.2)),
+    "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (4.5, 0.25)),
+    "importance, 1000 parameters": Limit((2.0, 0.5), (4.5, 0.5)),
     "tpe, 6 floats": Limit((1.5, 0.25), (5.0, 0.6)),
     "tpe, 15 mixed and conditional": Limit((4.0, 0.6), (16.0, 1.2)),
     "estimator: fit, log_prob, sample": Limit((1.5, 0.3), (3.5, 0.5)),

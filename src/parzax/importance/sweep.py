@@ -88,8 +88,12 @@ def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
     return 0.0 if estimator.resolutions is None else 0.75
 
 
-# Passes over grids of levels and parameters, which full optimisation makes twice as fast.
-@program(weight=2.5, library=_library)
+def _weight(*_: Any, estimator: GridEstimator, **__: Any) -> float:
+    """Passes over grids of levels and parameters gain more from full optimisation than products of them."""
+    return 2.5 if estimator.resolutions is None else 0.4
+
+
+@program(weight=_weight, library=_library)
 def compiled_sweep(
     codes: Integer[Any, "s d n"],
     level: Integer[Any, "s n"],
