@@ -5,6 +5,7 @@ import numpy as np
 _NEAR = 2.0  # points between a line and its name
 _CLEAR = 4.0  # points that other lines, and names, keep away from a name at least
 _ENOUGH = 24.0  # more room than this is not better
+_HIGH = 12.0  # points of room that the top is worth more than the bottom
 _SAMPLES = 240
 
 
@@ -38,8 +39,9 @@ def beside(
             for low in (own.max() + _NEAR, own.min() - _NEAR - height):
                 box = (left, right, low, low + height)
                 room = _room(box, others, boxes)
-                # A name beside a steep piece of its line is far from most of it.
-                score = min(room, _ENOUGH) - 0.5 * np.ptp(own)
+                # A name beside a steep piece of its line is far from most of it; where the line is high it
+                # says most.
+                score = min(room, _ENOUGH) - 0.5 * np.ptp(own) + _HIGH * own.mean() / top
                 if room >= _CLEAR and low >= 0 and low + height <= top and score > best:
                     best, out[i] = score, (middle, low + height / 2)
         found = out[i]
