@@ -56,7 +56,7 @@ _ADVICE = {
     Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
     Status.LOW_REGIME_DATA: "Regimes that hold a quarter of the parameter's rows, or more, have ten or fewer "
-    "in the target, or outside it, so that its importance may come out far too low: see regime_status.",
+    "in the target, or outside it, so that its importance may be far too low or high: see regime_status.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
     Status.CONSTANT: "The parameter stays in one cell of the grid in each of its regimes, so there is "
     "nothing to compare; if it does vary, narrow its domain or use log.",

@@ -136,7 +136,7 @@ def test_densities_are_those_of_the_definition():
         result.density("w")
 
 
-@pytest.mark.parametrize("parity", [False, True], ids=["default", "parity"])
+@pytest.mark.parametrize("parity", [False, True], ids=["smoothed", "parity"])
 def test_densities_reproduce_the_divergence(parity):
     """sum p_R (p_T/p_R - 1)^2 of the densities shown is the divergence that entered (undebiased: parity)."""
     values, losses = zoo()

@@ -67,10 +67,23 @@ def test_options_are_checked():
         ({"min_bandwidth": 0.0}, "min_bandwidth"),
         ({"floor": -1e-12}, "floor"),
         ({"floor": True}, "floor"),
-        ({"shared_kernel": False}, "debias"),
+        ({"shared_kernel": False, "resolutions": None}, "debias"),
+        ({"resolutions": 5}, "resolutions must be Resolutions"),
     ):
         with pytest.raises((ValueError, TypeError), match=name):
             px.GridEstimator(**options)
+    for options, name in (
+        ({"cells": 5}, "cells"),
+        ({"cells": (True, 3)}, "cells"),
+        ({"cells": (6, 3)}, "cells"),
+        ({"cells": ()}, "cells"),
+        ({"degree": True}, "degree"),
+        ({"degree": -1}, "degree"),
+        ({"temperature": 1e-60}, "temperature"),
+        ({"chance_rows": -1.0}, "chance_rows"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"Resolutions: {name}"):
+            px.Resolutions(**options)
     with pytest.raises(ValueError, match="max_cells"):
         px.GridSpec(max_cells=1)
     with pytest.raises(TypeError, match="mirror must be True or False"):

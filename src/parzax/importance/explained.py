@@ -5,8 +5,10 @@ Rows of the region are in the target (1) or not (0). Regime by regime Eq. 11 of 
 
     D = (n_R / n_T)^2 Var(P(in the target | x)),
 
-which the analysis of variance estimates without bias from any partition of the cells, and from any set of
-functions that are orthonormal over the rows: what they explain, less what as many would explain by chance.
+of which a partition of the cells finds the part between its groups, and any set of functions that are
+orthonormal over the rows the part that they can follow. What chance adds is subtracted as in an analysis of
+variance: exact on average where x has no effect, approximate elsewhere, since the variance of membership
+differs between groups.
 """
 
 from typing import NamedTuple
@@ -19,9 +21,9 @@ from parzax.importance.grid import Resolutions
 from parzax.importance.grid.resolutions import Partitions, partitions, polynomials
 from parzax.kernels import AbstractKernel, uniform_on_grid
 
-# A row whose own membership makes up more than this of its prediction says nothing about the others.
+# A row with a leverage above this cannot be predicted from the others.
 _OWN = 1 - 1e-4
-# Of the variance of membership: errors of prediction below this share are none.
+# Least squared error per row that resolutions are weighed by, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
 
 
@@ -72,8 +74,8 @@ def explained_divergence(
     With e the membership of a row minus its mean, f its prediction from functions of which C are independent,
     the constant among them, and n = n_R rows: sum f^2 explained, of which (C - 1) (sum e^2 - sum f^2) / (n -
     C) by chance. Resolutions are weighed by their errors L when each row is left out, exp(-(L - min L) / (2
-    s^2 temperature)), s^2 = min L / n. Those of numbers with two functions or fewer are too coarse to count,
-    unless fewer than three cells are occupied.
+    s^2 temperature)), s^2 = min L / n. For numbers, resolutions of one or two functions have no weight,
+    unless fewer than three cells are occupied; none has one with C > n - 2.
 
     Args:
         counts: (q + 1, g) of the target sets, and of the region last.
@@ -135,8 +137,8 @@ def _merged(rows: _Rows, parts: Partitions) -> _Fits:
 def _pairs(rows: _Rows, own: Float[Array, "q m"], explained: Float[Array, "q m"]) -> Float[Array, "q m"]:
     """Error of the ratio to the uniform density, from all pairs less twice those of different rows.
 
-    It is the integrated squared error less a constant, in units of the variance of one row; ``own`` is the
-    sum of what the rows are paired with themselves.
+    It is the integrated squared error less a constant, to first order in 1 / n_T, in units of the variance of
+    one row; ``own`` is the sum of what the rows are paired with themselves.
     """
     squares = explained + jnp.square(rows.n_target)[:, None]
     return (2 * own - squares) / divisor(rows.n_target)[:, None]

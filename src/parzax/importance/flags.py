@@ -11,7 +11,7 @@ from parzax.importance.grid import GridEstimator, Layout
 from parzax.status import Status
 
 # As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
-# debiased variance of a strong parameter comes out a third too low.
+# variance of a strong parameter comes out a tenth too low, and that of noise too high.
 LOW_DATA_ROWS = 10
 # LOW_REGIME_DATA stands where such regimes hold one row in so many.
 _LOW_SHARE = 4

@@ -31,7 +31,7 @@ class RegimeComparison(NamedTuple):
 
         Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, with
         resolutions or a shared kernel, where the region occupies a single cell. With ``debias`` signed, and
-        about 0 on average for a random target.
+        near 0 on average for a random target of more than about ten rows.
         """
         target, region = counts[:-1], counts[-1]
         n_target, n_region = jax.vmap(total)(target), total(region)

@@ -67,7 +67,7 @@ class ImportanceResult(ResultArrays):
         status: (..., q, d) int32 bits of `parzax.Status`.
         regime_target: (..., q, d, k) rows (weight) of each target set in each regime, ties included.
         regime_region: (..., d, k) rows (weight) of the region in each regime.
-        counts: (..., q + 1, w) counts behind the densities, the region last; see `density`.
+        counts: (..., q + 1, w) counts per cell, the region last; see `density`.
         estimator: how it was computed.
         reference: "region" or "uniform".
         report: how the log was read.
@@ -92,8 +92,8 @@ class ImportanceResult(ResultArrays):
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
 
-        Masses per cell at every level, smoothed as the divergence saw them. A set without rows in the
-        regime gives the prior.
+        Masses per cell at every level, smoothed by a kernel; only estimators without resolutions compare
+        these. A set without rows in the regime gives the prior.
         """
         grid, dtype = self.estimator.grid, self.importance.dtype
         j, out = self.space.index(name), []

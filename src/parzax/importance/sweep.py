@@ -1,4 +1,4 @@
-"""The whole sweep as one compiled function: counts, densities, divergences, variances, importances."""
+"""The whole sweep as one compiled function: counts, divergences, variances, importances."""
 
 from collections.abc import Callable
 from functools import partial

@@ -30,7 +30,7 @@ class Reduction(eqx.Module):
     def of(
         cls, space: Space, eta: float | None, rule: Rule = "mean", estimator: GridEstimator | None = None
     ) -> "Reduction":
-        """That of a space; by default `parzax.GridEstimator` without its subtraction of chance."""
+        """That of a space; by default ``GridEstimator.smoothed(debias=False)``."""
         estimator = GridEstimator.smoothed(debias=False) if estimator is None else estimator
         grid, ancestors = estimator.grid, np.zeros((len(space), len(space)), dtype=bool)
         for name in space.order:

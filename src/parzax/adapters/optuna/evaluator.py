@@ -31,7 +31,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         region_quantile: level gamma in (0, 1].
         evaluate_on_local: compare with the density of the region (local importance); False compares with
             the uniform density of the search space (global importance).
-        estimator: how densities are estimated, `parzax.GridEstimator.optuna` by default.
+        estimator: how importance is estimated, `parzax.GridEstimator.optuna` by default.
             `parzax.GridEstimator()` gives a constant parameter exactly 0; its debiased variances are clipped
             at 0 here.
 

@@ -23,8 +23,9 @@ class GridEstimator:
 
     The default explains membership in the target by functions of the parameter, at the resolutions that
     predict it best, and subtracts what chance would explain. So it converges as rows grow, for categories
-    and for effects of any shape; a constant parameter scores exactly 0 and a useless one about 0. `smoothed`
-    compares densities smoothed by one kernel instead; `optuna` gives Optuna 5's numbers.
+    and for effects of any shape that cells can follow; a constant parameter scores exactly 0 and a useless
+    one about 0 (more with ten target rows or fewer). `smoothed` compares densities smoothed by one kernel
+    instead; `optuna` gives Optuna 5's numbers.
 
     Attributes:
         grid: how values are put on the grid.
@@ -78,8 +79,8 @@ class GridEstimator:
             )
         if self.min_bandwidth == 0:
             raise ValueError("GridEstimator: min_bandwidth must be positive.")
-        if self.debias and not self.shared_kernel:
-            raise ValueError("GridEstimator: debias needs shared_kernel=True.")
+        if self.resolutions is None and self.debias and not self.shared_kernel:
+            raise ValueError("GridEstimator: debias needs shared_kernel=True, or resolutions.")
 
     @classmethod
     def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
@@ -101,11 +102,11 @@ class GridEstimator:
         )
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "GridEstimator":
-        """From what `dataclasses.asdict` made of one; without resolutions, as before they were, none."""
-        known = fields.get("resolutions")
+    def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
+        """From what `dataclasses.asdict` made of one; files from before there were resolutions have none."""
+        known = stored.get("resolutions")
         resolutions = None if known is None else Resolutions(**known)
-        return cls(**(fields | {"grid": GridSpec(**fields["grid"]), "resolutions": resolutions}))
+        return cls(**(stored | {"grid": GridSpec(**stored["grid"]), "resolutions": resolutions}))
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""

@@ -14,6 +14,8 @@ from parzax._numerics import namespace
 # A polynomial that is smaller than this before it is scaled, where x has a standard deviation of 1, is the
 # rounding that is left once every occupied cell has a value of its own.
 _EXHAUSTED = 1e-4
+# Below this the best resolution has all the weight, and float32 no room for the quotient.
+_COLDEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Resolutions:
     Of numbers: the cells of the grid merged into fewer, and polynomials. Of categories: each on its own.
 
     Attributes:
-        cells: numbers of cells, ascending, into which those of the grid are merged; with more than the grid
-            has it stays as it is.
+        cells: numbers of cells, ascending, into which those of the grid are merged; numbers from the grid's
+            own on are ignored, as its cells themselves are always there.
         degree: polynomials of degree 2 to this one; none below 2.
         temperature: resolutions are weighed by exp(-L / (2 s^2 temperature)), with L the sum of squared
             errors that they make when they predict each row from all others, and s^2 the least of these
@@ -39,21 +41,20 @@ class Resolutions:
     chance_rows: float = 3.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.cells, list | tuple):
+            raise TypeError(f"Resolutions: cells must be a sequence of integers, got {self.cells!r}.")
         cells = tuple(self.cells)
-        if (
-            not cells
-            or any(not isinstance(n, int) or n < 1 for n in cells)
-            or list(cells) != sorted({*cells})
-        ):
+        if not cells or any(type(n) is not int or n < 1 for n in cells) or cells != (*sorted({*cells}),):
             raise ValueError(f"Resolutions: cells must be ascending integers from 1 on, got {self.cells!r}.")
         object.__setattr__(self, "cells", cells)
-        if not isinstance(self.degree, int) or self.degree < 0:
+        if type(self.degree) is not int or self.degree < 0:
             raise ValueError(f"Resolutions: degree must be an integer >= 0, got {self.degree!r}.")
-        for name in ("temperature", "chance_rows"):
-            if _checks.real_number(f"Resolutions: {name}", getattr(self, name)) < 0:
-                raise ValueError(f"Resolutions: {name} must not be negative, got {getattr(self, name)!r}.")
-        if self.temperature == 0:
-            raise ValueError("Resolutions: temperature must be positive.")
+        if _checks.real_number("Resolutions: temperature", self.temperature) < _COLDEST:
+            raise ValueError(
+                f"Resolutions: temperature must be at least {_COLDEST:g}, got {self.temperature!r}."
+            )
+        if _checks.real_number("Resolutions: chance_rows", self.chance_rows) < 0:
+            raise ValueError(f"Resolutions: chance_rows must not be negative, got {self.chance_rows!r}.")
 
     def partitions(self, width: int, n_cells: Int[Array, ""] | None) -> "Partitions":
         """The cells of a grid merged into fewer, in every resolution that it has.
@@ -112,18 +113,20 @@ def polynomials(
     x = x / jnp.where(spread > 0, spread, 1)
     constant = jnp.where(whole > 0, jax.lax.rsqrt(jnp.where(whole > 0, whole, 1)), 0)
 
-    def step(carry: Any, _: None) -> tuple[Any, Any]:
+    occupied = (weight > 0).sum()
+
+    def step(carry: Any, degree_of: Any) -> tuple[Any, Any]:
         before, last, b, there = carry
         raw = x * last
         raw = raw - (weight * raw * last).sum() * last - b * before
         # Once more, as rounding grows with every step.
         raw = raw - (weight * raw * last).sum() * last - (weight * raw * before).sum() * before
         norm = jnp.sqrt((weight * jnp.square(raw)).sum())
-        there = there & (norm > _EXHAUSTED)
+        there = there & (norm > _EXHAUSTED) & (degree_of < occupied)
         new = jnp.where(there, raw / jnp.where(norm > 0, norm, 1), 0)
         return (last, new, norm, there), (new, there)
 
     flat = jnp.full_like(x, constant)
     start = jnp.zeros_like(x), flat, jnp.zeros_like(constant), whole > 0
-    _, (rest, there) = jax.lax.scan(step, start, None, length=degree)
+    _, (rest, there) = jax.lax.scan(step, start, jnp.arange(1, degree + 1))
     return jnp.concatenate([flat[None], rest]), jnp.concatenate([(whole > 0)[None], there])
