@@ -189,8 +189,9 @@ class Varying(Numeric):
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Domain):
-    """Ascending numbers such as batch sizes; native values, one grid cell each (shared where
-    there are more than `GridSpec.max_cells`).
+    """Ascending numbers such as batch sizes; native values, one grid cell each.
+
+    Cells are shared where there are more values than `GridSpec.max_cells`.
 
     ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
     the importance grid goes by rank either way).
