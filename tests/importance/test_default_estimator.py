@@ -349,10 +349,7 @@ def test_nested_and_three_way(parity):
 
 
 def test_curves_stay_near_parity():
-    """Default and parity differ by at most 0.08 of normalised importance on activation-disjoint, N = 1000.
-
-    At a million rows they differ by 0.02, and both are 0.04 to 0.08 away from that at a thousand.
-    """
+    """Default and parity differ by at most 0.08 of normalised importance on activation-disjoint, N = 1000."""
     _, parity = _mean("activation-disjoint", True)
     _, default = _mean("activation-disjoint", False)
     worst = max(np.abs(parity[name] - default[name]).max() for name in parity)
