@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,6 +18,7 @@ from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
 from parzax.importance.table import to_text
+from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.status import Status
 
@@ -26,6 +28,9 @@ _ESTIMATORS = {
     "smoothed": GridEstimator.smoothed,
     "optuna": GridEstimator.optuna,
 }
+# Samples of a single log unless asked otherwise: of one level, of several, as many as can be counted in some
+# seconds, and none below a number that says little.
+_RESAMPLES, _RESAMPLES_OF_SWEEPS, _MOST_NUMBERS, _FEWEST = 1000, 200, 100_000_000, 50
 _OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
 
 
@@ -60,6 +65,7 @@ def run_importance(args: Namespace) -> None:
             objective=args.objective,
             estimator=_ESTIMATORS[args.estimator](),
             reference=args.reference,
+            **_resampling(args.resamples, levels, obs),
         )
     text = to_text(result, inferred=False)
     writers = {
@@ -78,6 +84,20 @@ def run_importance(args: Namespace) -> None:
     if args.good_values:
         say(*to_lines(result.good_values(), obs.space, levels[0]), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+
+
+def _resampling(asked: int | None, levels: list[float], obs: Observations) -> dict[str, Any]:
+    """How often the log is resampled: unless asked otherwise a single log whose rows count once.
+
+    Every run draws the same samples.
+    """
+    n = asked
+    if n is None:
+        single = not obs.batch_shape and obs.weight is None
+        n = (_RESAMPLES if len(levels) == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
+        n = min(n, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+        n = n if n >= _FEWEST else 0
+    return {"n_resamples": n, "key": jax.random.key(0)} if n else {}
 
 
 def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:

@@ -112,6 +112,10 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
     add("--good-values", action="store_true", help="print which values are good, of every parameter")
+    add(
+        "--resamples", type=_count, metavar="N",
+        help="samples of the log for intervals and p-values; 0 for none (1000, or 200 for several levels)",
+    )  # fmt: skip
     add("--objective", type=int, default=0, metavar="I", help="which objective, if there are several (0)")
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),
@@ -149,6 +153,12 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
 
 def _whole_word(text: str) -> str:
     return {"min": "minimize", "max": "maximize"}.get(text, text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

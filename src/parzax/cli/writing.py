@@ -148,7 +148,10 @@ def _fonts_for(text: str) -> list[str]:
 
 
 def json_writer(result: ImportanceResult) -> Writer:
-    """Levels, importances, variances, statuses and the import report as JSON; null for what is undefined."""
+    """Levels, importances, variances, statuses and the import report as JSON; null for what is undefined.
+
+    With an uncertainty also intervals and p-values.
+    """
     shape = (result.n_seeds, *result.importance.shape[-2:])
     mean, error = result.over_seeds()
     defined = result.is_defined.reshape(shape)
@@ -173,6 +176,20 @@ def json_writer(result: ImportanceResult) -> Writer:
         "report": result.report.lines(result.n_seeds),
         "advice": result.advice(),
     }
+    if (known := result.uncertainty) is not None:
+        of_levels = (result.n_seeds, -1)
+        content["uncertainty"] = {
+            "n_resamples": known.n_resamples,
+            "n_shuffles": known.n_shuffles,
+            "method": known.method,
+            "level": known.level,
+            "importance_interval": known.importance_interval.reshape(*shape, 2),
+            "variance_interval": known.variance_interval.reshape(*shape, 2),
+            "p_value": known.p_value.reshape(shape),
+            "p_adjusted": known.p_adjusted.reshape(shape),
+            "rank_stability": known.rank_stability.reshape(of_levels),
+            "rows_needed": known.rows_needed().reshape(of_levels),
+        }
     lines = [f' "{k}": {json.dumps(v, default=_listed, allow_nan=False)}' for k, v in content.items()]
     return text_writer("{\n" + ",\n".join(lines) + "\n}")
 

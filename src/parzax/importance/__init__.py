@@ -9,6 +9,7 @@ from parzax.importance.result import ImportanceResult as ImportanceResult
 from parzax.importance.result import RegimeDensity as RegimeDensity
 from parzax.importance.sweep import Sweep as Sweep
 from parzax.importance.sweep import sweep as sweep
+from parzax.importance.uncertainty import Uncertainty as Uncertainty
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance
 from parzax.importance.variance import normalise as normalise
 from parzax.importance.variance import unweighted_variance as unweighted_variance

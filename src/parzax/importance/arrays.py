@@ -6,6 +6,7 @@ import numpy as np
 
 from parzax.importance.flags import low_regimes
 from parzax.importance.grid import GridEstimator
+from parzax.importance.uncertainty import Uncertainty
 from parzax.observations import ImportReport
 from parzax.space import Space
 from parzax.status import Status, describe
@@ -30,6 +31,7 @@ class ResultArrays:
     estimator: GridEstimator
     reference: str
     report: ImportReport
+    uncertainty: Uncertainty | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance.grid import GridEstimator, grid_codes, layout
+from parzax.importance.resampling import check_resampling, uncertainty
 from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import sweep
 from parzax.observations import Observations, capacity, level_sets
@@ -23,6 +24,10 @@ def cond_ped_anova(
     objective: int = 0,
     estimator: GridEstimator | None = None,
     reference: str = "region",
+    n_resamples: int = 0,
+    n_shuffles: int | None = None,
+    resampling: str = "half-sampling",
+    key: Any = None,
 ) -> ImportanceResult:
     """Conditional PED-ANOVA: the importance of every parameter for reaching the best share of a region.
 
@@ -39,6 +44,13 @@ def cond_ped_anova(
         estimator: `GridEstimator()` by default; `GridEstimator.optuna()` for Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
+        n_resamples: how many samples of the log `ImportanceResult.uncertainty` is made of; none for 0.
+        n_shuffles: how many shuffles of the losses p-values come from. With d parameters the least adjusted
+            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 20 d (but not
+            beyond 2000) where that is more.
+        resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
+            those between quantiles of bootstrap samples, which are wider than they need be with few rows.
+        key: a typed key such as ``jax.random.key(0)``, where there are samples or shuffles.
 
     Returns:
         `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level; where no parameter
@@ -68,6 +80,7 @@ def cond_ped_anova(
     if not isinstance(estimator, GridEstimator):
         raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
     _checks.one_of("reference", reference, REFERENCES)
+    n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
     target, region = _levels(target_quantile, region_quantile)
     if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
         raise TypeError(f"objective must be an integer index, got {objective!r}.")
@@ -80,10 +93,16 @@ def cond_ped_anova(
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels, rows=size)
     codes, columns = grid_codes(obs, estimator.grid, size), layout(obs.space, estimator.grid)
     frequencies, uniform = _frequencies(weight, size), reference == "uniform"
-    out = sweep(
-        codes, sets.level, frequencies, sets.status, layout=columns, estimator=estimator, uniform=uniform
-    )
+    how: dict[str, Any] = {"layout": columns, "estimator": estimator, "uniform": uniform}
+    out, known = sweep(codes, sets.level, frequencies, sets.status, **how), None
+    if n_samples or n_shuffles:
+        counted = {"n_samples": n_samples, "n_shuffles": n_shuffles, "method": resampling}
+        levels = [*np.sort(target).tolist(), region]
+        known = uncertainty(
+            key, losses, weight, codes, sets, out.variance, out.importance, levels=levels, **counted, **how
+        ).arranged(sets.order, obs.batch_shape)
     asked = {"target_quantile": target, "region_quantile": region, "estimator": estimator}
+    asked["uncertainty"] = known
     return ImportanceResult.from_sweep(out, order=sets.order, obs=obs, reference=reference, **asked)
 
 
@@ -95,11 +114,12 @@ def ped_anova(
     objective: int = 0,
     estimator: GridEstimator | None = None,
     reference: str = "region",
+    **resampled: Any,
 ) -> ImportanceResult:
     """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 
-    The case of one regime per parameter of `cond_ped_anova`, which has the arguments, the result and the
-    statuses.
+    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (those of resampling
+    too), the result and the statuses.
 
     Raises:
         ValueError: also when a parameter has several domains or can be inactive. Use `cond_ped_anova`, or
@@ -115,7 +135,13 @@ def ped_anova(
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
     return cond_ped_anova(
-        obs, target_quantile, region_quantile, objective=objective, estimator=estimator, reference=reference
+        obs,
+        target_quantile,
+        region_quantile,
+        objective=objective,
+        estimator=estimator,
+        reference=reference,
+        **resampled,
     )
 
 

@@ -18,6 +18,7 @@ from parzax.importance.grid import GridEstimator, cell_values, layout
 from parzax.importance.regime import RegimeComparison
 from parzax.importance.sweep import Sweep
 from parzax.importance.table import long_columns, to_html, to_text
+from parzax.importance.uncertainty import Uncertainty
 from parzax.observations import ImportReport, Observations
 from parzax.space import Domain, Space
 
@@ -28,6 +29,7 @@ _ARRAYS = (
     "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
     "regime_target", "regime_region", "counts",
 )  # fmt: skip
+_SAMPLED = "uncertainty_"
 
 
 class RegimeDensity(NamedTuple):
@@ -71,6 +73,7 @@ class ImportanceResult(ResultArrays):
         estimator: how it was computed.
         reference: "region" or "uniform".
         report: how the log was read.
+        uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
     """
 
     @classmethod
@@ -132,7 +135,8 @@ class ImportanceResult(ResultArrays):
         """One row per seed, level and parameter.
 
         Columns: seed (if there is a seed axis), target_quantile, parameter, importance, variance, standard,
-        inter, unweighted, n_target, n_region, status, status_names.
+        inter, unweighted, n_target, n_region, status, status_names; with an ``uncertainty`` also the ends of
+        intervals, importance_low, importance_high, variance_low, variance_high, and p_value, p_adjusted.
 
         Args:
             backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
@@ -181,6 +185,9 @@ class ImportanceResult(ResultArrays):
             "report": asdict(self.report),
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if self.uncertainty is not None:
+            of_samples, meta["uncertainty"] = self.uncertainty.to_arrays()
+            arrays |= {_SAMPLED + name: array for name, array in of_samples.items()}
         with open(path, "wb") as file:
             np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
@@ -196,6 +203,15 @@ class ImportanceResult(ResultArrays):
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
                 arrays = {name: data[name] for name in _ARRAYS}
+                known = None
+                if "uncertainty" in meta:
+                    of_samples = {name: data[_SAMPLED + name] for name in Uncertainty.ARRAYS}
+                    known = Uncertainty(
+                        **of_samples,
+                        variance=arrays["variance"],
+                        importance=arrays["importance"],
+                        **meta["uncertainty"],
+                    )
             if meta["format"] != _FORMAT:
                 raise ValueError(f"format {meta['format']} is not {_FORMAT}")
             space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
@@ -212,6 +228,7 @@ class ImportanceResult(ResultArrays):
                 report=ImportReport(
                     **(report | {key: tuple(report[key]) for key in ("direction", "inferred")})
                 ),
+                uncertainty=known,
             )
         except _checks.UNREADABLE as error:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error

@@ -1,6 +1,5 @@
 """The whole sweep as one compiled function: counts, divergences, variances, importances."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,15 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._numerics import total
 from parzax._programs import program
 from parzax.importance import variance as variances
 from parzax.importance.flags import level_status, parameter_status
-from parzax.importance.grid import GridEstimator, Group, Layout, sweep_counts
-from parzax.importance.regime import RegimeComparison
-
-# Columns of more runs than this are gathered: slower than slices, but one equation.
-_MOST_RUNS = 16
+from parzax.importance.grid import GridEstimator, Layout, sweep_counts
+from parzax.importance.measures import measures, regime_totals
 
 
 class Sweep(NamedTuple):
@@ -106,96 +101,17 @@ def compiled_sweep(
 ) -> _Packed:
     """`sweep` as one compiled function."""
     counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
-    rows = _regime_totals(counts, layout).at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
-    n_target, n_region = rows[:, :-1], rows[:, -1]
-    divergence = _divergences(counts, layout, estimator, uniform)
-    enough = n_region >= jnp.asarray(estimator.min_regime_rows, n_region.dtype)
-    divergence = jnp.where(enough[:, None], divergence, 0)
-    over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
-    variance, inter, unweighted = jax.vmap(over_levels)(divergence, n_target, n_region)
+    found = measures(counts, layout, estimator, uniform)
+    divergence, n_target, n_region, variance, inter, unweighted = found
     importance = variances.normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
-    occupied = _regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout)
+    occupied = regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout)
     of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))
     status = log_status[..., None] | of_levels | of_parameters(n_region, occupied)[:, None]
     of_parameter = jnp.stack([variance, inter, unweighted, importance], axis=-1)
+    rows = jnp.concatenate([n_target, n_region[:, None]], axis=1)
     return _Packed(
         jnp.concatenate([counts, rows.reshape(*rows.shape[:2], -1)], axis=-1),
         jnp.concatenate([divergence, of_parameter], axis=-1),
         status,
     )
-
-
-def _variances(
-    divergence: Float[Array, "d k"], n_target: Shaped[Array, "d k"], n_region: Shaped[Array, "d k"]
-) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
-    """Within-regime, inter-regime and unweighted variance of every parameter at one level."""
-    # Every row is in exactly one regime of the first parameter.
-    total_target, total_region = total(n_target[0]), total(n_region[0])
-    within = jax.vmap(variances.within_regime_variance, in_axes=(0, 0, 0, None))
-    inter = jax.vmap(partial(variances.inter_regime_variance, dtype=divergence.dtype))
-    unweighted = jax.vmap(variances.unweighted_variance, in_axes=(0, None, None))
-    return (
-        within(divergence, n_target, n_region, total_region),
-        inter(n_target, n_region),
-        unweighted(divergence, total_target, total_region),
-    )
-
-
-def _divergences(
-    counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool
-) -> Float[Array, "s q d k"]:
-    """Divergence of every regime; the blocks of a group share one padded batch."""
-
-    def of_group(group: Group) -> Float[Array, "s q j"]:
-        if group.family is None:
-            return jnp.zeros((len(counts), counts.shape[1] - 1, len(group.blocks)))
-        one = RegimeComparison(group.family, estimator, uniform).divergences
-        sizes = [block.n_cells for block in group.blocks]
-        # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
-        own = jnp.moveaxis(_stack(counts, group), 2, 1)
-        shape, own = own.shape[:2], own.reshape(-1, *own.shape[2:])
-        if min(sizes) == group.width:
-            found = jax.vmap(one)(own)
-        else:
-            found = jax.vmap(one)(own, jnp.tile(jnp.array(sizes), shape[0]))
-        return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
-
-    return _by_parameter(of_group, layout)
-
-
-def _regime_totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d k"]:
-    """Sums over the cells per parameter and regime; 0 for "inactive"."""
-    return _by_parameter(lambda group: _stack(counts, group).sum(axis=-1, dtype=counts.dtype), layout)
-
-
-def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
-    """The columns of a group's blocks, each padded to its width."""
-    kept = [(0, 0)] * (counts.ndim - 1)
-    runs = group.runs
-    if len(runs) > _MOST_RUNS:  # each would be some equations to compile
-        cells = np.arange(group.width)
-        columns = np.array([np.where(cells < b.n_cells, b.start + cells, -1) for b in group.blocks])
-        found = counts[..., jnp.asarray(np.maximum(columns, 0))]
-        return jnp.where(jnp.asarray(columns >= 0), found, jnp.zeros((), counts.dtype))
-    parts = []
-    for first, n_blocks, stride in runs:
-        end = first.start + n_blocks * stride
-        own = counts[..., first.start : end]
-        own = jnp.pad(own, [*kept, (0, n_blocks * stride - own.shape[-1])])
-        own = own.reshape(*counts.shape[:-1], n_blocks, stride)[..., : first.n_cells]
-        parts.append(jnp.pad(own, [*kept, (0, 0), (0, group.width - first.n_cells)]))
-    return jnp.concatenate(parts, axis=-2)
-
-
-def _by_parameter(
-    of_group: Callable[[Group], Shaped[Array, "... j"]], layout: Layout
-) -> Shaped[Array, "... d k"]:
-    """Scatter one number per block to (parameter, regime); 0 elsewhere."""
-    x = jnp.concatenate([of_group(group) for group in layout.groups], axis=-1)
-    shape = (len(layout.offsets), layout.n_regimes)
-    source = np.full(shape, x.shape[-1])
-    for i, block in enumerate(block for group in layout.groups for block in group.blocks):
-        source[block.parameter, block.regime] = i
-    padded = jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
-    return padded[..., jnp.asarray(source.reshape(-1))].reshape(*x.shape[:-1], *shape)

@@ -9,6 +9,7 @@ from parzax._html import table
 from parzax._words import columns_of, visible
 from parzax.importance.arrays import ResultArrays, mean_and_error, seeds_with_data
 from parzax.importance.labels import short_names
+from parzax.importance.uncertainty import TOLERANCE, shuffles_for
 from parzax.status import Status
 
 # What fits a screen.
@@ -24,7 +25,10 @@ _OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO
 
 
 def long_columns(result: ResultArrays) -> dict[str, np.ndarray]:
-    """Columns of the long form, each of length s * q * d; ``seed`` only if the result has a seed axis."""
+    """Columns of the long form, each of length s * q * d; ``seed`` only if the result has a seed axis.
+
+    Ends of intervals and p-values only if it has an uncertainty.
+    """
     s, q, d = result.n_seeds, *result.importance.shape[-2:]
     measures = ("importance", "variance", "standard", "inter", "unweighted")
     columns = {
@@ -36,6 +40,11 @@ def long_columns(result: ResultArrays) -> dict[str, np.ndarray]:
         "n_region": result.n_region.reshape(s, 1, 1),
         "status": result.status,
     }
+    if (known := result.uncertainty) is not None:
+        ends = {"importance": known.importance_interval, "variance": known.variance_interval}
+        columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
+        columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
+        columns |= {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
     if result.importance.ndim == 2:
         del columns["seed"]
     for name, x in columns.items():
@@ -55,6 +64,7 @@ def to_text(result: ResultArrays, inferred: bool = True) -> str:
 
     An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
     mean ± standard error over those that have an importance; where that are not all, it is said how many.
+    Those of a single log with an uncertainty have their interval; a ° marks what is not above chance.
     Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
@@ -108,12 +118,15 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int
     bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
     # What holds for all of them is said once, in the advice.
     bits &= ~np.bitwise_and.reduce(bits)
-    rows = [["parameter", "importance", "variance", "n active", "status"]]
+    rows = [["parameter", "importance", "p", "variance", "n active", "status"]]
     for label, own in _shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40):
         details = [_size(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
-        rows.append([label, _share(result, 0, own), f"{variance[own].sum():.3g}", *details])
+        p = _p_value(result, own)
+        rows.append([label, _share(result, 0, own), p, f"{variance[own].sum():.3g}", *details])
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
+    if not any(row[2] for row in rows[1:]):
+        rows = [row[:2] + row[3:] for row in rows]
     of_seeds = _over_seeds(result, result.seeds_counted[:1])
     title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
     return title, rows, (0, 4)
@@ -143,7 +156,20 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
         return "-"
     per_seed = result.importance.reshape(shape)[:, level, parameters].sum(axis=-1)
     mean, error = mean_and_error(per_seed, result.has_importance.reshape(len(per_seed), -1)[:, level])
+    if (known := result.uncertainty) is not None and result.n_seeds == 1:
+        low, high = known.interval_of(level, parameters)
+        mark = "" if known.any_above_chance(level, parameters) else "°"
+        return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.2f}-{high:.2f})"
     return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
+
+
+def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
+    """The adjusted p-value of one parameter; "" where there is none."""
+    if result.uncertainty is None or result.n_seeds > 1 or len(parameters) > 1:
+        return ""
+    p = float(result.uncertainty.p_adjusted.reshape(-1)[parameters[0]])
+    least = len(result.names) / (result.uncertainty.n_shuffles + 1)
+    return "" if np.isnan(p) else f"{p:.3f}" if p >= 0.001 or least > 0.001 else "<0.001"
 
 
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
@@ -163,7 +189,7 @@ def _report(result: ResultArrays, listed: bool) -> list[str]:
     lines = [
         (f"target: {_size(result.n_target)} rows, " if one else "")
         + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
-        *(["one run: no standard errors (they need several seeds)"] if result.n_seeds == 1 else []),
+        *(_sureness(result) if result.n_seeds == 1 else []),
         *result.report.lines(result.n_seeds),
     ]
     rest = len(result.report.inferred) - _INFERRED_SHOWN * listed
@@ -171,6 +197,35 @@ def _report(result: ResultArrays, listed: bool) -> list[str]:
         s = "s" * (rest > 1)
         text = "more, in report.inferred" if listed else f"thing{s}, see the note{s} on stderr"
         lines[-rest:] = [f"inferred: {rest} {text}"]
+    return lines
+
+
+def _sureness(result: ResultArrays) -> list[str]:
+    """What the intervals of one log are, what ° means, and whether there are enough rows."""
+    known = result.uncertainty
+    if known is None:
+        return ["one run: no standard errors (they need several seeds, or n_resamples)"]
+    lines = []
+    if known.n_resamples:
+        words = f"{known.n_resamples} {'half-samples' if known.method == 'half-sampling' else known.method}"
+        lines.append(f"in brackets: {100 * known.level:g} % intervals of one log, from {words} of its rows")
+    if known.n_shuffles:
+        lines.append(
+            f"p: by {known.n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
+        )
+    if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
+        lines[-1] += f", as it may be for want of shuffles: {least} would do"
+    verdicts = known.verdicts() if known.n_resamples else []
+    if len(verdicts) == 1:
+        return [*lines, verdicts[0]]
+    enough = np.array([verdict.startswith("enough") for verdict in verdicts])
+    if enough.any():
+        levels = _levels(result.target_quantile, enough)
+        lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
+    if verdicts and not enough.all():
+        needed = known.rows_needed().reshape(-1)
+        worst = int(np.argmax(np.where(enough | np.isnan(needed), -1, needed)))
+        lines.append(f"at level {result.target_quantile[worst]:g}: {verdicts[worst]}")
     return lines
 
 

@@ -81,8 +81,13 @@ def colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
 
 def ribbon(ax: Axes, at: np.ndarray, mean: np.ndarray, error: np.ndarray, colour: str) -> None:
     """The band of one standard error to either side, where there is any."""
-    if np.isfinite(error).any():
-        ax.fill_between(at, mean - error, mean + error, color=colour, alpha=0.22, linewidth=0)
+    band(ax, at, (mean - error, mean + error), colour)
+
+
+def band(ax: Axes, at: np.ndarray, ends: tuple[np.ndarray, np.ndarray], colour: str) -> None:
+    """The band between two lines, where there are any."""
+    if np.isfinite(ends[0]).any():
+        ax.fill_between(at, *ends, color=colour, alpha=0.22, linewidth=0)
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:

@@ -36,6 +36,7 @@ _LEVEL_NOTES = {
     Status.ALL_EQUAL: "all losses are equal",
     Status.NO_DATA: "fewer than two usable rows",
 }
+_UNSURE = "0.75"  # of bars that are not above chance
 _MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds
 _THICKEST = 22.0  # no bar is thicker, in points, however few there are and however large the Axes
 _MOST_REGIMES = 6  # more regimes than this are not captioned
@@ -50,6 +51,8 @@ def importance_bars(
 ) -> Axes:
     """Importances at one level: horizontal bars, the largest on top, with their values.
 
+    Of a single log with an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``) whiskers are its
+    intervals, and bars are grey where they are not above chance.
     With several seeds a bar is the mean over those that have an importance at the level, and its whisker one
     standard error to either side. A sign after a name refers to the footnote: parameters that are constant,
     never active, not comparable or not above chance (in at least half of the seeds). What concerns the level
@@ -72,12 +75,21 @@ def importance_bars(
     ax = _axes.axes_or_new(ax, 6.4, 1.0 + 0.28 * len(labels))
     y = np.arange(len(labels))
     height = min(0.72, _THICKEST / _axes.size_in_points(ax)[1] * (len(labels) + 0.2))
-    ax.barh(y, mean, color=[part.colour for part in drawn], height=height)
-    if np.isfinite(error).any():
-        ax.errorbar(mean, y, xerr=error, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
+    away, colours, kind = np.stack([error, error]), [part.colour for part in drawn], ""
+    if (known := result.uncertainty) is not None and result.n_seeds == 1:
+        ends = np.array([known.interval_of(own.number, part.columns) for part in drawn])
+        away = np.maximum(np.stack([mean - ends[:, 0], ends[:, 1] - mean]), 0)
+        sure = [bool(known.any_above_chance(own.number, part.columns)) for part in drawn]
+        colours = [colour if above else _UNSURE for colour, above in zip(colours, sure, strict=True)]
+        if known.n_resamples:
+            kind = f"\n{100 * known.level:g} % interval of one log, by resampling"
+        kind += "" if all(sure) else ("; " if kind else "\n") + "grey: not above chance"
+    ax.barh(y, mean, color=colours, height=height)
+    if np.isfinite(away).any():
+        ax.errorbar(mean, y, xerr=away, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
     ax.set_yticks(y, labels)
-    ax.set(ylim=(len(labels) - 0.4, -0.6), xlabel=own.label("", "mean ± standard error, {}"))
-    return _finish(ax, own, names, y, mean, np.nan_to_num(error))
+    ax.set(ylim=(len(labels) - 0.4, -0.6), xlabel=own.label(kind, "mean ± standard error, {}"))
+    return _finish(ax, own, names, y, mean, np.nan_to_num(away[1]))
 
 
 def regimes(

@@ -22,6 +22,7 @@ _QUANTITIES = {
     "unweighted": "unweighted variance",
 }
 _FEW_LEVELS = 12  # so few levels are marked one by one
+_UNSURE, _NEVER_SURE = "0.75", "0.5"  # lines where they are not above chance; names where they never are
 _ALONE = 0.02  # half the width of the band of a single level
 
 
@@ -45,6 +46,9 @@ def importance_sweep(
 ) -> Axes:
     """Importance against the target quantile, one line per parameter.
 
+    Of a single log with an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``) the ribbon is its
+    interval, and a line is thin and grey where it is not above chance; the label of the axis says what the
+    ribbon is.
     With several seeds a line is the mean and its ribbon one standard error to either side; of shares over the
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
@@ -75,13 +79,19 @@ def importance_sweep(
     data, counts = (x[:, order] for x in _data(result, quantity, normalise))
     shares = normalise or quantity == "importance"
     known = by_seed(result, result.is_defined)[:, order] if shares else np.ones(data.shape, bool)
+    by_samples = result.uncertainty if result.n_seeds == 1 and quantity == "importance" else None
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
     lines, short = [], _text.names(result.names, 22)
     for name, columns, colour, dash in _arguments.contributions(result, names, most):
         mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
         mean = np.where((counts & known[..., columns].any(axis=-1)).any(axis=0), mean, np.nan)
-        _draw_line(ax, levels, mean, error, color=colour, linestyle=dash, label=_text.plain(name))
-        lines.append(_Line(mean, short.get(name, name), colour, dash))
+        ends, sure = (mean - error, mean + error), np.ones(len(levels), bool)
+        if by_samples is not None:
+            low, high = by_samples.interval_of(slice(None), columns)
+            ends = low[order], high[order]
+            sure = by_samples.any_above_chance(slice(None), columns)[order]
+        _draw_line(ax, levels, mean, ends, sure, color=colour, linestyle=dash, label=_text.plain(name))
+        lines.append(_Line(mean, short.get(name, name), colour if sure.any() else _NEVER_SURE, dash))
     bands = _bands(result, order, anything=bool(data.any()))
     top = _set_y_limits(ax, data, shares, len(bands))
     right = _name_lines(ax, levels, lines, result.region_quantile, top)
@@ -92,6 +102,12 @@ def importance_sweep(
         words = "No parameter has a positive variance\nat any of these levels."
         _axes.note(ax, words, (right - left) / (end - left) / 2)
     _label_axes(ax, result.region_quantile, quantity, normalise, counts)
+    if by_samples is not None and by_samples.n_resamples:
+        ax.set_ylabel(
+            f"{ax.get_ylabel()}, {100 * by_samples.level:g} % interval\n(of one log, by resampling)"
+        )
+    elif result.n_seeds > 1 and "seeds" not in ax.get_ylabel():
+        ax.set_ylabel(f"{ax.get_ylabel()} (mean ± standard error,\n{result.n_seeds} seeds)")
     ax.spines["bottom"].set_bounds(left, right)
     return ax
 
@@ -107,19 +123,31 @@ def _data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.
     return data, np.asarray((data > 0).any(axis=-1))
 
 
-def _draw_line(ax: Axes, levels: np.ndarray, mean: np.ndarray, error: np.ndarray, **look: Any) -> None:
-    """A line with its ribbon, both over a single level a point with its whisker."""
+def _draw_line(
+    ax: Axes,
+    levels: np.ndarray,
+    mean: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    sure: np.ndarray,
+    **look: Any,
+) -> None:
+    """A line with its ribbon, over a single level a point with its whisker; grey where it is not ``sure``."""
     if len(levels) == 1:
-        whisker = error if np.isfinite(error).any() else None
+        away = np.maximum(np.abs(np.stack(ends) - mean), 0)
+        whisker = away if np.isfinite(away).any() else None
+        look |= {} if sure[0] else {"color": _UNSURE}
         ax.errorbar(levels, mean, yerr=whisker, fmt="o", capsize=3, **look)
         return
-    known = np.isfinite(mean)
+    known = np.isfinite(mean) & sure
     # Between gaps a line would be invisible.
     alone = known & ~np.append(known[1:], False) & ~np.append(False, known[:-1])
     marked = known if len(levels) <= _FEW_LEVELS else alone
     marks = {"marker": "o", "markersize": 4, "markevery": marked.tolist()} if marked.any() else {}
-    ax.plot(levels, mean, linewidth=1.8, **marks, **look)
-    _axes.ribbon(ax, levels, mean, error, look["color"])
+    ax.plot(levels, np.where(sure, mean, np.nan), linewidth=1.8, **marks, **look)
+    if not sure.all():
+        ax.plot(levels, mean, linewidth=0.9, color=_UNSURE, zorder=1.5)
+    low, high = (np.where(sure, end, np.nan) for end in ends)
+    _axes.band(ax, levels, (low, high), look["color"])
 
 
 def _label_axes(ax: Axes, region: float, quantity: str, normalise: bool, counts: np.ndarray) -> None:

@@ -1,0 +1,227 @@
+"""Error bars of one log, held to many logs: coverage, false positives, verdicts; and their speed beside Optuna.
+
+    python -m benchmarks.uncertainty [--quick] [--only coverage|noise|verdicts|speed]
+
+Prints tables, and at the end which of the promises of docs/uncertainty.md hold; exit status 1 if one does not.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks.optuna_peer import study_of
+from parzax.problems import synthetic
+
+PROBLEMS = (
+    synthetic.activation(),
+    synthetic.activation(overlap=True),
+    synthetic.regime_dependent(),
+    synthetic.nested(),
+    synthetic.three_way(),
+)
+LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+# Levels at which a cut-off lies exactly between two regimes.
+EDGES = {"activation-disjoint": 0.5, "regime-dependent-domain": 0.5}
+# Parameters of less importance are not counted.
+ACTIVE = 0.05
+# By number of rows, the least and the largest coverage of a cell that is asked for, in per cent.
+ASKED = {100: (80, 99), 300: (85, 99), 1000: (85, 99)}
+MEAN = (86, 96)
+FALSE_POSITIVES = (0.01, 0.07)
+
+
+def logs(problem: synthetic.SyntheticProblem, seed: int, n_logs: int, n: int) -> px.Observations:
+    """Random searches of n rows, one per seed."""
+    keys = jax.random.split(jax.random.key(seed), n_logs)
+    values, losses = jax.vmap(lambda key: problem.sample(key, n))(keys)
+    return px.Observations.from_arrays(problem.space, np.asarray(values, float), np.asarray(losses, float))
+
+
+def coverage(quick: bool) -> Iterator[str]:
+    """How often the interval of a log has the estimator's mean over logs of its size; claims."""
+    n_logs, n_truth, n_resamples = (150, 400, 200) if quick else (500, 1000, 500)
+    print(
+        f"\ncoverage of the nominal 90 % interval of the variance, {n_logs} logs, {n_resamples} half-samples, in %"
+    )
+    for n, (least, largest) in ASKED.items():
+        if quick and n == 1000:
+            continue
+        cells = []
+        for problem in PROBLEMS:
+            truth = px.cond_ped_anova(logs(problem, 1, n_truth, n), LEVELS)
+            mean, active = truth.variance.mean(axis=0), truth.importance.mean(axis=0) >= ACTIVE
+            found = px.cond_ped_anova(
+                logs(problem, 2, n_logs, n),
+                LEVELS,
+                n_resamples=n_resamples,
+                n_shuffles=0,
+                key=jax.random.key(3),
+            )
+            ends = found.uncertainty.variance_interval
+            inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
+            edge = np.isclose(LEVELS, EDGES.get(problem.name, -1))
+            few = (found.status & int(px.Status.LOW_DATA | px.Status.LOW_REGIME_DATA) != 0).mean(axis=0) > 0.5
+            print(f"  {n:5d} rows, {problem.name}")
+            for j, name in enumerate(problem.space.names):
+                shown = [
+                    "     -" if not active[q, j]
+                    else f"{inside[q, j]:5.0f}{'e' if edge[q] else 'f' if few[q, j] else ' '}"
+                    for q in range(len(LEVELS))
+                ]  # fmt: skip
+                print(f"    {name:4s}" + "".join(shown))
+                cells += [inside[q, j] for q in range(len(LEVELS)) if active[q, j] and not edge[q]]
+        low, high = min(cells), max(cells)
+        outside = sum(not least <= cell <= largest for cell in cells)
+        print(f"  {n} rows: {low:.0f} to {high:.0f}, mean {np.mean(cells):.1f}; {outside} of {len(cells)} cells "
+              f"outside {least}-{largest}")  # fmt: skip
+        if not MEAN[0] <= np.mean(cells) <= MEAN[1]:
+            yield f"mean coverage at {n} rows is {np.mean(cells):.1f} %, not within {MEAN}"
+        if low < least - 5:  # a run of few logs scatters by 3 %
+            yield f"coverage at {n} rows falls to {low:.0f} %"
+    print("  e: a cut-off exactly between two regimes; f: LOW_DATA or LOW_REGIME_DATA in most logs")
+
+
+def noisy(n: int, n_logs: int, seed: int) -> px.Observations:
+    """The disjoint activation problem with 20 parameters that do nothing."""
+    problem, rng = PROBLEMS[0], np.random.default_rng(seed)
+    obs = logs(problem, seed, n_logs, n)
+    domains = {name: problem.space[name] for name in problem.space.names}
+    columns = [obs.values]
+    u = rng.uniform(size=(20, n_logs, n, 1))
+    in_branch = ~np.isnan(obs.values[..., 1:2])
+    for i in range(20):
+        kind = ("uniform", "skewed", "integer", "log", "category", "branch")[i % 6]
+        domain, x = {
+            "uniform": (px.Float(0, 1), u[i]),
+            "skewed": (px.Float(0, 1), u[i] ** 4),
+            "integer": (px.Int(1, 8), 1 + np.floor(8 * u[i])),
+            "log": (px.Float(1e-4, 1, log=True), 1e-4 ** u[i]),
+            "category": (px.Categorical(list("abcde")), np.floor(5 * u[i])),
+            "branch": (px.Float(0, 1, when=px.Between("c", high=0.5)), np.where(in_branch, u[i], np.nan)),
+        }[kind]
+        domains[f"{kind} {i}"] = (domain,)
+        columns.append(x)
+    space = px.Space(domains)
+    return px.Observations.from_arrays(space, np.concatenate(columns, axis=-1), obs.losses[..., 0])
+
+
+def noise(quick: bool) -> Iterator[str]:
+    """How often parameters that do nothing are found, and what importance they get; claims."""
+    n_logs, n_shuffles = (100, 199) if quick else (400, 399)
+    print(f"\n20 parameters of noise, {n_logs} logs, {n_shuffles} shuffles, level 0.1: p <= 0.05, and share of the "
+          "total in %, of each kind")  # fmt: skip
+    for n in (50, 100, 300, 1000):
+        obs = noisy(n, n_logs, 5)
+        found = px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=n_shuffles, key=jax.random.key(0))
+        names, p, share = found.names, found.uncertainty.p_value[:, 0], found.importance[:, 0].mean(axis=0)
+        with np.errstate(invalid="ignore"):
+            positive = np.nanmean(np.where(np.isnan(p), np.nan, p <= 0.05), axis=0)
+        kinds = dict.fromkeys(name.split()[0] for name in names[3:])
+        shown = []
+        for kind in kinds:
+            own = [j for j, name in enumerate(names) if name.startswith(kind)]
+            shown.append(
+                f"{kind} {positive[own].min():.3f}-{positive[own].max():.3f}, {100 * share[own].mean():.2f}"
+            )
+        first = (np.argsort(-found.importance[:, 0], axis=-1)[:, :1] == 1).mean()
+        print(f"  {n:5d} rows: {'; '.join(shown)}; x first in {100 * first:.0f} %")
+        slack = 0.0 if not quick else 0.05
+        for j in range(3, len(names)):
+            if not FALSE_POSITIVES[0] - slack <= positive[j] <= FALSE_POSITIVES[1] + slack:
+                yield f"{names[j]} is above chance in {positive[j]:.3f} of the logs of {n} rows"
+
+
+def verdicts(quick: bool) -> Iterator[str]:
+    """Rows that a verdict asks for, over those at which the verdict was "enough rows"; claims."""
+    n_logs, n_resamples = (10, 200) if quick else (25, 400)
+    print(f"\nrows asked for over rows then needed, {n_logs} logs of 50 and of 100 rows a problem")
+    ratios = []
+    for problem in PROBLEMS:
+        for level in (0.1, 0.3):
+            sizes = np.unique(np.round(50 * 2 ** np.arange(0, 6.1, 0.5)).astype(int))
+            margins = []
+            for n in sizes:
+                known = px.cond_ped_anova(
+                    logs(problem, 7, n_logs, int(n)), level, n_resamples=n_resamples, n_shuffles=0,
+                    key=jax.random.key(1),
+                ).uncertainty  # fmt: skip
+                margins.append(known.margin[:, 0])
+            typical = np.median(margins, axis=1)
+            for start in (0, 2):
+                tolerance = 0.05
+                enough = np.flatnonzero(typical <= tolerance)
+                if not len(enough) or enough[0] <= start:
+                    continue
+                # Between two sizes by the power law that joins them.
+                i = int(enough[0])
+                t = (np.log(typical[i - 1]) - np.log(tolerance)) / (
+                    np.log(typical[i - 1]) - np.log(typical[i])
+                )
+                needed = float(np.exp(np.log(sizes[i - 1]) + t * np.log(sizes[i] / sizes[i - 1])))
+                asked = sizes[start] * np.square(margins[start] / tolerance)
+                ratios.append((asked - sizes[start]) / max(needed - sizes[start], 1))
+                shown = np.quantile(ratios[-1], [0.1, 0.5, 0.9])
+                print(f"  {problem.name}, level {level}, from {sizes[start]} rows: needed {needed:.0f}; ratio "
+                      f"{shown[0]:.2f} {shown[1]:.2f} {shown[2]:.2f} (10, 50, 90 %)")  # fmt: skip
+    every = np.concatenate(ratios)
+    within = ((every >= 0.5) & (every <= 2)).mean()
+    print(f"  within a factor of two: {100 * within:.0f} % of {len(every)}")
+    if within < (0.6 if quick else 0.8):
+        yield f"verdicts are within a factor of two in {100 * within:.0f} % only"
+
+
+def speed(quick: bool) -> Iterator[str]:
+    """Resamples of a sweep beside Optuna's evaluator (extrapolated), and one level; claims."""
+    from optuna.importance import PedAnovaImportanceEvaluator
+
+    problem, n = PROBLEMS[0], 1000
+    obs, levels, key = logs(problem, 0, 1, n), np.arange(1, 100) / 100, jax.random.key(0)
+    one = px.Observations.from_arrays(obs.space, obs.values[0], obs.losses[0, :, 0])
+    study = study_of(problem.space, one.values, one.losses[:, 0])
+
+    def timed(call) -> float:
+        call()
+        took = []
+        for _ in range(2 if quick else 5):
+            start = time.perf_counter()
+            call()
+            took.append(time.perf_counter() - start)
+        return min(took)
+
+    def sampled(level, **asked):
+        return timed(lambda: px.cond_ped_anova(one, level, n_resamples=1000, key=key, **asked))
+
+    peer = timed(lambda: [
+        PedAnovaImportanceEvaluator(target_quantile=level, evaluate_on_local=True).evaluate(study)
+        for level in (0.1, 0.5, 0.9)
+    ]) / 3  # fmt: skip
+    whole, alone, both = sampled(levels, n_shuffles=0), sampled(0.1, n_shuffles=0), sampled(0.1)
+    ratio = 99_000 * peer / whole
+    print(f"\n1000 half-samples x 99 levels x 3 parameters, 1000 rows: {whole:.2f} s; Optuna {1e3 * peer:.1f} ms a "
+          f"level and log, extrapolated to 99,000: {ratio:.0f} times as long")  # fmt: skip
+    print(f"one level, 1000 half-samples: {1e3 * alone:.0f} ms; with 1000 shuffles {1e3 * both:.0f} ms")
+    if ratio < (500 if quick else 1000):
+        yield f"resampling is {ratio:.0f} times as fast as Optuna, not 1000"
+
+
+PARTS = {"coverage": coverage, "noise": noise, "verdicts": verdicts, "speed": speed}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the tables; 1 if a claim is broken."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer logs")
+    parser.add_argument("--only", choices=PARTS, action="append", help="one part")
+    args = parser.parse_args(argv)
+    broken = [claim for name in args.only or PARTS for claim in PARTS[name](args.quick)]
+    print("\n" + ("\n".join(f"BROKEN: {claim}" for claim in broken) or "all claims hold"))
+    return bool(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""From an encoded log to its `Uncertainty`: rows in order, samples with cut-offs of their own, shuffles."""
+
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax.importance.grid import GridEstimator, Layout
+from parzax.importance.replicates import METHODS, Rows, replicates
+from parzax.importance.uncertainty import Uncertainty, shuffles_for
+from parzax.observations import LevelSets, level_weight
+
+# Roundings by which a variance may differ from the same counts' in another place of the program.
+_SAME = 1e-5
+# Shuffles that nobody asked for.
+_MOST_SHUFFLES = 2000
+# Rows that weights may stand for.
+_MOST_ROWS = 1 << 24
+
+
+def check_resampling(
+    n_resamples: Any, n_shuffles: Any, key: Any, method: str, n_parameters: int
+) -> tuple[int, int]:
+    """How many samples and shuffles; errors name what is wrong.
+
+    By default there are as many shuffles as samples, or as many as p-values of so many parameters need.
+    """
+    for name, n in (("n_resamples", n_resamples), ("n_shuffles", n_shuffles)):
+        if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
+            raise ValueError(f"{name} must be an integer of at least 0, got {n!r}.")
+    _checks.one_of("resampling", method, tuple(METHODS))
+    n_samples = int(n_resamples)
+    if n_shuffles is None:
+        n_shuffles = max(n_samples, min(shuffles_for(n_parameters), _MOST_SHUFFLES)) if n_samples else 0
+    n_shuffles = int(n_shuffles)
+    if n_samples or n_shuffles:
+        if key is None:
+            raise TypeError("resampling needs a key, such as key=jax.random.key(0).")
+        _checks.check_key(key)
+    return n_samples, n_shuffles
+
+
+def uncertainty(
+    key: Any,
+    losses: np.ndarray,
+    weight: np.ndarray | None,
+    codes: np.ndarray,
+    sets: LevelSets,
+    variance: np.ndarray,
+    importance: np.ndarray,
+    *,
+    levels: list[float],
+    layout: Layout,
+    estimator: GridEstimator,
+    uniform: bool,
+    n_samples: int,
+    n_shuffles: int,
+    method: str,
+) -> Uncertainty:
+    """Samples and shuffles of s logs, in ascending order of levels.
+
+    Args:
+        key: a typed key.
+        losses: (s, n), NaN where not usable.
+        weight: (s, n) whole numbers, each row as many rows; or None.
+        codes: (s, d, padded n).
+        sets: the level sets of the whole logs.
+        variance, importance: (s, q, d) of the whole logs.
+        levels: target levels, ascending, and the region's last.
+        layout, estimator, uniform: as in `parzax.importance.sweep`.
+        n_samples, n_shuffles, method: see `parzax.importance.replicates`.
+    """
+    n_levels = len(levels) - 1
+    if weight is not None:
+        losses, codes, level = _repeated(losses, weight, codes, sets.level, n_levels)
+    else:
+        level = sets.level
+    rows = _ordered(losses, codes, level)
+    usable = rows.usable.astype(np.int64)
+    size = usable // 2 if method == "half-sampling" else usable
+    after = _level_after(size, levels, level.shape[1], raw=estimator.raw_levels)
+    found = replicates(
+        key, rows, after, size, n_levels=n_levels, n_samples=n_samples, n_shuffles=n_shuffles,
+        layout=layout, estimator=estimator, uniform=uniform, method=method,
+    )  # fmt: skip
+    # Of m of n rows without replacement deviations are sqrt((n - m) / m) of those of n new rows.
+    spread = np.sqrt(size / np.maximum(usable - size, 1)) if method == "half-sampling" else np.ones(len(size))
+    return Uncertainty(
+        np.moveaxis(found.sampled, 1, 0), variance, importance, _p_values(variance, found.shuffled), spread,
+        usable, n_shuffles, method,
+    )  # fmt: skip
+
+
+def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
+    """(s, q, d) from (s, b, q, d); NaN without shuffles, and where nothing ever varies."""
+    reached = (shuffled >= variance[:, None] - _SAME * np.abs(variance[:, None])).sum(axis=1)
+    p = (1 + reached) / (shuffled.shape[1] + 1)
+    return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
+
+
+def _ordered(losses: np.ndarray, codes: np.ndarray, level: np.ndarray) -> Rows:
+    """The rows by loss, best first, NaN and padding last."""
+    s, padded = level.shape
+    order = np.empty((s, padded), np.int64)
+    order[:, : losses.shape[1]] = np.argsort(losses, axis=1, kind="stable")
+    order[:, losses.shape[1] :] = np.arange(losses.shape[1], padded)
+    ranked = np.full((s, padded), np.nan)
+    ranked[:, : losses.shape[1]] = np.take_along_axis(losses, order[:, : losses.shape[1]], axis=1)
+    starts = np.ones((s, padded), bool)
+    starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    first_tied = np.maximum.accumulate(np.where(starts, np.arange(padded), 0), axis=1)
+    return Rows(
+        np.take_along_axis(codes, order[:, None], axis=2),
+        np.take_along_axis(level, order, axis=1),
+        first_tied.astype(np.int32),
+        (~np.isnan(losses)).sum(axis=1).astype(np.int32),
+    )
+
+
+def _level_after(size: np.ndarray, levels: list[float], padded: int, *, raw: bool) -> np.ndarray:
+    """(s, padded + 1) the first set of a row of which so many rows of a sample of ``size`` are better."""
+    known: dict[int, np.ndarray] = {}
+    for n in set(size.tolist()):
+        needed = [level_weight(level, float(n), raw=raw) for level in levels]
+        known[n] = np.searchsorted(needed, np.arange(padded + 1), side="right")
+    return np.stack([known[n] for n in size.tolist()])
+
+
+def _repeated(
+    losses: np.ndarray, weight: np.ndarray, codes: np.ndarray, level: np.ndarray, n_levels: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of weight w as w rows; without those of weight 0."""
+    if (weight != np.floor(weight)).any():
+        raise ValueError(
+            "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
+            "weights out, or set n_resamples=0."
+        )
+    times = weight.astype(np.int64)
+    totals = times.sum(axis=1)
+    longest = int(totals.max(initial=0))
+    if longest > _MOST_ROWS:
+        raise ValueError(
+            f"the weights stand for {longest} rows, too many to resample (at most {_MOST_ROWS}); divide "
+            "them, or set n_resamples=0."
+        )
+    n = 1 << max(longest - 1, 0).bit_length()
+    s, d, _ = codes.shape
+    new_losses = np.full((s, n), np.nan)
+    new_codes = np.zeros((s, d, n), codes.dtype)
+    new_level = np.full((s, n), n_levels + 1, level.dtype)
+    for i in range(s):
+        index = np.repeat(np.arange(losses.shape[1]), times[i])
+        new_losses[i, : len(index)] = losses[i, index]
+        new_codes[i, :, : len(index)] = codes[i][:, index]
+        new_level[i, : len(index)] = level[i, index]
+    return new_losses, new_codes, new_level

@@ -1,0 +1,229 @@
+"""How sure importances are: intervals, ranks and p-values from replicates of the log, on the host."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+# Importances that are known to within this much are known well enough.
+TOLERANCE = 0.1
+# Tests at this level, over all parameters.
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """What another log of the same search might have given, from the one at hand.
+
+    Attributes:
+        sampled: (b, ..., q, d) variances (Eq. 11 of arXiv 2601.20800) of samples of the rows.
+        variance, importance: (..., q, d) of the whole log.
+        p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), of logs whose losses were shuffled within
+            the parameter's regimes; NaN where nothing was, or could be, compared.
+        spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
+            n rows without replacement, which is about 1 for halves.
+        n_rows: (...,) rows that have a loss, n.
+        n_shuffles: number of shuffles.
+        method: "half-sampling" or "bootstrap".
+        level: nominal coverage of the intervals.
+    """
+
+    sampled: np.ndarray
+    variance: np.ndarray
+    importance: np.ndarray
+    p_value: np.ndarray
+    spread: np.ndarray
+    n_rows: np.ndarray
+    n_shuffles: int
+    method: str
+    level: float = 0.9
+
+    # Of what `to_arrays` gives; the others are the result's.
+    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows")
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """For a file: the arrays that the result does not have, and what JSON can hold."""
+        rest = {"n_shuffles": self.n_shuffles, "method": self.method, "level": self.level}
+        return {name: getattr(self, name) for name in self.ARRAYS}, rest
+
+    def arranged(self, order: np.ndarray, shape: tuple[int, ...]) -> "Uncertainty":
+        """Of (s, ...) arrays: levels in another order, and seeds in another shape."""
+
+        def moved(x: np.ndarray, first: int) -> np.ndarray:
+            x = np.take(x, order, axis=-2)
+            return x.reshape(*x.shape[:first], *shape, *x.shape[first + 1 :])
+
+        arrays = {name: moved(getattr(self, name), 0) for name in ("variance", "importance", "p_value")}
+        arrays |= {name: getattr(self, name).reshape(shape) for name in ("spread", "n_rows")}
+        return replace(self, sampled=moved(self.sampled, 1), **arrays)
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of samples, b."""
+        return len(self.sampled)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """(b, ..., q, d) variances as they might have come out.
+
+        Recentred ones of half-samples, v + spread (v* - mean(v*)); those of bootstrap samples as they are.
+        """
+        return self._recentred(self.variance, self.sampled)
+
+    @property
+    def importances(self) -> np.ndarray:
+        """(b, ..., q, d) importances (Eq. 8) as they might have come out, recentred alike."""
+        return self._of_parameters(slice(None))
+
+    @property
+    def variance_interval(self) -> np.ndarray:
+        """(..., q, d, 2) ends of the intervals of the variances; debiased ones may be negative."""
+        return self._interval(self.draws)
+
+    @property
+    def importance_interval(self) -> np.ndarray:
+        """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself."""
+        return self._interval(self.importances)
+
+    def top(self, r: int = 1) -> np.ndarray:
+        """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.
+
+        Equal ones count in the order of the space. Parameters without variance are never among them.
+        """
+        if type(r) is not int or r < 1:
+            raise ValueError(f"r must be an integer of at least 1, got {r!r}.")
+        order = np.argsort(-self.draws, axis=-1, kind="stable")[..., :r]
+        among = np.zeros(self.draws.shape, bool)
+        np.put_along_axis(among, order, True, axis=-1)
+        return (among & (self.draws > 0)).mean(axis=0)
+
+    @property
+    def rank_stability(self) -> np.ndarray:
+        """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
+
+        1 where all agree, about 0 where they have nothing to do with each other; NaN for fewer than two
+        different variances.
+        """
+        return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
+
+    @property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, d) p-values adjusted for the parameters that were tested at the level (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, d) whether the adjusted p-value is at most 0.05."""
+        return self.p_adjusted <= SIGNIFICANCE
+
+    @property
+    def margin(self) -> np.ndarray:
+        """(..., q) half the width of the widest interval of an importance."""
+        ends = self.importance_interval
+        return (ends[..., 1] - ends[..., 0]).max(axis=-1) / 2
+
+    def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
+        """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
+
+        An extrapolation: `margin` in proportion to 1 / sqrt(rows). At most the rows there are where these are
+        enough.
+        """
+        if not 0 < tolerance < 1:
+            raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
+        return np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
+
+    def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high end of the interval of what some parameters of a single log have together.
+
+        Args:
+            level: index of a level, or a slice of them.
+            parameters: indices of parameters.
+        """
+        shares = self._of_parameters(parameters, together=True)
+        ends = self._interval(shares.reshape(len(shares), self.variance.shape[-2])[:, level])
+        return ends[..., 0], ends[..., 1]
+
+    def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
+        """Whether any of some parameters of a single log is above chance; True where that was not tested."""
+        p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
+        tested = ~np.isnan(p).all(axis=-1)
+        return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
+
+    def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
+        """One sentence per level: whether the rows are enough, or about how many more are needed.
+
+        Of several seeds, each a log of its own, for a log of their mean size.
+        """
+        shape = (-1, self.variance.shape[-2])
+        needed, margin = self.rows_needed(tolerance).reshape(shape), self.margin.reshape(shape)
+        rows = float(np.mean(self.n_rows))
+        return [
+            _verdict(rows, float(n), float(now), tolerance)
+            for n, now in zip(needed.mean(axis=0), margin.mean(axis=0), strict=True)
+        ]
+
+    def _recentred(self, whole: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+        if self.method == "bootstrap" or not len(sampled):
+            return sampled
+        spread = self.spread.reshape(*self.spread.shape, *(1,) * (whole.ndim - self.spread.ndim))
+        return whole + spread.astype(whole.dtype) * (sampled - sampled.mean(axis=0))
+
+    def _of_parameters(self, parameters: Any, together: bool = False) -> np.ndarray:
+        """Importances of some parameters, or their sum, within 0 and 1."""
+        positive = np.maximum(self.sampled, 0)
+        total = positive.sum(axis=-1, keepdims=True)
+        sampled = (positive / np.where(total > 0, total, 1))[..., parameters]
+        whole = self.importance[..., parameters]
+        if together:
+            sampled, whole = sampled.sum(axis=-1), whole.sum(axis=-1)
+        return np.clip(self._recentred(whole, sampled), 0, 1)
+
+    def _interval(self, draws: np.ndarray) -> np.ndarray:
+        tail = (1 - self.level) / 2
+        if not len(draws):
+            return np.full((*draws.shape[1:], 2), np.nan)
+        return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(self.variance.dtype)
+
+
+def shuffles_for(n_parameters: int) -> int:
+    """Shuffles below which no adjusted p-value of so many parameters can be at most 0.05."""
+    return round(n_parameters / SIGNIFICANCE)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values (..., d) adjusted for d tests (Holm 1979); NaN is no test.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, axis=-1)  # NaN last
+    tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
+    left = np.maximum(tests - np.arange(p.shape[-1]), 1)
+    ordered = np.maximum.accumulate(np.take_along_axis(p, order, axis=-1) * left, axis=-1)
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.minimum(ordered, 1), axis=-1)
+    return adjusted
+
+
+def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Kendall's tau-b of the last axes, (..., d) -> (...); NaN where all of one are equal."""
+    of_x, of_y = (np.sign(z[..., :, None] - z[..., None, :]) for z in (x, y))
+    pairs = np.sqrt(np.abs(of_x).sum(axis=(-1, -2)) * np.abs(of_y).sum(axis=(-1, -2)))
+    return np.where(pairs > 0, (of_x * of_y).sum(axis=(-1, -2)) / np.where(pairs > 0, pairs, 1), np.nan)
+
+
+def _verdict(rows: float, needed: float, margin: float, tolerance: float) -> str:
+    if np.isnan(margin) or margin == 0:
+        return "nothing can be said of this level"
+    if needed <= rows:
+        return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
+    return (
+        f"about {_round(needed - rows)} more rows for importances to within {tolerance:g}, now {margin:.2f} "
+        "(extrapolated: errors shrink as 1 / sqrt(rows))"
+    )
+
+
+def _round(n: float) -> int:
+    """To two figures, upwards."""
+    unit = 10 ** max(len(str(int(n))) - 2, 0)
+    return int(np.ceil(n / unit) * unit)

@@ -1,0 +1,176 @@
+"""Samples and shuffles of logs: each is one that a user could have made, and all are equally likely."""
+
+from math import comb
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import parzax as px
+from parzax.importance.draws import bootstrap_samples, half_samples, sample_levels, shuffled_levels
+
+N = 90
+
+
+def _log(n=N, seed=0, ties=False):
+    """A conditional log with a category, an integer, and rows without a loss."""
+    rng = np.random.default_rng(seed)
+    space = px.Space({
+        "c": px.Categorical(["a", "b"]),
+        "x": px.Float(0, 1, when=px.In("c", ["a"])),
+        "k": px.Int(1, 5),
+    })  # fmt: skip
+    x = np.column_stack([rng.integers(0, 2, n), rng.uniform(size=n), rng.integers(1, 6, n)]).astype(float)
+    loss = np.where(x[:, 0] == 0, x[:, 1], 0.3) + 0.1 * x[:, 2] + 0.2 * rng.normal(size=n)
+    x[x[:, 0] == 1, 1] = np.nan
+    loss = np.round(loss, 1) if ties else loss
+    loss[:3] = np.nan
+    return px.Observations.from_arrays(space, x, loss)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    "estimator", [px.GridEstimator(), px.GridEstimator.optuna()], ids=["default", "parity"]
+)
+def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, ties):
+    obs, levels = _log(ties=ties), [0.1, 0.35, 0.8]
+    key, b = jax.random.key(3), 8
+    with jax.enable_x64(True):
+        result = px.cond_ped_anova(
+            obs, levels, 0.9, estimator=estimator, n_resamples=b, n_shuffles=0, key=key
+        )
+        usable, padded = N - 3, 256
+        weight = half_samples(
+            jax.random.split(key, 1)[0], b, padded, jnp.int32(usable // 2), jnp.int32(usable)
+        )
+        order = np.argsort(obs.losses[:, 0], kind="stable")
+        for i in range(b):
+            rows = order[np.flatnonzero(np.asarray(weight[i, :usable]))]
+            assert len(rows) == usable // 2
+            own = px.cond_ped_anova(obs.select(np.isin(np.arange(N), rows)), levels, 0.9, estimator=estimator)
+            np.testing.assert_allclose(result.uncertainty.sampled[i], own.variance, rtol=1e-9, atol=1e-13)
+
+
+def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
+    obs, levels = _log(), [0.1, 0.5]
+    key, b, usable, padded = jax.random.key(4), 4, N - 3, 256
+    with jax.enable_x64(True):
+        result = px.cond_ped_anova(obs, levels, n_resamples=b, n_shuffles=0, resampling="bootstrap", key=key)
+        weight = bootstrap_samples(
+            jax.random.split(key, 1)[0], b, padded, jnp.int32(usable), jnp.int32(usable)
+        )
+        order = np.argsort(obs.losses[:, 0], kind="stable")
+        for i in range(b):
+            times = np.zeros(N)
+            times[order] = np.asarray(weight[i, :N])
+            assert times.sum() == usable
+            own = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
+            np.testing.assert_allclose(
+                result.uncertainty.sampled[i], px.cond_ped_anova(own, levels).variance, rtol=1e-9, atol=1e-13
+            )
+
+
+def test_all_halves_are_equally_likely():
+    n, size, b = 6, 3, 20_000
+    weight = np.asarray(half_samples(jax.random.key(0), b, 8, jnp.int32(size), jnp.int32(n)))
+    assert (weight[:, n:] == 0).all()
+    assert (weight.sum(axis=1) == size).all()
+    _, counts = np.unique(weight, axis=0, return_counts=True)
+    assert len(counts) == comb(n, size)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("n_sets", [2, 40])  # compared with every place, and searched
+def test_shuffles_keep_the_sizes_of_sets_in_regimes_and_are_equally_likely(n_sets):
+    rng = np.random.default_rng(0)
+    # Two regimes of 4 and 3 rows and one row outside the region; target sets of 1 and 2, or of many alike.
+    regime = np.array([0, 1, 0, 1, 0, 0, 1, 2], np.uint8)
+    in_first, in_second = np.sort(rng.integers(0, 5, n_sets)), np.sort(rng.integers(0, 4, n_sets))
+    ends = np.concatenate([in_first, 4 + in_second]).astype(np.int32)
+    b = 12_000
+    level = np.asarray(
+        shuffled_levels(jax.random.key(1), b, jnp.asarray(regime[None]), jnp.asarray(ends[None]), n_sets)
+    )[:, 0]
+    for own, sizes in ((regime == 0, in_first), (regime == 1, in_second)):
+        for i, size in enumerate(sizes):
+            assert ((level[:, own] <= i).sum(axis=1) == size).all()
+    _, counts = np.unique(level[:, regime == 0], axis=0, return_counts=True)
+    kinds = np.diff(np.concatenate([[0], in_first, [4]]))
+    expected = 1
+    left = 4
+    for size in kinds:
+        expected, left = expected * comb(left, size), left - size
+    assert len(counts) == expected
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_the_better_rows_of_a_sample_decide_the_level():
+    weight = jnp.array([[2, 0, 1, 1, 0]], jnp.int32)
+    first_tied = jnp.array([0, 1, 1, 3, 4])  # the second and the third row have the same loss
+    level_after = jnp.array([0, 0, 1, 1, 2, 2])  # sets of 2 and of 4 rows
+    assert sample_levels(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
+
+
+def test_padding_seeds_and_order_of_levels_change_nothing():
+    obs, key = _log(), jax.random.key(7)
+    one = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=40, key=key).uncertainty
+    other = px.cond_ped_anova(obs, [0.5, 0.1], n_resamples=40, key=key).uncertainty
+    for name in ("sampled", "p_value", "variance_interval"):
+        mine, turned = getattr(one, name), getattr(other, name)
+        axis = -3 if name == "variance_interval" else -2
+        np.testing.assert_array_equal(mine, np.flip(turned, axis=axis))
+    values, losses = np.stack([obs.values, obs.values]), np.stack([obs.losses[:, 0]] * 2)
+    several = px.cond_ped_anova(
+        px.Observations.from_arrays(obs.space, values, losses), [0.1, 0.5], n_resamples=40, key=key
+    )
+    assert several.uncertainty.variance_interval.shape == (2, 2, 3, 2)
+    assert several.uncertainty.rank_stability.shape == (2, 2)
+    # The same log twice, with draws of their own.
+    assert (several.uncertainty.sampled[:, 0] != several.uncertainty.sampled[:, 1]).any()
+
+
+def test_whole_weights_are_repeated_rows():
+    obs, key = _log(), jax.random.key(7)
+    times = np.random.default_rng(1).integers(0, 3, N)
+    weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
+    rows = np.repeat(np.arange(N), times)
+    repeated = px.Observations.from_arrays(obs.space, obs.values[rows], obs.losses[rows, 0])
+    a = px.cond_ped_anova(weighted, 0.2, n_resamples=300, key=key).uncertainty
+    b = px.cond_ped_anova(repeated, 0.2, n_resamples=300, key=jax.random.key(8)).uncertainty
+    spread_a, spread_b = (u.draws.std(axis=0) for u in (a, b))
+    np.testing.assert_allclose(spread_a, spread_b, rtol=0.25)
+    assert a.n_rows == times[3:].sum()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_resamples": -1}, "n_resamples must be an integer of at least 0, got -1"),
+        ({"n_resamples": 2.5}, "n_resamples"),
+        ({"n_resamples": 10, "n_shuffles": True}, "n_shuffles"),
+        ({"n_resamples": 10, "resampling": "jackknife", "key": 0}, "resampling"),
+        ({"n_resamples": 10}, "key=jax.random.key"),
+        ({"n_resamples": 10, "key": 3}, "key must be a typed key"),
+    ],
+)
+def test_bad_settings_are_named(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        px.cond_ped_anova(_log(), 0.2, **given)
+
+
+def test_fractional_weights_are_refused():
+    obs = _log()
+    weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=np.full(N, 0.5))
+    with pytest.raises(ValueError, match="whole numbers"):
+        px.cond_ped_anova(weighted, 0.2, n_resamples=10, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_few_rows_give_intervals_without_an_error(n):
+    obs = _log(max(n, 1) + 3).select(np.arange(max(n, 1) + 3) >= 3 + (n == 0))
+    known = px.cond_ped_anova(obs, [0.2, 0.6], n_resamples=5, key=jax.random.key(0)).uncertainty
+    assert known.variance_interval.shape == (2, 3, 2)
+    assert np.isfinite(known.variance_interval).all()
+    assert len(known.verdicts()) == 2
