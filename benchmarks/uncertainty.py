@@ -1,4 +1,4 @@
-"""Error bars of one log, held to many logs: coverage, false positives, verdicts; and their speed beside Optuna.
+"""Error bars of one log, held to many logs: coverage, false positives, verdicts; and their speed.
 
     python -m benchmarks.uncertainty [--quick] [--only coverage|noise|verdicts|speed]
 
@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.optuna_peer import study_of
+from benchmarks.optuna_peer import end_to_end, study_of
 from parzax.problems import synthetic
 
 PROBLEMS = (
@@ -65,7 +65,8 @@ def coverage(quick: bool) -> Iterator[str]:
             ends = found.uncertainty.variance_interval
             inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
             edge = np.isclose(LEVELS, EDGES.get(problem.name, -1))
-            few = (found.status & int(px.Status.LOW_DATA | px.Status.LOW_REGIME_DATA) != 0).mean(axis=0) > 0.5
+            low_data = int(px.Status.LOW_DATA | px.Status.LOW_REGIME_DATA)
+            few = (found.status & low_data != 0).mean(axis=0) > 0.5
             print(f"  {n:5d} rows, {problem.name}")
             for j, name in enumerate(problem.space.names):
                 shown = [
@@ -113,8 +114,8 @@ def noisy(n: int, n_logs: int, seed: int) -> px.Observations:
 def noise(quick: bool) -> Iterator[str]:
     """How often parameters that do nothing are found, and what importance they get; claims."""
     n_logs, n_shuffles = (100, 199) if quick else (400, 399)
-    print(f"\n20 parameters of noise, {n_logs} logs, {n_shuffles} shuffles, level 0.1: p <= 0.05, and share of the "
-          "total in %, of each kind")  # fmt: skip
+    print(f"\n20 parameters of noise, {n_logs} logs, {n_shuffles} shuffles, level 0.1: "
+          "p <= 0.05, and share of the total in %, of each kind")  # fmt: skip
     for n in (50, 100, 300, 1000):
         obs = noisy(n, n_logs, 5)
         found = px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=n_shuffles, key=jax.random.key(0))
@@ -166,8 +167,9 @@ def verdicts(quick: bool) -> Iterator[str]:
                 asked = sizes[start] * np.square(margins[start] / tolerance)
                 ratios.append((asked - sizes[start]) / max(needed - sizes[start], 1))
                 shown = np.quantile(ratios[-1], [0.1, 0.5, 0.9])
-                print(f"  {problem.name}, level {level}, from {sizes[start]} rows: needed {needed:.0f}; ratio "
-                      f"{shown[0]:.2f} {shown[1]:.2f} {shown[2]:.2f} (10, 50, 90 %)")  # fmt: skip
+                spread = " ".join(f"{x:.2f}" for x in shown)
+                print(f"  {problem.name}, level {level}, from {sizes[start]} rows: needed {needed:.0f}; "
+                      f"ratio {spread} (10, 50, 90 %)")  # fmt: skip
     every = np.concatenate(ratios)
     within = ((every >= 0.5) & (every <= 2)).mean()
     print(f"  within a factor of two: {100 * within:.0f} % of {len(every)}")
@@ -177,12 +179,10 @@ def verdicts(quick: bool) -> Iterator[str]:
 
 def speed(quick: bool) -> Iterator[str]:
     """Resamples of a sweep beside Optuna's evaluator (extrapolated), and one level; claims."""
-    from optuna.importance import PedAnovaImportanceEvaluator
-
     problem, n = PROBLEMS[0], 1000
     obs, levels, key = logs(problem, 0, 1, n), np.arange(1, 100) / 100, jax.random.key(0)
     one = px.Observations.from_arrays(obs.space, obs.values[0], obs.losses[0, :, 0])
-    study = study_of(problem.space, one.values, one.losses[:, 0])
+    study = study_of(obs, 0)
 
     def timed(call) -> float:
         call()
@@ -196,14 +196,11 @@ def speed(quick: bool) -> Iterator[str]:
     def sampled(level, **asked):
         return timed(lambda: px.cond_ped_anova(one, level, n_resamples=1000, key=key, **asked))
 
-    peer = timed(lambda: [
-        PedAnovaImportanceEvaluator(target_quantile=level, evaluate_on_local=True).evaluate(study)
-        for level in (0.1, 0.5, 0.9)
-    ]) / 3  # fmt: skip
+    peer = timed(lambda: [end_to_end(study, level) for level in (0.1, 0.5, 0.9)]) / 3
     whole, alone, both = sampled(levels, n_shuffles=0), sampled(0.1, n_shuffles=0), sampled(0.1)
     ratio = 99_000 * peer / whole
-    print(f"\n1000 half-samples x 99 levels x 3 parameters, 1000 rows: {whole:.2f} s; Optuna {1e3 * peer:.1f} ms a "
-          f"level and log, extrapolated to 99,000: {ratio:.0f} times as long")  # fmt: skip
+    print(f"\n1000 half-samples x 99 levels x 3 parameters, 1000 rows: {whole:.2f} s; Optuna "
+          f"{1e3 * peer:.1f} ms a level and log, extrapolated to 99,000: {ratio:.0f} times as long")  # fmt: skip
     print(f"one level, 1000 half-samples: {1e3 * alone:.0f} ms; with 1000 shuffles {1e3 * both:.0f} ms")
     if ratio < (500 if quick else 1000):
         yield f"resampling is {ratio:.0f} times as fast as Optuna, not 1000"
