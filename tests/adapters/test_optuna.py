@@ -124,7 +124,11 @@ class TestDomains:
 
     def test_values_enqueued_outside_bounds_that_move_count_at_the_edge(self):
         # Optuna takes such values; catches an error, or the edge of all bounds instead of the row's.
-        study = one("x", [IntDistribution(0, high) for high in (3, 5, 7)], [9, 5, 2])
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        for x in (9, 5, 2):
+            study.enqueue_trial({"x": x})
+        with pytest.warns(UserWarning, match="out of range"):
+            study.optimize(lambda t: t.suggest_int("x", 0, 3 + 2 * t.number), n_trials=3)
         obs = read(study)
         assert obs.values[:, 0].tolist() == [3, 5, 2]
         assert any("1 values outside" in text for text in obs.report.inferred)
