@@ -1,9 +1,9 @@
 """Domains whose bounds move, against integrals: ``python -m benchmarks.moving_domains [--quick]``.
 
-Shares of x, drawn between bounds that follow from a (and b), which are parameters too, as is y. With infinitely
-many rows every pair of bounds is a regime of its own, and Eq. 11 is E Var(P(in the target | x, bounds)). Exits
-with status 1 where a promise does not hold: with 1000 rows mean shares within 0.07 of the integrals for the
-losses x, x / c and c, of which the spurious one is at most 0.01.
+Shares of x, drawn between bounds that follow from a (and b), which are parameters too, as is y. With
+infinitely many rows every pair of bounds is a regime of its own, and Eq. 11 is E Var(P(in the target | x,
+bounds)). Exits with status 1 where a promise does not hold: with 1000 rows mean shares within 0.07 of the
+integrals for the losses x, x / c and c, of which the spurious one is at most 0.01.
 """
 
 import json

@@ -42,11 +42,21 @@ def part(x: list[float], weight: list[float], n: int) -> list[int]:
 
 def pools(ranges: list[tuple[float, float]], weight: list[float], how: str, most: int = 8) -> list[int]:
     """The pool of each row, by the "width" or "middle" of its range, or "both": middles within widths."""
-    n = min(max(math.floor(sum(weight) ** (1 / 3) / 2 + 0.5 + 1e-12), 1), most)
+    n = min(max(math.floor(sum(weight) ** (1 / 3) / 2 + 0.5 + 1e-12), 1), max(most - 1, 1))
     width = [b - a for a, b in ranges]
     middle = [a / 2 + b / 2 for a, b in ranges]
-    if how != "both":
-        return part(width if how == "width" else middle, weight, n)
+    if how == "middle":
+        return part(middle, weight, n)
+    if how == "width":
+        out = part(width, weight, n)
+        rows = [i for i, at in enumerate(out) if at == min(out)]
+        own = [width[i] for i in rows]
+        if most > 1 and sum(weight[i] for i in rows) >= 100 and max(own) > 2 * min(own):
+            halves = part(own, [weight[i] for i in rows], 2)
+            out = [at + 1 for at in out]
+            for i, half in zip(rows, halves, strict=True):
+                out[i] += half - 1
+        return out
     n_widths = math.isqrt(n)
     outer, out = part(width, weight, n_widths), [0] * len(width)
     for own in set(outer):

@@ -19,6 +19,9 @@ from parzax.space import Varying
 _SAME = 1e-9
 # Above this rank correlation of widths and middles one says what the other does.
 _ALIKE = 0.99
+# The pool of the narrowest ranges is halved where their widths differ by more than this factor, and a half
+# has so many rows.
+_DIFFERENT, _LEAST_HALF = 2.0, 50
 # A bound may miss the last step by this share of it.
 _STEP_SLACK = 1e-6
 
@@ -90,20 +93,22 @@ def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> 
     Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
     ranges stay together. The pools are those of the width, of the middle where that alone moves, and of
     middles within fewer pools of widths where one does not follow from the other. That treats either end
-    alike, and of [0, c] these are pools of c.
+    alike, and of [0, c] these are pools of c. In the pool of the narrowest ranges widths may differ by any
+    factor, and places with them, so that it is halved once if it has the rows.
 
     Args:
         start, end: (n,) ends of the ranges on the axis of the domain.
         weight: (n,) frequency weights, above 0.
-        most: K is from 1 to this.
+        most: K is from 1 to one less than this, which leaves one for the halving.
     """
-    n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), most)
+    n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), max(most - 1, 1))
     scale = np.maximum(np.abs(start), np.abs(end)).max()
     width, middle = (_ranks(x, weight, _SAME * scale) for x in (end - start, start / 2 + end / 2))
-    if np.ptp(width) == 0 or np.ptp(middle) == 0:
-        return _parts(width if np.ptp(middle) == 0 else middle, n_pools)
-    if abs(np.corrcoef(width, middle)[0, 1]) > _ALIKE:
-        return _parts(width, n_pools)
+    if np.ptp(width) == 0:
+        return _parts(middle, n_pools)
+    if np.ptp(middle) == 0 or abs(np.corrcoef(width, middle)[0, 1]) > _ALIKE:
+        pool = _parts(width, n_pools)
+        return _halved(pool, end - start, weight) if most > 1 else pool
     n_widths = math.isqrt(n_pools)
     n_middles, pool = n_pools // n_widths, _parts(width, n_widths)
     inner = np.zeros_like(pool)
@@ -112,6 +117,17 @@ def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> 
         if here.any():
             inner[here] = _parts(_ranks(middle[here], weight[here], 0.0), n_middles)
     return pool * n_middles + inner
+
+
+def _halved(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The pools with that of the narrowest ranges as two, if it has the rows and widths that differ."""
+    first = pool == pool.min()
+    own = width[first]
+    if weight[first].sum() < 2 * _LEAST_HALF or own.max() <= _DIFFERENT * own.min():
+        return pool
+    moved = pool + 1
+    moved[first] = pool.min() + _parts(_ranks(own, weight[first], 0.0), 2)
+    return moved
 
 
 def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarray, np.ndarray]:
