@@ -66,8 +66,9 @@ _ADVICE = {
     Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
     Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "
     "look at the parameter that decides whether it is active.",
-    Status.UNIDENTIFIABLE: "The domain moves from row to row, so its rows share no grid and cannot be "
-    "compared; give the parameter fixed bounds, or divide it by its bound.",
+    Status.UNIDENTIFIABLE: "The domain moves from row to row, and its rows were not compared: their bounds "
+    "are not known, leave one value, or are not used by the estimator (GridEstimator.optuna()); give bounds= "
+    "to Observations, or use GridEstimator().",
     Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",

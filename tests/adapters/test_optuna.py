@@ -85,14 +85,53 @@ class TestDomains:
         assert any("3 domains" in text for text in obs.report.inferred)
 
     def test_domains_that_move_from_row_to_row_are_pooled(self):
-        # Catches one regime per row, which would compile one density per trial and say nothing.
+        # Catches one regime per row, which would compile one density per trial and say nothing; and bounds
+        # that are not those of the trials.
         c = np.linspace(0.1, 1, 30)
-        study = one("x", [FloatDistribution(0, high) for high in c], (c / 2).tolist())
+        study = one("x", [FloatDistribution(0, high) for high in c], (c**2).tolist())
         obs = read(study)
         assert obs.space["x"] == (px.Varying(0.0, 1.0, when=px.Recorded()),)
+        np.testing.assert_array_equal(obs.bounds["x"], np.stack([np.zeros(30), c], axis=-1))
         result = px.cond_ped_anova(obs)
-        assert result.status.ravel()[0] & px.Status.UNIDENTIFIABLE
+        assert not result.status.ravel()[0] & px.Status.UNIDENTIFIABLE
+        assert "2 pools" in result.report.moving["x"]
         assert any("30 domains" in text for text in obs.report.inferred)
+        parity = px.cond_ped_anova(obs, estimator=px.GridEstimator.optuna())
+        assert (parity.variance == 0).all()
+        assert parity.status.ravel()[0] & px.Status.UNIDENTIFIABLE
+
+    def test_domains_that_move_are_pooled_by_kind(self):
+        # Catches a log axis, a step or an integer that is lost in the pool, or bounds of another row.
+        kinds = {
+            "x": [FloatDistribution(1e-3, 10.0**-k, log=True) for k in range(2)],
+            "y": [IntDistribution(low, 9) for low in (0, 3)],
+            "z": [FloatDistribution(0, high, step=0.5) for high in (1, 2)],
+            "w": [IntDistribution(1, high, log=True) for high in (5, 9)],
+        }
+        mixed = [d for own in kinds.values() for d in own] + [FloatDistribution(0, 7)]
+        obs = read(one("x", mixed, [0.01, 0.1, 2, 5, 0.5, 1.5, 1, 2, 6.5]))
+        when = px.Recorded()
+        assert obs.space["x"] == (
+            px.Float(0, 7, when=when),
+            px.Varying(1e-3, 1, log=True, when=when),
+            px.Varying(0, 9, step=1, when=when),
+            px.Varying(0, 2, step=0.5, when=when),
+            px.Varying(1, 9, log=True, step=1, when=when),
+        )
+        assert obs.regime[:, 0].tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 0]
+        assert np.isnan(obs.bounds["x"][8]).all()
+        assert obs.bounds["x"][3].tolist() == [3, 9]
+
+    def test_values_enqueued_outside_bounds_that_move_count_at_the_edge(self):
+        # Optuna takes such values; catches an error, or the edge of all bounds instead of the row's.
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        for x in (9, 5, 2):
+            study.enqueue_trial({"x": x})
+        with pytest.warns(UserWarning, match="out of range"):
+            study.optimize(lambda t: t.suggest_int("x", 0, 3 + 2 * t.number), n_trials=3)
+        obs = read(study)
+        assert obs.values[:, 0].tolist() == [3, 5, 2]
+        assert any("1 values outside" in text for text in obs.report.inferred)
 
     def test_a_single_odd_domain_stays_an_ordinary_regime(self):
         # Catches pooling that also takes the fixed domain's rows.

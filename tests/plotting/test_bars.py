@@ -85,7 +85,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.CONSTANT, "* one value per regime"),
         (px.Status.SINGLE_VALUE, "* one value per regime"),
         (px.Status.NEVER_ACTIVE, "† never active"),
-        (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not comparable"),
+        (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not compared"),
         (px.Status.NOT_IN_TARGET, "¶ inactive in the target, counts as 0"),
         (px.Status.UNIQUE_LABELS, "# as many labels as rows, says nothing"),
         (px.Status.LOW_REGIME_DATA, "~ few rows in a regime: rough"),

@@ -51,21 +51,30 @@ def low_regimes(
 
 
 def parameter_status(
-    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d k"], layout: Layout, estimator: GridEstimator
+    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d l"], layout: Layout, estimator: GridEstimator
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level, from the region's rows and occupied cells."""
+    """Status bits that each parameter has at every level, from the region's rows and occupied cells.
+
+    These are by slot, see `Layout.n_slots`. Of bounds that move nothing is known where no row is in a pool.
+    """
     active = n_region[:, :-1]
     least = jnp.asarray(estimator.min_regime_rows, active.dtype)
     by_parameter = [[b for b in layout.blocks if b.parameter == j] for j in range(len(n_region))]
     varying = np.array([any(b.varying for b in own) for own in by_parameter])
     single = np.array([all(b.family is None for b in own) for own in by_parameter]) & ~varying
     labels = np.array([any(b.family and b.family.exchangeable for b in own) for own in by_parameter])
-    each_once = (occupied[:, :-1].astype(active.dtype) == active).all(axis=-1) & (active > 1).any(axis=-1)
+    # Parameters with labels have no pools, so that their slots are their regimes.
+    of_regimes = occupied[:, : active.shape[1]].astype(active.dtype)
+    each_once = (of_regimes == active).all(axis=-1) & (active > 1).any(axis=-1)
+    pools = np.zeros((len(by_parameter), layout.n_slots), bool)
+    for block in layout.blocks:
+        pools[block.parameter, block.slot] = block.is_pool
+    unplaced = ~((occupied > 0) & pools).any(axis=-1) & varying
     bits = _bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
     bits |= _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    bits |= _bit(Status.CONSTANT, (occupied.max(axis=-1) == 1) & ~(varying | single))
+    bits |= _bit(Status.CONSTANT, (occupied.max(axis=-1) == 1) & ~(unplaced | single))
     bits |= _bit(Status.UNIQUE_LABELS, each_once & labels)
-    return bits | _bit(Status.UNIDENTIFIABLE, varying) | _bit(Status.SINGLE_VALUE, single)
+    return bits | _bit(Status.UNIDENTIFIABLE, unplaced) | _bit(Status.SINGLE_VALUE, single)
 
 
 def _bit(status: Status, where: Any) -> Any:

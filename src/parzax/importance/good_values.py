@@ -7,7 +7,7 @@ import numpy as np
 
 from parzax._words import visible
 from parzax.importance.arrays import ResultArrays
-from parzax.space import Categorical, Domain, Int, Ordinal, Space
+from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
 # Choices that a line of text shows.
 _CHOICES_SHOWN = 6
@@ -19,7 +19,8 @@ class GoodValues(NamedTuple):
     Attributes:
         parameter: its name.
         regime: number of the domain.
-        values: (low, high) of a range of numbers, both inside; or the choices, the best of them first.
+        values: (low, high) of a range of numbers, both inside; or the choices, the best of them first. Where
+            bounds move (`parzax.Varying`), places between them, from 0 to 1.
         target: share of the regime's rows in the target that have such values, by its density.
         region: the same of the region; (target - region) is the largest of all ranges or sets of choices.
         importance: the parameter's mean importance over seeds.
@@ -100,6 +101,7 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float) -> list[st
             what = ", ".join(shown) + (f" and {rest} more" if rest else "")
         else:
             what = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+            what += " of the way between its bounds" * isinstance(domain, Varying)
         where = f" [{own.regime}]" if own.parameter in several else ""
         shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
         lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from parzax._numerics import total
+from parzax._numerics import divisor, total
 from parzax.importance import variance as variances
 from parzax.importance.grid import GridEstimator, Group, Layout
 from parzax.importance.regime import RegimeComparison
@@ -19,11 +19,13 @@ _MOST_RUNS = 16
 
 
 class Measures(NamedTuple):
-    """What counts of s seeds at q levels say of d parameters in k regimes, "inactive" last."""
+    """What counts of s seeds at q levels say of d parameters in l slots, "inactive" last.
 
-    divergence: Float[Array, "s q d k"]
-    n_target: Shaped[Array, "s q d k"]
-    n_region: Shaped[Array, "s d k"]
+    A slot is a regime, or a pool of one whose bounds move; see `Layout.n_slots`.
+    """
+
+    divergence: Float[Array, "s q d l"]
+    rows: Shaped[Array, "s q1 d l"]  # the region's last
     variance: Float[Array, "s q d"]
     inter: Float[Array, "s q d"]
     unweighted: Float[Array, "s q d"]
@@ -32,20 +34,23 @@ class Measures(NamedTuple):
 def measures(
     counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool
 ) -> Measures:
-    """Divergences (0 in regimes of fewer rows than the estimator asks for), and variances from them."""
-    rows = regime_totals(counts, layout).at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
+    """Divergences (0 in slots of fewer rows than the estimator asks for), and variances from them."""
+    rows = totals(counts, layout).at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
     n_target, n_region = rows[:, :-1], rows[:, -1]
     divergence = _divergences(counts, layout, estimator, uniform)
     enough = n_region >= jnp.asarray(estimator.min_regime_rows, n_region.dtype)
     divergence = jnp.where(enough[:, None], divergence, 0)
     over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
-    return Measures(divergence, n_target, n_region, *jax.vmap(over_levels)(divergence, n_target, n_region))
+    return Measures(divergence, rows, *jax.vmap(over_levels)(divergence, n_target, n_region))
 
 
 def _variances(
     divergence: Float[Array, "d k"], n_target: Shaped[Array, "d k"], n_region: Shaped[Array, "d k"]
 ) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
-    """Within-regime, inter-regime and unweighted variance of every parameter at one level."""
+    """Within-regime, inter-regime and unweighted variance of every parameter at one level.
+
+    A pool of rows with like bounds is a regime here.
+    """
     # Every row is in exactly one regime of the first parameter.
     total_target, total_region = total(n_target[0]), total(n_region[0])
     within = jax.vmap(variances.within_regime_variance, in_axes=(0, 0, 0, None))
@@ -60,8 +65,8 @@ def _variances(
 
 def _divergences(
     counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool
-) -> Float[Array, "s q d k"]:
-    """Divergence of every regime; the blocks of a group share one padded batch."""
+) -> Float[Array, "s q d l"]:
+    """Divergence of every regime and pool; the blocks of a group share one padded batch."""
 
     def of_group(group: Group) -> Float[Array, "s q j"]:
         if group.family is None:
@@ -80,8 +85,43 @@ def _divergences(
     return _by_parameter(of_group, layout)
 
 
-def regime_totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d k"]:
-    """Sums over the cells per parameter and regime; 0 for "inactive"."""
+def of_regimes(
+    rows: Shaped[Array, "s q1 d l"], divergence: Float[Array, "s q d l"], layout: Layout
+) -> tuple[Shaped[Array, "s q1 d k"], Float[Array, "s q d k"]]:
+    """Rows and divergences per regime, of what they are in each slot, where pools are slots of one regime.
+
+    D_i of a regime is such that its pools p have their part of Eq. 11: n_T,i^2 / n_R,i D_i = sum_p n_T,p^2 /
+    n_R,p D_p, n_T and n_R being rows of target and region. 0 without rows.
+    """
+    d, k, none = len(layout.offsets), layout.n_regimes, layout.n_slots
+    slots = [[[none] for _ in range(k)] for _ in range(d)]
+    for own in slots:
+        own[-1] = [layout.n_slots - 1]
+    for block in layout.blocks:
+        slots[block.parameter][block.regime].append(block.slot)
+    most = max(len(own) for parameter in slots for own in parameter)
+    at = jnp.asarray([[own + [none] * (most - len(own)) for own in parameter] for parameter in slots])
+    of_parameter, moving = (
+        jnp.arange(d)[:, None, None],
+        jnp.asarray([[len(own) > 2 for own in p] for p in slots]),
+    )
+
+    def gathered(x: Shaped[Array, "... d l"]) -> Shaped[Array, "... d k m"]:
+        """With 0 for the slot that there is none."""
+        return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)[..., of_parameter, at]
+
+    of_slots = gathered(rows)
+    of_regimes = of_slots.sum(axis=-1, dtype=rows.dtype)
+    target, region = (x.astype(divergence.dtype) for x in (of_slots[:, :-1], of_slots[:, -1:]))
+    alone = gathered(divergence)
+    part = jnp.where(region > 0, jnp.square(target) / divisor(region) * alone, 0).sum(axis=-1)
+    n_target = divisor(of_regimes[:, :-1].astype(divergence.dtype))
+    pooled = part * of_regimes[:, -1:].astype(divergence.dtype) / jnp.square(n_target)
+    return of_regimes, jnp.where(moving, pooled, alone.sum(axis=-1))
+
+
+def totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d l"]:
+    """Sums over the cells per parameter and slot; 0 for "inactive"."""
     return _by_parameter(lambda group: _stack(counts, group).sum(axis=-1, dtype=counts.dtype), layout)
 
 
@@ -106,12 +146,12 @@ def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j
 
 def _by_parameter(
     of_group: Callable[[Group], Shaped[Array, "... j"]], layout: Layout
-) -> Shaped[Array, "... d k"]:
-    """Scatter one number per block to (parameter, regime); 0 elsewhere."""
+) -> Shaped[Array, "... d l"]:
+    """Scatter one number per block to (parameter, slot); 0 elsewhere."""
     x = jnp.concatenate([of_group(group) for group in layout.groups], axis=-1)
-    shape = (len(layout.offsets), layout.n_regimes)
+    shape = (len(layout.offsets), layout.n_slots)
     source = np.full(shape, x.shape[-1])
     for i, block in enumerate(block for group in layout.groups for block in group.blocks):
-        source[block.parameter, block.regime] = i
+        source[block.parameter, block.slot] = i
     padded = jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
     return padded[..., jnp.asarray(source.reshape(-1))].reshape(*x.shape[:-1], *shape)

@@ -65,7 +65,7 @@ def expansion(obs: Observations) -> Observations:
         active = own != INACTIVE
         regime[..., column] = np.where(active, 0, INACTIVE)
         parameters[name] = union if active.all() else replace(union, when=Recorded())
-    return replace(obs, space=Space(parameters), values=values, regime=regime)
+    return replace(obs, space=Space(parameters), values=values, regime=regime, bounds=None)
 
 
 def _imputed(obs: Observations, names: Sequence[str]) -> Observations:
@@ -79,7 +79,9 @@ def _imputed(obs: Observations, names: Sequence[str]) -> Observations:
         columns.append(np.where(inactive, _middle(domains[0]), obs.values[..., column]))
         parameters[name] = replace(domains[0], when=())
     values = np.stack(columns, axis=-1)
-    return replace(obs, space=Space(parameters), values=values, regime=np.zeros(values.shape, np.int16))
+    bounds = None if obs.bounds is None else {n: own for n, own in obs.bounds.items() if n in parameters}
+    regime = np.zeros(values.shape, np.int16)
+    return replace(obs, space=Space(parameters), values=values, regime=regime, bounds=bounds)
 
 
 def _middle(domain: Domain) -> float:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.grid import GridEstimator, grid_codes, layout
+from parzax.importance.grid import GridEstimator, grid_codes, in_pools, layout
 from parzax.importance.resampling import check_resampling, uncertainty
 from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import sweep
@@ -92,6 +92,8 @@ def cond_ped_anova(
     size = capacity(obs.n)
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels, rows=size)
     codes, columns = grid_codes(obs, estimator.grid, size), layout(obs.space, estimator.grid)
+    if obs.bounds:
+        obs = in_pools(codes, obs, estimator.grid, sets.level[:, : obs.n] <= len(target))
     frequencies, uniform = _frequencies(weight, size), reference == "uniform"
     how: dict[str, Any] = {"layout": columns, "estimator": estimator, "uniform": uniform}
     out, known = sweep(codes, sets.level, frequencies, sets.status, **how), None

@@ -96,12 +96,12 @@ def replicates(
 
 def regimes_of(rows: Rows, layout: Layout, n_levels: int) -> Regimes:
     """The ways in which parameters have regimes, each once, with the rows of every set in every regime."""
-    # Code -> regime, per parameter; "inactive" and rows outside the region follow.
-    k = layout.n_regimes
+    # Code -> regime, or pool of one whose bounds move; "inactive" and rows outside the region follow.
+    k = layout.n_slots
     tables = np.full((len(layout.offsets), max(layout.n_codes)), k - 1, np.uint8 if k < 255 else np.uint16)
     for block in layout.blocks:
         first = block.start - layout.offsets[block.parameter]
-        tables[block.parameter, first : first + block.n_cells] = block.regime
+        tables[block.parameter, first : first + block.n_cells] = block.slot
     regime = np.stack([table[rows.codes[:, j]] for j, table in enumerate(tables)], axis=1)
     outside = np.broadcast_to((rows.level > n_levels)[:, None], regime.shape)
     # Which rows share a regime is all that counts, so a branch and its complement are one way.

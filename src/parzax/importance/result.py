@@ -14,7 +14,7 @@ from parzax import _checks
 from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
 from parzax.importance.good_values import GoodValues, good_values
-from parzax.importance.grid import GridEstimator, cell_values, layout
+from parzax.importance.grid import Block, GridEstimator, cell_values, layout
 from parzax.importance.regime import RegimeComparison
 from parzax.importance.sweep import Sweep
 from parzax.importance.table import long_columns, to_html, to_text
@@ -37,7 +37,8 @@ class RegimeDensity(NamedTuple):
 
     Attributes:
         domain: the regime's domain.
-        values: (g,) native value at the centre of each cell, or the choices.
+        values: (g,) native value at the centre of each cell, or the choices; where bounds move
+            (`parzax.Varying`), places between them, 0 at the lower and 1 at the upper one.
         target: (..., q, g) p_T, mass per cell.
         region: (..., q, g) p_R, mass per cell.
         ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
@@ -63,8 +64,9 @@ class ImportanceResult(ResultArrays):
         importance: (..., q, d) share of the positive variances; rows sum to 1, or are 0 with a status.
         variance: (..., q, d) within-regime local marginal variance, Eq. 11. Debiased it is signed;
             importances count negative ones as 0.
-        divergence: (..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0.
-        inter: (..., q, d) inter-regime term.
+        divergence: (..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0. Where
+            bounds move, a mean over pools with like bounds, such that Eq. 11 has their sum.
+        inter: (..., q, d) inter-regime term; each pool with like bounds counts as a regime.
         unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
         status: (..., q, d) int32 bits of `parzax.Status`.
         regime_target: (..., q, d, k) rows (weight) of each target set in each regime, ties included.
@@ -96,15 +98,20 @@ class ImportanceResult(ResultArrays):
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
 
         Masses per cell at every level, smoothed by a kernel; only estimators without resolutions compare
-        these. A set without rows in the regime gives the prior.
+        these. A set without rows in the regime gives the prior. Where bounds move, values are places between
+        them, from 0 to 1, of the rows of all pools together.
         """
         grid, dtype = self.estimator.grid, self.importance.dtype
         j, out = self.space.index(name), []
-        for block in layout(self.space, grid).blocks:
-            if block.parameter != j:
-                continue
-            counts = self.counts[..., block.start : block.start + block.n_cells]
-            shape = (*counts.shape[:-2], counts.shape[-2] - 1, block.n_cells)
+        blocks = [block for block in layout(self.space, grid).blocks if block.parameter == j]
+        for regime, domain in enumerate(self.space[name]):
+            block, *pools = (block for block in blocks if block.regime == regime)
+            counts = self._counts_of(block)
+            pooled: np.ndarray = sum((self._counts_of(pool) for pool in pools), np.zeros((), counts.dtype))
+            values = cell_values(domain, grid)
+            if np.any(pooled):
+                block, counts, values = pools[0], pooled, np.linspace(0, 1, pools[0].n_cells).tolist()
+            shape = (*counts.shape[:-2], counts.shape[-2] - 1, counts.shape[-1])
             if block.family is None:  # without a grid, mass 1 in its only cell
                 target = region = np.ones(shape, dtype)
             else:
@@ -113,9 +120,12 @@ class ImportanceResult(ResultArrays):
                 with jax.enable_x64(dtype == np.float64):
                     densities = _densities(counts.reshape(-1, *counts.shape[-2:]), how)
                 target, region = (np.asarray(density).reshape(shape) for density in densities)
-            domain = self.space[name][block.regime]
-            out.append(RegimeDensity(domain, cell_values(domain, grid), target, region, target / region))
+            out.append(RegimeDensity(domain, values, target, region, target / region))
         return out
+
+    def _counts_of(self, block: Block) -> np.ndarray:
+        """(..., q + 1, g) of the cells of one block."""
+        return self.counts[..., block.start : block.start + block.n_cells]
 
     def good_values(self, level: int = 0) -> list[GoodValues]:
         """Of every parameter the values that are over-represented among the best, see `GoodValues`.

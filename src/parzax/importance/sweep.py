@@ -13,7 +13,7 @@ from parzax._programs import program
 from parzax.importance import variance as variances
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.grid import GridEstimator, Layout, sweep_counts
-from parzax.importance.measures import measures, regime_totals
+from parzax.importance.measures import measures, of_regimes, totals
 
 
 class Sweep(NamedTuple):
@@ -102,14 +102,16 @@ def compiled_sweep(
     """`sweep` as one compiled function."""
     counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
     found = measures(counts, layout, estimator, uniform)
-    divergence, n_target, n_region, variance, inter, unweighted = found
+    divergence, rows, variance, inter, unweighted = found
+    if layout.has_pools:
+        rows, divergence = of_regimes(rows, divergence, layout)
+    n_target, n_region = rows[:, :-1], rows[:, -1]
     importance = variances.normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
-    occupied = regime_totals((counts[:, -1] > 0).astype(jnp.int32), layout)
+    occupied = totals((counts[:, -1] > 0).astype(jnp.int32), layout)
     of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))
     status = log_status[..., None] | of_levels | of_parameters(n_region, occupied)[:, None]
     of_parameter = jnp.stack([variance, inter, unweighted, importance], axis=-1)
-    rows = jnp.concatenate([n_target, n_region[:, None]], axis=1)
     return _Packed(
         jnp.concatenate([counts, rows.reshape(*rows.shape[:2], -1)], axis=-1),
         jnp.concatenate([divergence, of_parameter], axis=-1),

@@ -1,6 +1,7 @@
 """Which parameters the tasks are compared by: the most important ones, on average over tasks."""
 
 import math
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -32,6 +33,8 @@ class Reduction(eqx.Module):
     ) -> "Reduction":
         """That of a space; by default ``GridEstimator.smoothed(debias=False)``."""
         estimator = GridEstimator.smoothed(debias=False) if estimator is None else estimator
+        # Of points no bounds are known.
+        estimator = replace(estimator, grid=replace(estimator.grid, max_pools=0))
         grid, ancestors = estimator.grid, np.zeros((len(space), len(space)), dtype=bool)
         for name in space.order:
             own = ancestors[space.index(name)]

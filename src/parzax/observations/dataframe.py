@@ -9,6 +9,7 @@ import numpy as np
 from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import visible
+from parzax.observations.bounds import given_bounds
 from parzax.observations.columns import Column, Table, listed, short
 from parzax.observations.frames import open_table
 from parzax.observations.inference import infer_space
@@ -24,7 +25,7 @@ from parzax.observations.roles import (
 )
 from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
 from parzax.observations.validation import Arrays, checked_arrays, stacked
-from parzax.space import Space
+from parzax.space import Numeric, Space, Varying
 
 # Names of Optuna's trial states.
 _PENDING = ("RUNNING", "WAITING")
@@ -98,12 +99,13 @@ def _read(
     exclude: Mapping[str, Any] | None,
     parameters: str | Sequence[str] | None,
     drop: str | Sequence[str] | None,
+    bounds: Mapping[str, tuple[Any, Any]] | None,
 ) -> Log:
     """All rows of a table; see `Observations.from_dataframe`."""
     _checks.one_of("failed", failed, ("drop", "worst"))
     if space is not None and not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-    table = table.without(*named_columns("drop", drop, table.names))
+    whole, table = table, table.without(*named_columns("drop", drop, table.names))
     targets = find_targets(table.names, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
@@ -129,14 +131,18 @@ def _read(
         columns, spelled, left = _spelled(table, where, keep, strict=bool(asked))
         space, guesses = infer_space({name: column.take(keep) for name, column in columns.items()}, spelled)
         notes += guesses + left
+        moving = None if bounds is None else _bounds(bounds, whole, where, space.names, keep)
+        if moving:
+            space = _moving_space(space, moving, keep)
     else:
         columns = {name: table.read(column) for name, column in where.items()}
+        moving = None if bounds is None else _bounds(bounds, whole, where, space.names, keep)
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _recorded_regimes(table, space, keep))
     found = _numbers(table, constrained, keep) if constrained else None
     counts = np.where(keep, _numbers(table, weights, keep)[:, 0], 0) if weights else None
     direction = "minimize" if direction is None else direction
-    arrays = checked_arrays(space, values, objectives, direction, regime, found, counts, failed, keep)
+    arrays = checked_arrays(space, values, objectives, direction, regime, found, counts, failed, moving, keep)
     return Log(space, arrays, reasons, tuple(notes))
 
 
@@ -160,6 +166,36 @@ def _spelled(
     if not columns and problem is not None:
         raise problem
     return columns, spelled, left
+
+
+def _bounds(
+    bounds: Any, table: Table, where: Mapping[str, str], known: tuple[str, ...], keep: np.ndarray
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Name -> (low, high), (n,) each, of what names numbers, arrays, columns and parameters."""
+
+    def read(what: str, name: str) -> np.ndarray:
+        column = name if name in table.names else where.get(name)
+        if column is None:
+            named_columns(what, name, table.names)
+        return _numbers(table, [column or name], keep)[:, 0]
+
+    found = given_bounds(bounds, (table.n,), known, read)
+    return {name: (own[:, 0], own[:, 1]) for name, own in found.items()}
+
+
+def _moving_space(
+    space: Space, bounds: Mapping[str, tuple[np.ndarray, np.ndarray]], keep: np.ndarray
+) -> Space:
+    """An inferred space with domains that move for the parameters with bounds."""
+    domains = {name: space[name] for name in space.names}
+    for name, (low, high) in bounds.items():
+        (own,) = space[name]
+        if not isinstance(own, Numeric):
+            raise ValueError(f"bounds: {name!r} is no number but {own.kind}; it has no bounds.")
+        lows, highs = (x[keep & np.isfinite(x)] for x in (low, high))
+        ends = lows.min(initial=own.low), highs.max(initial=own.high)
+        domains[name] = (Varying(*ends, log=own.log, step=1 if own.whole else None, when=own.when),)
+    return Space(domains)
 
 
 def _numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:

@@ -30,6 +30,8 @@ class Observations:
             failed row.
         constraints: (..., n, c) or None; feasible where <= 0. NaN where not known, in failed rows alone.
         weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
+        bounds: name -> (..., n, 2) low and high of the rows in which the parameter has bounds that move
+            (`parzax.Varying`), NaN in others; None if none are known.
         report: how the log was read.
     """
 
@@ -39,6 +41,7 @@ class Observations:
     losses: np.ndarray
     constraints: np.ndarray | None
     weight: np.ndarray | None
+    bounds: dict[str, np.ndarray] | None
     report: ImportReport
 
     @classmethod
@@ -52,6 +55,7 @@ class Observations:
         regime: Any = None,
         constraints: Any = None,
         weight: Any = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
         failed: str = "drop",
     ) -> "Observations":
         """Check arrays against a space and keep them.
@@ -69,12 +73,15 @@ class Observations:
                 rows without any objective.
             weight: (..., n) frequency weights, at least 0: a weight of 2 is a row seen twice. There is a
                 warning where they sum to 1, as relative ones do.
+            bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`): each a number, an
+                array (..., n), or the name of a parameter whose value it is, as in ``{"x": (0, "c")}``. In
+                rows where the parameter has another domain, or none, they play no part.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:
             ValueError: shapes that do not fit; with row and column, a value outside its domain, a value
-                where the parameter is inactive, none where it is active. Failed rows that are
-                dropped are not checked.
+                where the parameter is inactive, none where it is active; bounds that are missing, the wrong
+                way round or do not hold the value. Failed rows that are dropped are not checked.
 
         >>> import parzax as px
         >>> space = px.Space({"x": px.Float(0, 1)})
@@ -83,7 +90,9 @@ class Observations:
         """
         if not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-        arrays = checked_arrays(space, values, objectives, direction, regime, constraints, weight, failed)
+        arrays = checked_arrays(
+            space, values, objectives, direction, regime, constraints, weight, failed, bounds
+        )
         _checks.warn_of_normalised(arrays.weight)
         return cls(space, *arrays)
 
@@ -101,6 +110,7 @@ class Observations:
         exclude: Mapping[str, Any] | None = None,
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
         seed: str | None = None,
         warn: bool = True,
     ) -> "Observations":
@@ -131,6 +141,8 @@ class Observations:
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
             parameters: columns of the parameters, where no space names them; guessed if not given.
             drop: columns to leave out.
+            bounds: of `from_arrays`, where a text names a column (also one of ``drop``) or else a parameter.
+                A domain that is inferred becomes a `parzax.Varying`.
             seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
@@ -144,7 +156,7 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
         Observations(3 rows, 1 parameters, minimize)
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds
         space, arrays = read_table(df, *settings, seed=seed, warn=warn)
         return cls(space, *arrays)
 
@@ -163,6 +175,7 @@ class Observations:
         exclude: Mapping[str, Any] | None = None,
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
         """Read a table of several tasks: one log per task, all of one space.
@@ -170,7 +183,7 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, warn: of
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, warn: of
                 `from_dataframe`, for the whole table; a space that is not given is inferred from all tasks.
 
         Returns:
@@ -180,7 +193,7 @@ class Observations:
             ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
                 without a row to use.
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds
         space, logs = read_tasks(df, task, *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
 

@@ -22,6 +22,8 @@ class ImportReport:
         direction: one of "minimize", "maximize" per objective, as in the source.
         inferred: sentences about whatever was not given but guessed.
         n_total: rows of all seeds, where these have different numbers of them; None otherwise.
+        moving: name of a parameter whose bounds move from row to row -> a sentence about them; in a result it
+            has the pools of rows with like bounds, within which values are compared.
     """
 
     n_rows: int
@@ -31,6 +33,7 @@ class ImportReport:
     dropped: dict[str, int] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
     n_total: int | None = None
+    moving: dict[str, str] = field(default_factory=dict)
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.
@@ -49,6 +52,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
+        out += [f"{name}: {text}" for name, text in self.moving.items()]
         return out + [f"inferred: {text}" for text in self.inferred]
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax.observations.bounds import Bounds, checked_bounds, given_bounds, notes
 from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Categorical, Domain, Space
 
@@ -21,12 +22,18 @@ class Arrays(NamedTuple):
     losses: np.ndarray
     constraints: np.ndarray | None
     weight: np.ndarray | None
+    bounds: Bounds | None
     report: ImportReport
 
     def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
         """Some of n rows, by their indices, and what changes in the report."""
-        arrays: list[Any] = [None if a is None else a[rows] for a in self[:-1]]
-        return Arrays(*arrays, report=replace(self.report, n_failed=_n_failed(self.losses[rows]), **report))
+        arrays: list[Any] = [None if a is None else a[rows] for a in self[:-2]]
+        bounds = None if self.bounds is None else {name: own[rows] for name, own in self.bounds.items()}
+        return Arrays(
+            *arrays,
+            bounds=bounds,
+            report=replace(self.report, n_failed=_n_failed(self.losses[rows]), **report),
+        )
 
 
 def stacked(logs: Sequence[Arrays]) -> Arrays:
@@ -44,6 +51,7 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
     # Of one table: all have weights, or none.
     weights = [log.weight for log in logs if log.weight is not None]
     fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan}
+    bounds = [log.bounds for log in logs if log.bounds is not None]
     constraints = [log.constraints for log in logs if log.constraints is not None]
     reports, dropped = [log.report for log in logs], Counter[str]()
     for report in reports:
@@ -53,6 +61,7 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
         *(together([getattr(log, name) for log in logs], fill) for name, fill in fills.items()),
         constraints=together(constraints, np.nan) if constraints else None,
         weight=together(weights, 0.0) if weights else None,
+        bounds={k: together([own[k] for own in bounds], np.nan) for k in bounds[0]} if bounds else None,
         report=replace(
             reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
             n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
@@ -75,6 +84,7 @@ def checked_arrays(
     constraints: Any,
     weight: Any,
     failed: str,
+    bounds: Any = None,
     keep: np.ndarray | None = None,
 ) -> Arrays:
     """The arguments of `Observations.from_arrays`, checked; rows outside ``keep`` may hold anything."""
@@ -103,8 +113,27 @@ def checked_arrays(
             raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
     weight = None if weight is None else checked_weight(weight, shape)
     regimes, values = checked_regimes(space, values, regime, used)
-    report = ImportReport(shape[-1], directions, failed=failed, n_failed=_n_failed(losses))
-    return Arrays(values, regimes, losses, constraints, weight, report)
+    moving = _bounds(space, values, regimes, bounds, used)
+    report = ImportReport(shape[-1], directions, failed, _n_failed(losses), moving=notes(space, moving or {}))
+    return Arrays(values, regimes, losses, constraints, weight, moving, report)
+
+
+def _bounds(
+    space: Space, values: np.ndarray, regimes: np.ndarray, bounds: Any, used: np.ndarray
+) -> Bounds | None:
+    """The argument ``bounds``, in which a text names a parameter."""
+    if bounds is None:
+        return None
+
+    def of_parameter(what: str, name: str) -> np.ndarray:
+        if name not in space.names:
+            raise ValueError(
+                f"{what}: there is no parameter {name!r}; it is one of {', '.join(space.names)}."
+            )
+        return values[..., space.index(name)]
+
+    given = given_bounds(bounds, used.shape, space.names, of_parameter)
+    return checked_bounds(space, values, regimes, given, used)
 
 
 def checked_regimes(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from parzax.importance.arrays import mean_and_error
 from parzax.plotting import _text
 from parzax.plotting._axes import font_points, ribbon
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one, and more whole numbers have a log axis if that is theirs.
 _MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
@@ -77,7 +77,8 @@ def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
 
 def _on_scale(domain: Numeric, size: int) -> ParameterAxis:
     """Cells of equal width on the axis of the domain; where it has few values, those around its values."""
-    low, high, step = domain.low, domain.high, getattr(domain, "step", None) or 0.0
+    step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
+    low, high = domain.low, domain.high
     cut = np.geomspace if domain.log else np.linspace
     middles = cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2]
     axis = on_scale(domain, _values(domain) if (domain.n_values or np.inf) <= size else middles)

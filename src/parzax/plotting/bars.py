@@ -22,7 +22,7 @@ _SIGNS = {
     Status.SINGLE_VALUE: ("*", "one value per regime"),
     Status.NEVER_ACTIVE: ("†", "never active"),
     Status.NOT_IN_TARGET: ("¶", "inactive in the target, counts as 0"),
-    Status.UNIDENTIFIABLE: ("‡", "domain moves from row to row, not comparable"),
+    Status.UNIDENTIFIABLE: ("‡", "domain moves from row to row, not compared"),
     Status.UNIQUE_LABELS: ("#", "as many labels as rows, says nothing"),
     Status.LOW_REGIME_DATA: ("~", "few rows in a regime: rough"),
     Status.SPARSE_REGIME: ("§", "a regime with one row left out"),

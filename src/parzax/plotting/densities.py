@@ -14,7 +14,7 @@ from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _parameters, _text
 from parzax.plotting._arguments import Level, check_names, check_result, colours, find_level
 from parzax.plotting._parameters import ParameterAxis, Parameters, Series, draw_series
-from parzax.space import INACTIVE, Categorical, Varying, host_frame
+from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
 
 Arrays = list[np.ndarray]
 _CURVE, _MAP = 1001, 121  # cells of a curve, and of each side of a map
@@ -156,7 +156,8 @@ def values(
     lines are means over the seeds with target rows in the regime and ribbons (whiskers on bars) one
     standard error to either side. Densities are per grid cell, on the domain's own axis: logarithmic where
     the domain is, side by side where it has few values. A regime without rows, with a single value or with
-    bounds that move has a sentence in place of curves. A column per regime has the labels "densities 0" and
+    bounds that move and are not known has a sentence in place of curves; where they are known, values are
+    places between them. A column per regime has the labels "densities 0" and
     "ratio 0", and so on: ``{a.get_label(): a for a in ax.figure.axes}``.
 
     Args:
@@ -195,6 +196,8 @@ def _axis(own: Level, density: RegimeDensity) -> tuple[ParameterAxis, np.ndarray
         kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CHOICES])
         return _parameters.side_by_side(kept, [_text.name(density.values[i], 14) for i in kept]), kept
     cells = np.asarray(density.values)
+    if isinstance(domain, Varying) and len(cells) > 1:  # places between bounds
+        return _parameters.on_scale(Float(0, 1), cells), kept
     if len(cells) == domain.n_values and len(cells) <= _MOST_CHOICES:
         return _parameters.side_by_side(cells, [_text.number(v) for v in density.values]), kept
     return _parameters.on_scale(domain, cells), kept
@@ -215,10 +218,11 @@ def _draw_regime(top: Axes, bottom: Axes, own: Level, name: str, i: int, density
     for ax in (top, bottom):
         _axes.tidy(ax)
     nothing = "" if beta.any() else "No rows in this regime."
-    if isinstance(domain, Varying):
-        nothing = "The domain moves from row to row:\nno common grid."
-    elif len(density.values) == 1:
-        nothing = "A single value."
+    if isinstance(domain, Varying) and len(density.values) > 1:
+        bottom.set_xlabel(f"{bottom.get_xlabel()}, from its lower bound (0) to its upper one (1)")
+    if len(density.values) == 1:
+        moves = isinstance(domain, Varying)
+        nothing = "The domain moves from row to row:\nno common grid." if moves else "A single value."
     if nothing:
         _axes.note(top, nothing)
         for ax in (top, bottom):

@@ -107,10 +107,12 @@ class Numeric(Domain):
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
         if self.log and self.low <= 0:
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
-        given = getattr(self, "step", None)
-        if given is None:
-            return
-        step = self._number("step")
+        if getattr(self, "step", None) is not None:
+            self._check_step()
+
+    def _check_step(self) -> None:
+        """Refuse a step that does not fit the bounds."""
+        name, given, step = type(self).__name__, getattr(self, "step", None), self._number("step")
         if step <= 0:
             raise ValueError(f"{name}: step must be positive, got {given!r}.")
         if self.log and not (isinstance(self, Int) and step == 1):
@@ -178,13 +180,31 @@ class Int(Numeric):
 
 @dataclass(frozen=True, repr=False)
 class Varying(Numeric):
-    """A numeric domain whose bounds move from row to row, kept as one regime.
+    """A numeric domain whose bounds move from row to row, such as [0, c], kept as one regime.
 
-    There is no common grid for such rows, so they contribute no within-regime variance and the
-    parameter is reported as unidentifiable. ``low`` and ``high`` span all the bounds seen.
+    ``low`` and ``high`` span the bounds of all rows; what these are row by row is said where there are rows,
+    by ``bounds`` of `parzax.Observations.from_arrays`. Importance goes by the place of a value between the
+    bounds of its row, uniform on the log axis if ``log``, and of values in steps of ``step`` from the row's
+    lower bound by their number; whole numbers have step 1, also with ``log``. Of rows without bounds nothing
+    can be said (`parzax.Status.UNIDENTIFIABLE`). To all else it is a continuum from ``low`` to ``high``.
     """
 
+    _: KW_ONLY
+    step: float | None = None
     kind: ClassVar[str] = "varying"
+
+    def _check_step(self) -> None:
+        # Steps are counted from the bound of each row, and need not divide what all of them span.
+        step = self._number("step")
+        if step <= 0:
+            raise ValueError(f"Varying: step must be positive, got {self.step!r}.")
+        if self.log and step != 1:
+            raise ValueError(f"Varying: step={self.step!r} and log=True cannot be combined, but for step=1.")
+
+    def _axis(self) -> AbstractAxis:
+        if self.low == self.high:
+            return super()._axis()
+        return Continuum.between(float(self.low), float(self.high), self.log)
 
 
 @dataclass(frozen=True, repr=False)

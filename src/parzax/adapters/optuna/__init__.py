@@ -29,7 +29,8 @@ def observations(
     Each distribution that a parameter had becomes one of its domains. A parameter with one distribution
     in every row is unconditional; otherwise its domains are `parzax.Recorded`, and the regime of every row
     is what the trial records (inactive where it has no value). Numeric domains seen in one trial each, two
-    or more of them, are one `parzax.Varying` domain, which moves from row to row.
+    or more of one kind (whole numbers or not, log, step), are one `parzax.Varying` domain, which moves from
+    row to row; the ``bounds`` of the rows are those of the trials.
 
     Args:
         study: a study, or the path of an sqlite or journal file, which is opened read-only.

@@ -1,7 +1,7 @@
 """Optuna's distributions as domains, and as regimes of one parameter, and its values in parzax's units."""
 
+import math
 from collections.abc import Iterable
-from itertools import compress
 from operator import attrgetter
 from typing import Any
 
@@ -72,19 +72,58 @@ def identity(choice: Any) -> tuple[str, str]:
 
 
 def pool_moving(regimes: list[Any], which: np.ndarray) -> tuple[list[Any], np.ndarray, int]:
-    """Pool numeric domains seen in one row each, if there are at least two, into one `Varying`, put last.
+    """Pool numeric domains seen in one row each into `Varying` ones, put last; how many were pooled.
 
-    Such a domain moves from row to row (x in [0, c], say). Optuna leaves every one of them out of the
-    sum; the pooled regime has no grid and adds nothing either, and marks the parameter as unidentifiable.
+    Such a domain moves from row to row (x in [0, c], say). There is one for each kind of numbers (whole or
+    not, on a log axis or not, of one step) with at least two. Optuna leaves all of them out of the sum.
     """
     numeric = np.array([not isinstance(d, CategoricalDistribution) for d in regimes])
     single = numeric & (np.bincount(which, minlength=len(regimes)) == 1)
-    if single.sum() < 2:
+    kinds: dict[Any, list[int]] = {}
+    for i in np.flatnonzero(single).tolist():
+        d = regimes[i]
+        kinds.setdefault((type(d), bool(d.log), d.step), []).append(i)
+    moving = [own for own in kinds.values() if len(own) > 1]
+    pooled = [i for own in moving for i in own]
+    if not moving:
         return regimes, which, 0
-    moving, kept = list(compress(regimes, single)), compress(regimes, ~single)
-    pooled = Varying(min(d.low for d in moving), max(d.high for d in moving), when=(Recorded(),))
-    code = np.where(single, (~single).sum(), np.cumsum(~single) - 1)
-    return [*kept, pooled], code[which], len(moving)
+    kept = [i for i in range(len(regimes)) if i not in set(pooled)]
+    code = np.empty(len(regimes), dtype=which.dtype)
+    code[kept] = np.arange(len(kept))
+    domains = []
+    for number, own in enumerate(moving, start=len(kept)):
+        code[own] = number
+        domains.append(_moving([regimes[i] for i in own]))
+    return [*(regimes[i] for i in kept), *domains], code[which], len(pooled)
+
+
+def _moving(distributions: list[Any]) -> Varying:
+    """The domain of distributions of one kind that moves."""
+    low, high = min(d.low for d in distributions), max(d.high for d in distributions)
+    first = distributions[0]
+    return Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),))
+
+
+def moving_bounds(
+    regimes: list[Any], which: np.ndarray, distributions: list[Any], values: np.ndarray
+) -> tuple[np.ndarray | None, int]:
+    """(n, 2) bounds of the rows of `Varying` domains, NaN in others; None where there are none.
+
+    And how many values, moved in place to the nearest bound, missed them (enqueued, say).
+    """
+    moves = np.array([isinstance(d, Varying) for d in regimes])[which]
+    if not moves.any():
+        return None, 0
+    rows = np.flatnonzero(moves)
+    own = [distributions[row] for row in rows.tolist()]
+    bounds, moved = np.full((len(which), 2), np.nan), 0
+    bounds[rows] = [(d.low, d.high) for d in own]
+    low, high = bounds[rows].T
+    steps = (values[rows] - low) / np.array([d.step or math.inf for d in own])
+    odd = (values[rows] < low) | (values[rows] > high) | (steps != np.round(steps))
+    for i in np.flatnonzero(odd).tolist():
+        moved += to_inside(domain_of(own[i]), values, np.arange(len(values)) == rows[i])
+    return bounds, moved
 
 
 def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
@@ -147,6 +186,8 @@ def to_inside(domain: Domain, values: np.ndarray, here: np.ndarray) -> int:
     Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell.
     """
     assert isinstance(domain, Numeric)
+    if isinstance(domain, Varying):  # its rows have bounds of their own
+        return 0
     own, step = values[here], getattr(domain, "step", None)
     any_within = step is None or (step == 1 and domain.whole)
     if not own.size or (any_within and not (own.min() < domain.low or own.max() > domain.high)):

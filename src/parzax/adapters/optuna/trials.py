@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax.adapters.optuna import distributions as regimes
 from parzax.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space
+from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, Varying
 
 Target = Callable[[FrozenTrial], float]
 
@@ -37,6 +37,7 @@ def observations_from_trials(
         raise ValueError("study has no parameters: its trials never called suggest_*.")
     conditional = any(column.domains[0].conditions for column in columns)
     constraints, note = _constraints(kept)
+    bounds = {c.name: (c.bounds[:, 0], c.bounds[:, 1]) for c in columns if c.bounds is not None}
     obs = Observations.from_arrays(
         Space({column.name: column.domains for column in columns}),
         np.stack([column.values for column in columns], axis=-1),
@@ -44,6 +45,7 @@ def observations_from_trials(
         directions if target is None else "minimize",
         regime=np.stack([column.regime for column in columns], axis=-1) if conditional else None,
         constraints=constraints,
+        bounds=bounds or None,
         failed=failed,
     )
     left_out = Counter(t.state.name for t in trials if t.state not in kept_states)
@@ -92,12 +94,13 @@ def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[st
 
 
 class TrialColumn(NamedTuple):
-    """One parameter: its domains, the value and regime of each row, and what was inferred."""
+    """One parameter: its domains, values, regimes and bounds that move (n, 2), and what was inferred."""
 
     name: str
     domains: tuple[Domain, ...]
     values: np.ndarray
     regime: np.ndarray
+    bounds: np.ndarray | None
     notes: list[str]
 
 
@@ -115,7 +118,11 @@ def read_columns(trials: Sequence[FrozenTrial]) -> list[TrialColumn]:
         # In the other rows it is inactive.
         values, regime = np.full(len(trials), math.nan), np.full(len(trials), INACTIVE, np.int16)
         values[rows], regime[rows] = column.values, column.regime
-        columns.append(column._replace(values=values, regime=regime))
+        bounds = None
+        if column.bounds is not None:
+            bounds = np.full((len(trials), 2), math.nan)
+            bounds[rows] = column.bounds
+        columns.append(column._replace(values=values, regime=regime, bounds=bounds))
     return columns
 
 
@@ -128,17 +135,23 @@ def _column(name: str, distributions: list[Any], external: list[Any], *, always:
     categorical = tuple(d for d in domains if isinstance(d, Categorical))
     if categorical and len(categorical) < len(domains):
         raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
+    bounds = None
     if categorical:
         values, moved = regimes.to_codes(categorical, regime, external), 0
     else:
         values = np.array(external, dtype=np.float64)
-        moved = sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
+        bounds, moved = regimes.moving_bounds(found, regime, distributions, values)
+        moved += sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
+    n_moving = sum(isinstance(domain, Varying) for domain in domains)
     relabelled = any(map(regimes.is_relabelled, found))
     notes = {
         ": the same choices in another order count as one domain": reordered,
-        f": {pooled} domains were seen in one trial each; together they count as one that moves": pooled,
+        f": {pooled} domains were seen in one trial each; together they count as one that moves"
+        + f", {n_moving} by kind" * (n_moving > 1): pooled,
         f" has {len(found)} domains; each trial records which one applied": len(found) > 1,
         ": choices that are not None, bool, int, float or str go by their repr": relabelled,
         f": {moved} values outside their domain (enqueued, say) count as the nearest inside": moved,
     }
-    return TrialColumn(name, domains, values, regime, [name + note for note, holds in notes.items() if holds])
+    return TrialColumn(
+        name, domains, values, regime, bounds, [name + note for note, holds in notes.items() if holds]
+    )

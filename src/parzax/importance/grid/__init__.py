@@ -13,4 +13,5 @@ from parzax.importance.grid.layout import Group as Group
 from parzax.importance.grid.layout import Layout as Layout
 from parzax.importance.grid.layout import cell_values as cell_values
 from parzax.importance.grid.layout import layout as layout
+from parzax.importance.grid.pools import in_pools as in_pools
 from parzax.importance.grid.resolutions import Resolutions as Resolutions

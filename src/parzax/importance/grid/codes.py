@@ -23,7 +23,8 @@ _TABLED = 1 << 16
 def grid_codes(obs: Observations, grid: GridSpec, rows: int | None = None) -> np.ndarray:
     """Codes of all rows, column-major: (s, d, rows), of the narrowest unsigned type that fits.
 
-    There is one seed without a seed axis. Rows are padded to ``rows`` with the code of "inactive".
+    There is one seed without a seed axis. Rows are padded to ``rows`` with the code of "inactive". Those of
+    a domain whose bounds move are in no pool yet, see `parzax.importance.grid.pools`.
     """
     n_parameters, n = len(obs.space), obs.n
     shape = (math.prod(obs.batch_shape), n, n_parameters)
@@ -58,7 +59,7 @@ def _plan(space: Space, grid: GridSpec) -> tuple[np.ndarray, list[tuple]]:
     last = np.array(where.n_codes)[:, None] - 1
     dtype = np.min_scalar_type(last.max())
     for regime in range(where.n_regimes - 1):
-        blocks = [block for block in where.blocks if block.regime == regime]
+        blocks = [block for block in where.blocks if block.regime == regime and not block.is_pool]
         columns = [block.parameter for block in blocks]
         axes = [grid_axis(space.domains[j][regime], grid) for j in columns]
         # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
@@ -90,6 +91,8 @@ class PointCells(eqx.Module):
         """The cells of a space."""
         where, table, rows = layout(space, grid), [0], []
         for block in where.blocks:
+            if block.is_pool:  # of points no bounds are known
+                continue
             domain, start = space.domains[block.parameter][block.regime], -1
             n = domain.n_values
             if n is not None and n <= _TABLED:

@@ -91,7 +91,7 @@ class GridEstimator:
     def optuna(cls) -> "GridEstimator":
         """Parity with Optuna 5.0's PedAnovaImportanceEvaluator (levels, cells, bandwidth, floor, 1/d)."""
         return cls(
-            grid=GridSpec(mirror=False),
+            grid=GridSpec(mirror=False, max_pools=0),
             resolutions=None,
             shared_kernel=False,
             debias=False,
@@ -103,10 +103,11 @@ class GridEstimator:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
-        """From what `dataclasses.asdict` made of one; files from before there were resolutions have none."""
+        """From what `dataclasses.asdict` made of one; older files have no resolutions, or no pools."""
         known = stored.get("resolutions")
         resolutions = None if known is None else Resolutions(**known)
-        return cls(**(stored | {"grid": GridSpec(**stored["grid"]), "resolutions": resolutions}))
+        grid = GridSpec(**({"max_pools": 0} | stored["grid"]))
+        return cls(**(stored | {"grid": grid, "resolutions": resolutions}))
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import Categorical, Domain, Ordinal, Space, Varying
+from parzax.space import Categorical, Domain, Float, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, AbstractAxis
 
 
@@ -24,21 +24,27 @@ class GridSpec:
         mirror: whether steps that lie midway between cells go towards the middle of the domain, and
             the number of cells is odd when the number of steps is, so that ``x -> high - x`` mirrors
             the counts exactly. False sends them down (the references' rule).
+        max_pools: most pools of rows with like bounds, within which values of a domain that moves are
+            compared by their places between these; see `parzax.importance.grid.pools`. 0 leaves them
+            without a grid, so that nothing is said of them (the references' rule).
     """
 
     max_cells: int = 50
     mirror: bool = True
+    max_pools: int = 8
 
     def __post_init__(self) -> None:
         if not isinstance(self.max_cells, int) or self.max_cells < 2:
             raise ValueError(f"GridSpec: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
         _checks.flag("GridSpec: mirror", self.mirror)
+        _checks.whole_number("GridSpec: max_pools", self.max_pools, 0)
 
 
 class GridAxis(NamedTuple):
     """Cells whose centres are ``spacing`` apart from ``low`` on, of what ``transform`` makes of values.
 
-    For a single value and where bounds move there is no ``family``; the infinite spacing gives cell 0.
+    For a single value and where bounds move there is no ``family``; the infinite spacing gives cell 0. Places
+    between bounds that move are on `relative_axis`.
     """
 
     family: type[AbstractKernel] | None
@@ -81,6 +87,11 @@ def grid_axis(domain: Domain, grid: GridSpec) -> GridAxis:
     return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: axis.position(np.clip(x, *ends)))
 
 
+def relative_axis(grid: GridSpec) -> GridAxis:
+    """The cells of places between bounds that move, from 0 to 1."""
+    return grid_axis(Float(0.0, 1.0), grid)
+
+
 def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
     """The nearest cells, ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
     # A division and not a product, as in the references, so that equal values fall into equal cells.
@@ -116,17 +127,25 @@ def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndar
 
 @dataclass(frozen=True)
 class Block:
-    """One regime of one parameter on the grid: ``n_cells`` columns of the counts from ``start`` on.
+    """One regime of one parameter, or a part of it: ``n_cells`` columns of the counts from ``start`` on.
 
-    Without a ``family`` of kernels it has a single value, or bounds that move from row to row.
+    A regime whose bounds move has a block of one cell, without a ``family`` of kernels, for rows of which
+    nothing is known, and after it one for each pool. Other blocks without a family have a single value.
+    ``slot`` is its number among the blocks of its parameter.
     """
 
     parameter: int
     regime: int
+    slot: int
     family: type[AbstractKernel] | None
     varying: bool
     n_cells: int
     start: int
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is one of the pools of a regime whose bounds move."""
+        return self.varying and self.family is not None
 
 
 class Group(NamedTuple):
@@ -180,6 +199,16 @@ class Layout:
         return max(block.regime for block in self.blocks) + 2
 
     @cached_property
+    def n_slots(self) -> int:
+        """Blocks per parameter, "inactive" included: as many as regimes but for pools."""
+        return max(block.slot for block in self.blocks) + 2
+
+    @cached_property
+    def has_pools(self) -> bool:
+        """Whether any block is a pool, so that slots are not regimes."""
+        return any(block.is_pool for block in self.blocks)
+
+    @cached_property
     def inactive(self) -> tuple[int, ...]:
         """Per parameter, the column that counts its inactive rows (and takes the padding)."""
         return tuple(end - 1 for end in (*self.offsets[1:], self.n_columns))
@@ -210,9 +239,12 @@ def layout(space: Space, grid: GridSpec) -> Layout:
     blocks, offsets, column = [], [], 0
     for parameter, domains in enumerate(space.domains):
         offsets.append(column)
+        slot = 0
         for regime, domain in enumerate(domains):
-            family, n_cells, *_ = grid_axis(domain, grid)
-            blocks.append(Block(parameter, regime, family, isinstance(domain, Varying), n_cells, column))
-            column += n_cells
+            varying, axes = isinstance(domain, Varying), [grid_axis(domain, grid)]
+            axes += [relative_axis(grid)] * grid.max_pools * varying
+            for family, n_cells, *_ in axes:
+                blocks.append(Block(parameter, regime, slot, family, varying, n_cells, column))
+                column, slot = column + n_cells, slot + 1
         column += 1
     return Layout(tuple(blocks), tuple(offsets), column)
