@@ -73,8 +73,12 @@ class InteractionArrays:
 
     def ranking(self, level: int = 0) -> list[tuple[str, str]]:
         """Pairs by mean importance at the ``level``-th level, highest first; ties in the order of ``pairs``."""
-        mean, _ = self.over_seeds()
-        return [self.pairs[i] for i in np.argsort(-mean[level], kind="stable")]
+        return [self.pairs[i] for i in self.order(self.over_seeds()[0][level])]
+
+    def order(self, values: np.ndarray) -> np.ndarray:
+        """Indices of the pairs by (p,) values, highest first; at last those that are nowhere defined."""
+        known = self.is_defined.reshape(-1, len(self.pairs)).any(axis=0)
+        return np.argsort(-np.where(known, values, -1.0), kind="stable")
 
     def matrix(self, level: int = 0) -> np.ndarray:
         """(d, d) symmetric: mean importance at the ``level``-th level; NaN where nothing is known.

@@ -10,7 +10,7 @@ import numpy as np
 
 from parzax.importance.pairs.arrays import Slot
 from parzax.observations import Observations
-from parzax.space import Categorical, Domain, Varying
+from parzax.space import Categorical, Domain, Numeric, Varying
 
 # A grid has about this many rows per cell, and an even number of cells along each axis.
 _ROWS_PER_CELL, _FEWEST, _MOST = 15, 4, 10
@@ -121,15 +121,22 @@ def axis_cells(domain: Domain, values: np.ndarray, weight: np.ndarray, size: Siz
         of_value = np.full(len(known), most - 1)
         of_value[np.argsort(-mass, kind="stable")[: most - 1]] = np.arange(most - 1)
     else:
-        of_value = _cut(np.asarray(domain.axis.unit(known), np.float64) * 2, 2.0, most)
+        of_value = _cut(*_twice_the_place(domain, known), most)
         if np.bincount(of_value, mass, minlength=most).min() < _LEAST_SHARE * mass.sum() / most:
             # The middle of the ranks that a value has.
             of_value = _cut(2 * np.cumsum(mass) - mass, 2 * mass.sum(), most)
     return of_value[inverse]
 
 
+def _twice_the_place(domain: Domain, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Twice the places of values on the axis, and twice its length; whole numbers where these are even."""
+    if domain.n_values is None or isinstance(domain, Numeric) and domain.log:
+        return 2 * np.asarray(domain.axis.unit(values), np.float64), 2.0
+    return 2.0 * domain.axis.index(values) + 1, 2.0 * domain.n_values
+
+
 def _cut(twice: np.ndarray, whole: float, n: int) -> np.ndarray:
-    """Which n-th of ``whole`` each is in; whole numbers are compared exactly."""
+    """Which n-th of half of ``whole`` each is in; between two, that nearer to the middle, exactly for integers."""
     lower, upper = n * twice // whole, -(-n * twice // whole) - 1
     return np.clip(np.where(2 * twice <= whole, lower, upper), 0, n - 1).astype(np.int64)
 

@@ -9,15 +9,14 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.flags import few_rows
 from parzax.importance.pairs.arrays import holm
 from parzax.importance.pairs.cells import PairCells, pair_cells
+from parzax.importance.pairs.flags import UNKNOWN, pair_status
 from parzax.importance.pairs.program import PairArrays, pair_arrays
 from parzax.importance.pairs.result import InteractionResult
 from parzax.importance.ped_anova import _frequencies, _levels
 from parzax.observations import Observations, capacity, level_sets
-from parzax.space import Space, Varying
-from parzax.status import Status
+from parzax.space import Space
 
 # Draws from the null by default, and at least so many per pair: with fewer, no pair of many can have a p-value
 # below 5 % once it is adjusted for all of them.
@@ -98,7 +97,7 @@ def interactions(
     sets = level_sets(losses, weight, target, region, rows=size)
     cells = pair_cells(obs, chosen, sets.level[:, : obs.n] <= q, weight, size)
     found = _computed(cells, sets.level, _frequencies(weight, size), q, len(chosen), n_draws, key)
-    status = _status(obs.space, chosen, cells, found, sets.status)
+    status = pair_status(obs.space, chosen, cells, found, sets.status)
     arrays = _measures(found, n_draws, status)
     arrays |= {"status": status, "n_active": cells.n_active, "n_region": found.n_sets[:, -1]}
     of_levels = {"variance", "joint", "main", "importance", "p_value", "p_adjusted", "status", "n_target"}
@@ -180,49 +179,10 @@ def _measures(found: PairArrays, n_draws: int, status: np.ndarray) -> dict[str, 
     share = n_target / np.where(n_region > 0, n_region, 1)
     whole = (share * (1 - share)).astype(variance.dtype)
     importance = np.where(whole > 0, np.maximum(variance, 0) / np.where(whole > 0, whole, 1), 0)
-    unknown = (status & int(_UNKNOWN)) != 0
+    unknown = (status & int(UNKNOWN)) != 0
     p_value = (1 + found.beyond) / (n_draws + 1)
     p_value = np.where(unknown | (n_draws == 0), np.nan, p_value)
     return {
         "variance": variance, "joint": joint, "main": main, "importance": importance.astype(variance.dtype),
         "p_value": p_value, "p_adjusted": holm(p_value),
     }  # fmt: skip
-
-
-# Where nothing is known of an interaction, there is no p-value either.
-_UNKNOWN = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.CONSTANT | Status.SINGLE_VALUE
-_UNKNOWN |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
-
-
-def _status(
-    space: Space, pairs: np.ndarray, cells: PairCells, found: PairArrays, of_levels: np.ndarray
-) -> np.ndarray:
-    """(s, q, p) status bits."""
-    varying = np.array([any(isinstance(own, Varying) for own in domains) for domains in space.domains])
-    single = np.array([all(own.n_values == 1 for own in domains) for domains in space.domains]) & ~varying
-    s, q, p = found.beyond.shape
-    of_slots, n_sets = np.array([slot.pair for slot in cells.slots], np.int64), found.n_sets
-
-    def summed(x: np.ndarray) -> np.ndarray:
-        """Over the slots of each pair."""
-        out = np.zeros((*x.shape[:-1], p))
-        np.add.at(out, (..., of_slots), x)
-        return out
-
-    varied = summed((found.n_cells[..., 1:] > 1).all(axis=-1)) > 0
-    n_target, n_region = summed(found.n_target), summed(found.n_region)[:, None]
-
-    def bit(status: Status, where: np.ndarray) -> np.ndarray:
-        return np.where(where, int(status), 0)
-
-    together = (cells.n_active > 0)[:, None]
-    known = together & varied[:, None]
-    of_pairs = bit(Status.UNIDENTIFIABLE, varying[pairs].any(axis=1))
-    of_pairs |= bit(Status.SINGLE_VALUE, single[pairs].any(axis=1))
-    fixed = (varying | single)[pairs].any(axis=1)
-    status = of_levels[:, :, None] | bit(Status.SAME_SETS, n_sets[:, :-1] == n_sets[:, -1:])[..., None]
-    status = status | of_pairs | bit(Status.NEVER_TOGETHER, ~together & (n_sets[:, -1:, None] > 0))
-    status |= bit(Status.CONSTANT, together & ~varied[:, None] & ~fixed)
-    status |= bit(Status.LOW_DATA, known & few_rows(n_target, n_region))
-    status |= bit(Status.NOT_ABOVE_CHANCE, _interaction(found.pairs) < 0)
-    return np.broadcast_to(status, (s, q, p)).astype(np.int32)

@@ -90,7 +90,7 @@ def pair_arrays(
         if n_permutations:
             share = sets[:-1].astype(dtype) / whole
             slack = _ROUNDING * jnp.finfo(dtype).eps * share * (1 - share)
-            observed = summed[..., 0] - summed[..., 1] - summed[..., 2] - slack
+            observed = summed[..., 0] - summed[..., 1] - summed[..., 2] - slack[None]
 
             def step(sums: Array, own: tuple[Array, ...]) -> tuple[Array, Array]:
                 number, one, begins, counts = own
@@ -134,7 +134,7 @@ def _variances(counts: Float[Array, "q1 w w"], whole: Float[Array, ""]) -> Float
     region, target = counts[-1], jnp.moveaxis(counts[:-1], 0, -1)
     n, n_target = region.sum(), target.sum(axis=(0, 1))
     share = n_target / divisor(n)
-    found = explained(region, target - share * region[..., None], n_target * (1 - share))
+    found = explained(region, target - share[None, None] * region[..., None], n_target * (1 - share))
     return jnp.stack([*found], axis=-1) * (n / whole)
 
 

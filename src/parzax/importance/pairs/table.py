@@ -59,7 +59,7 @@ def to_html(result: InteractionArrays) -> str:
 def _entries(result: InteractionArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
     """A title, rows with their header first, and which columns are text."""
     levels = np.argsort(result.target_quantile, kind="stable")
-    order = np.argsort(-result.over_seeds()[0].mean(axis=0), kind="stable")
+    order = result.order(result.over_seeds()[0].mean(axis=0))
     shown = order[:_ROWS_SHOWN] if len(order) > _ROWS_SHOWN + 1 else order
     names = short_names([visible(name) for name in result.names], _NAME)
     labels = [" × ".join(names[visible(name)] for name in result.pairs[i]) for i in shown]
@@ -74,7 +74,7 @@ def _entries(result: InteractionArrays) -> tuple[str, list[list[str]], tuple[int
             for label, i in zip(labels, shown, strict=True)
         ]
         return title, rows, (0,)
-    rows = [["pair", "importance", "variance", "p", "n active"]]
+    rows = [["pair", "importance", "variance", "p (Holm)", "n active"]]
     for label, i in zip(labels, shown, strict=True):
         variance = result.variance.reshape(result.n_seeds, -1)[:, i].mean()
         p = result.p_adjusted.reshape(result.n_seeds, -1)[:, i]
@@ -91,6 +91,8 @@ def _share(result: InteractionArrays, level: int, pair: int) -> str:
     if not defined.any():
         return "-"
     mean, error = mean_and_error(result.importance.reshape(shape)[:, level, pair], defined)
+    if mean == 0:
+        return "0"
     text = f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
     above = result.above_chance.reshape(shape)[:, level, pair].mean() > 0.5
     return text if above or not result.n_permutations else f"({text})"
@@ -98,6 +100,8 @@ def _share(result: InteractionArrays, level: int, pair: int) -> str:
 
 def _notes(result: InteractionArrays) -> list[str]:
     p = len(result.pairs)
+    if not p:
+        return ["no pairs: the space has a single parameter"]
     lines = ["importance: interaction's share of the variance of membership in the target"]
     if p > _ROWS_SHOWN + 1:
         lines.append(f"{p - _ROWS_SHOWN} more pairs, in to_dataframe()")
