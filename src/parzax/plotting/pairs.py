@@ -84,10 +84,9 @@ def interactions(
 
 
 def _map(result: InteractionResult, level: int, chosen: list[str] | None, most: int) -> _Map:
-    shape = (-1, *result.importance.shape[-2:])
     importance = result.matrix(level)
     if result.n_permutations:
-        share = result.above_chance.reshape(shape)[:, level].mean(axis=0)
+        share = result.by_seed(result.above_chance)[:, level].mean(axis=0)
         above = result.to_matrix(share) > _MOST_SEEDS
     else:
         above = importance > 0

@@ -66,10 +66,13 @@ class InteractionArrays:
         """(..., q, p) whether a pair's adjusted p-value is at most 5 %; nowhere without permutations."""
         return np.asarray(self.p_adjusted <= _SIGNIFICANT)
 
+    def by_seed(self, array: np.ndarray) -> np.ndarray:
+        """(s, q, p) a (..., q, p) array with all its seed axes as one, of length 1 if there is none."""
+        return array.reshape(self.n_seeds, *self.importance.shape[-2:])
+
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds where a pair is defined, (q, p) each."""
-        shape = (-1, *self.importance.shape[-2:])
-        return mean_and_error(self.importance.reshape(shape), self.is_defined.reshape(shape))
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     def ranking(self, level: int = 0) -> list[tuple[str, str]]:
         """Pairs by mean importance at the ``level``-th level, highest first; ties in the order of ``pairs``."""
@@ -77,7 +80,7 @@ class InteractionArrays:
 
     def order(self, values: np.ndarray) -> np.ndarray:
         """Indices of the pairs by (p,) values, highest first; at last those that are nowhere defined."""
-        known = self.is_defined.reshape(-1, len(self.pairs)).any(axis=0)
+        known = self.by_seed(self.is_defined).any(axis=(0, 1))
         return np.argsort(-np.where(known, values, -1.0), kind="stable")
 
     def matrix(self, level: int = 0) -> np.ndarray:
@@ -85,7 +88,7 @@ class InteractionArrays:
 
         That is on the diagonal, of pairs that were not asked for, and where `is_defined` holds in no seed.
         """
-        defined = self.is_defined.reshape(-1, *self.importance.shape[-2:])[:, level].any(axis=0)
+        defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
         return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
 
     def to_matrix(self, values: np.ndarray) -> np.ndarray:

@@ -69,8 +69,7 @@ def pair_cells(
         rows: number of rows to pad to.
     """
     s, n = in_region.shape
-    values = obs.values.reshape(s, n, -1)
-    regime = obs.regime.reshape(s, n, -1)
+    values, regime = (x.reshape(s, n, len(obs.space)) for x in (obs.values, obs.regime))
     mass = in_region * (1.0 if weight is None else weight)
     wanted = np.unique(pairs)
     blocks = [(j, i) for j in wanted.tolist() for i, own in enumerate(obs.space.domains[j]) if _has_cells(own)]

@@ -86,15 +86,14 @@ def _entries(result: InteractionArrays) -> tuple[str, list[list[str]], tuple[int
 
 
 def _share(result: InteractionArrays, level: int, pair: int) -> str:
-    shape = (-1, *result.importance.shape[-2:])
-    defined = result.is_defined.reshape(shape)[:, level, pair]
+    defined = result.by_seed(result.is_defined)[:, level, pair]
     if not defined.any():
         return "-"
-    mean, error = mean_and_error(result.importance.reshape(shape)[:, level, pair], defined)
+    mean, error = mean_and_error(result.by_seed(result.importance)[:, level, pair], defined)
     if mean == 0:
         return "0"
     text = f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
-    above = result.above_chance.reshape(shape)[:, level, pair].mean() > 0.5
+    above = result.by_seed(result.above_chance)[:, level, pair].mean() > 0.5
     return text if above or not result.n_permutations else f"({text})"
 
 
@@ -117,7 +116,7 @@ def _notes(result: InteractionArrays) -> list[str]:
 def _advice(result: InteractionArrays) -> list[str]:
     """A sentence for each status, and of how many of the pairs (and levels) it holds."""
     lines = []
-    seen = result.status.reshape(-1, *result.status.shape[-2:])
+    seen = result.by_seed(result.status)
     for sentence in result.advice():
         name, text = sentence.split(": ", 1)
         bit = int(Status[name])
