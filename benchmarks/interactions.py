@@ -27,7 +27,7 @@ ADDITIVE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "x alone": lambda x, u: x[..., 0],
     "x and noise": lambda x, u: x[..., 0] + u,
     "x or y, by chance": lambda x, u: np.where(u < 0.5, x[..., 0], x[..., 1]),
-    "x or y, and z": lambda x, u: np.where(u < 0.5, x[..., 0], x[..., 1]) + x[..., 2],
+    "a little of both": lambda x, u: u - 0.04 * (x[..., 0] + x[..., 1]),
 }
 # The largest |mean| of a pair without an interaction; the least shares of the closed form of x y.
 LARGEST_MEAN, LEAST_SHARES = 0.001, (0.75, 0.9)

@@ -6,9 +6,10 @@ from math import ceil, floor, log, sqrt
 import numpy as np
 
 
-def most_cells(n: float) -> tuple[int, int]:
-    """Most cells of numbers, and of categories, for n rows."""
-    cells = min(max(2 * floor(sqrt(n / 15) / 2), 4), 10)
+def most_cells(n: float, n_region: float) -> tuple[int, int]:
+    """Most cells of numbers, and of categories, for n rows of a region."""
+    cells = min(2 * floor(sqrt(n_region / 15) / 2), 2 * floor(sqrt(n / 5) / 2))
+    cells = min(max(cells, 4), 10)
     return cells, 2 * cells if n >= 8 * cells**2 else cells
 
 
@@ -29,9 +30,9 @@ def unit(domain, value: float) -> float:
     return (change(value) - change(low)) / (change(high) - change(low))
 
 
-def cells(domain, values, weight, n: float) -> list[int]:
-    """Cells of the rows of a regime, when the pair has n rows."""
-    numbers, labels = most_cells(n)
+def cells(domain, values, weight, n: float, n_region: float) -> list[int]:
+    """Cells of the rows of a regime, when the pair has n rows, of so many in the region."""
+    numbers, labels = most_cells(n, n_region)
     mass: dict[float, float] = {}
     for value, own in zip(values, weight, strict=True):
         mass[value] = mass.get(value, 0) + own
@@ -89,7 +90,7 @@ def interactions(obs, target, region) -> dict[tuple[str, str], tuple[float, floa
                     cell = []
                     for j, regime, domain in ((a, i, of_first), (b, k, of_second)):
                         own = [r for r in used if obs.regime[r, j] == regime]
-                        found = cells(domain, obs.values[own, j].tolist(), weight[own].tolist(), n)
+                        found = cells(domain, obs.values[own, j].tolist(), weight[own].tolist(), n, whole)
                         where = dict(zip(own, found, strict=True))
                         cell.append([where[r] for r in both])
                     joint = list(zip(*cell, strict=True))

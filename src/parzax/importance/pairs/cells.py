@@ -12,8 +12,9 @@ from parzax.importance.pairs.arrays import Slot
 from parzax.observations import Observations
 from parzax.space import Categorical, Domain, Numeric, Varying
 
-# A grid has about this many rows per cell, and an even number of cells along each axis.
-_ROWS_PER_CELL, _FEWEST, _MOST = 15, 4, 10
+# A grid has about this many of the region's rows per cell, and at least so many of its own; along each axis an
+# even number of cells.
+_ROWS_PER_CELL, _FEWEST_PER_CELL, _FEWEST, _MOST = 15, 5, 4, 10
 # Categories have cells of their own up to this many times the cells of numbers, given so many rows per cell.
 _MORE_LABELS, _ROWS_PER_LABEL_CELL = 2, 8
 # Cells are of equal width where each of them has this part of an even share of the rows.
@@ -46,13 +47,17 @@ class PairCells(NamedTuple):
     n_active: np.ndarray
 
 
-def grid_size(n: float) -> Size:
-    """The even floor of sqrt(n / 15), from 4 to 10; for categories twice that where there are rows enough.
+def grid_size(n: float, n_region: float) -> Size:
+    """Cells for n rows of a region of ``n_region``: the even floor of sqrt(n_region / 15), from 4 to 10.
 
-    >>> grid_size(100), grid_size(1000)
-    (Size(numbers=4, labels=4), Size(numbers=8, labels=16))
+    Fewer where that would leave less than 5 rows per cell, so that regimes are seen as sharply as the whole
+    where they can be. For categories twice that where there are rows enough.
+
+    >>> grid_size(100, 100), grid_size(1000, 1000), grid_size(200, 1000)
+    (Size(numbers=4, labels=4), Size(numbers=8, labels=16), Size(numbers=6, labels=6))
     """
-    cells = int(np.clip(2 * (int((n / _ROWS_PER_CELL) ** 0.5) // 2), _FEWEST, _MOST))
+    whole = min(n_region / _ROWS_PER_CELL, n / _FEWEST_PER_CELL)
+    cells = int(np.clip(2 * (int(whole**0.5) // 2), _FEWEST, _MOST))
     return Size(cells, cells * (_MORE_LABELS if n >= _ROWS_PER_LABEL_CELL * cells**2 else 1))
 
 
@@ -85,7 +90,10 @@ def pair_cells(
                     both.append((first, second))
     of_slots = np.array(both, np.int64).reshape(-1, 2)
     rows_of = together[:, of_slots[:, 0], of_slots[:, 1]]
-    sizes = [[grid_size(x) for x in own] for own in rows_of.tolist()]
+    sizes = [
+        [grid_size(x, whole) for x in own]
+        for own, whole in zip(rows_of.tolist(), mass.sum(axis=1).tolist(), strict=True)
+    ]
     known = sorted({size for own in sizes for size in own})
     at = np.array([[known.index(size) for size in own] for own in sizes], np.int64).reshape(s, -1)
     columns = (of_slots[None] * len(known) + at[..., None]).astype(np.int32)

@@ -45,7 +45,7 @@ def interactions(
     "Conditional PED-ANOVA" (arXiv 2601.20800) for the pair and for each at that resolution; I is signed, and 0
     on average where neither has an effect or P(target | x, y) is a sum of a function of x and one of y.
 
-    G is the even floor of sqrt(n_r / 15), from 4 to 10. Numbers are in cells of equal width on their axis, or of
+    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. Numbers are in cells of equal width on their axis, or of
     equal numbers of rows where some would have less than half of their share; up to 2 G categories (G below
     8 G^2 rows) have cells of their own, and the rarest of more share one. What happens within a cell is not
     seen: I is **limited by resolution**, and too low for effects that are sharper than a cell. Where the two
