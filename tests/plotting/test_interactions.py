@@ -42,9 +42,13 @@ def cells(ax) -> dict[tuple[str, str], float]:
     """(row, column) -> value of coloured cells, by the names beside them."""
     columns = [label.get_text() for label in ax.get_xticklabels()]
     rows = [label.get_text() for label in ax.get_yticklabels()]
-    mesh = next(own for own in ax.collections if own.get_array() is not None and np.ndim(own.get_array()) == 2)
+    mesh = next(
+        own for own in ax.collections if own.get_array() is not None and np.ndim(own.get_array()) == 2
+    )
     values = mesh.get_array()
-    return {(rows[i - 1], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))}
+    return {
+        (rows[i - 1], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))
+    }
 
 
 def test_pairs_above_chance_have_a_colour_and_their_number(found):

@@ -1,4 +1,4 @@
-"""Interactions of pairs as loops over rows and cells, in float64; nothing of parzax but the domains' fields."""
+"""Interactions of pairs as loops over rows and cells, in float64; of parzax only the domains' fields."""
 
 from fractions import Fraction
 from math import ceil, floor, log, sqrt

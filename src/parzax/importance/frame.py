@@ -11,7 +11,7 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 def to_frame(columns: dict[str, np.ndarray], backend: str | None) -> Any:
-    """A frame of named columns; ``backend`` is the first of pandas, polars and pyarrow that is installed if None.
+    """A frame of named columns; without a ``backend`` the first installed one of `BACKENDS`.
 
     Raises:
         ValueError: for another backend.

@@ -3,9 +3,10 @@
 Every function draws on Axes (``ax=``, or those of a new figure) and returns them, of panels the first.
 None shows or saves: ``plt.show()`` and ``plt.savefig(path)`` do. Needs the extra ``parzax[plot]``.
 
-Common arguments: ``result`` is from `parzax.cond_ped_anova` (of `interactions` from `parzax.interactions`); ``level`` the index of one of its levels, or a
-float for the nearest target quantile (a warning says where that is more than 0.05 away); ``traces`` is from
-`parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
+Common arguments: ``result`` is from `parzax.cond_ped_anova`, that of `interactions` from
+`parzax.interactions`; ``level`` the index of one of its levels, or a float for the nearest target quantile (a
+warning says where that is more than 0.05 away); ``traces`` is from `parzax.optimize` or
+`parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
 argument of another kind, ``ax`` included, raises a TypeError; names, levels and runs that are not there, and
 empty or repeated lists of names, a ValueError.
 """

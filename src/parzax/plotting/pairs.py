@@ -23,7 +23,7 @@ _BRIGHT = 0.6  # cells above this share of the range are bright, so their number
 
 
 class _Map(NamedTuple):
-    """(m, m) what is known of the parameters shown, strongest interactions first; NaN, and False, elsewhere."""
+    """(m, m) what is known of the parameters shown, the strongest first; NaN, and False, elsewhere."""
 
     names: list[str]
     importance: np.ndarray
@@ -40,7 +40,7 @@ def interactions(
     max_parameters: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Which parameters interact: a map with a cell per pair, the parameters with the largest interactions first.
+    """Which parameters interact: a map with a cell per pair, the strongest parameters first.
 
     Colours are the pair's importance, its share of the variance of membership in the target (mean over
     seeds). Pairs that are not above chance (adjusted p above 5 %, in half of the seeds or more; without

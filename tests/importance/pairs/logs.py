@@ -35,10 +35,10 @@ def gated(n=1000, seed=0) -> px.Observations:
 
 def mixed(n=300, seed=0) -> px.Observations:
     """Every kind of parameter, two regimes, skewed rows, more categories than cells, whole weights."""
-    rng = np.random.default_rng(seed)
+    rng, low = np.random.default_rng(seed), px.Between("c", high=0.4)
     space = px.Space({
         "c": px.Float(0, 1),
-        "x": (px.Float(-2, -1, when=px.Between("c", high=0.4)), px.Float(1, 2, when=px.Between("c", low=0.4))),
+        "x": (px.Float(-2, -1, when=low), px.Float(1, 2, when=px.Between("c", low=0.4))),
         "log": px.Float(1e-4, 1, log=True),
         "skewed": px.Float(0, 1),
         "int": px.Int(1, 9),

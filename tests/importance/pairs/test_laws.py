@@ -86,9 +86,7 @@ def test_rows_of_weight_zero_and_failed_rows_are_not_there():
         obs.space, obs.values[kept], obs.losses[kept], weight=obs.weight[kept], regime=obs.regime[kept]
     )
     for name in MEASURES:
-        np.testing.assert_array_equal(
-            getattr(without_draws(obs), name), getattr(without_draws(fewer), name)
-        )
+        np.testing.assert_array_equal(getattr(without_draws(obs), name), getattr(without_draws(fewer), name))
 
 
 def test_a_weight_of_two_is_a_row_seen_twice():

@@ -1,7 +1,7 @@
 """What two parameters explain of membership in the target, together and beyond each alone, from counts.
 
-The rows of a slot are in r_c per cell, and u_c sums their membership less its mean, g = n_t / n. Of C occupied
-cells (or columns, or rows of the grid)
+A slot has r_c rows per cell, and u_c sums their membership less its mean, g = n_t / n. Of C occupied cells
+(or columns, or rows of the grid)
 
     SSB = sum_c u_c^2 / r_c,    SSW = sum of squares - SSB,    v = [SSB - (C - 1) SSW / (n - C)] / n
 

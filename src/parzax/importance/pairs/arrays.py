@@ -71,11 +71,11 @@ class InteractionArrays:
         return array.reshape(self.n_seeds, *self.importance.shape[-2:])
 
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over the seeds where a pair is defined, (q, p) each."""
+        """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     def ranking(self, level: int = 0) -> list[tuple[str, str]]:
-        """Pairs by mean importance at the ``level``-th level, highest first; ties in the order of ``pairs``."""
+        """Pairs by mean importance at the ``level``-th level, highest first; ties in order of ``pairs``."""
         return [self.pairs[i] for i in self.order(self.over_seeds()[0][level])]
 
     def order(self, values: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class InteractionArrays:
 
 
 def holm(p_value: np.ndarray) -> np.ndarray:
-    """p-values adjusted for all of the last axis, max over j <= i of (m - j + 1) p_(j) (Holm, 1979), at most 1.
+    """p-values adjusted for all of the last axis, max over j <= i of (m - j + 1) p_(j), at most 1 (Holm).
 
     NaN stays NaN and does not count.
 

@@ -1,6 +1,6 @@
-"""Cells of the pairs of parameters, on the host: how many, which rows are in which, and where they are counted.
+"""Cells of pairs of parameters, on the host: how many, which rows are in which, and where they are counted.
 
-A pair of regimes, one of each parameter, is a *slot*: the rows that are active in both, on a grid of their own.
+Two regimes, one of each parameter, are a *slot*: the rows that are active in both, on a grid of their own.
 """
 
 from itertools import product
@@ -12,8 +12,8 @@ from parzax.importance.pairs.arrays import Slot
 from parzax.observations import Observations
 from parzax.space import Categorical, Domain, Numeric, Varying
 
-# A grid has about this many of the region's rows per cell, and at least so many of its own; along each axis an
-# even number of cells.
+# A grid has about this many of the region's rows per cell, and at least so many of its own; along each axis
+# an even number of cells.
 _ROWS_PER_CELL, _FEWEST_PER_CELL, _FEWEST, _MOST = 15, 5, 4, 10
 # Categories have cells of their own up to this many times the cells of numbers, given so many rows per cell.
 _MORE_LABELS, _ROWS_PER_LABEL_CELL = 2, 8
@@ -77,7 +77,9 @@ def pair_cells(
     values, regime = (x.reshape(s, n, len(obs.space)) for x in (obs.values, obs.regime))
     mass = in_region * (1.0 if weight is None else weight)
     wanted = np.unique(pairs)
-    blocks = [(j, i) for j in wanted.tolist() for i, own in enumerate(obs.space.domains[j]) if _has_cells(own)]
+    blocks = [
+        (j, i) for j in wanted.tolist() for i, own in enumerate(obs.space.domains[j]) if _has_cells(own)
+    ]
     together = _together(regime, mass, blocks)
     number = {block: i for i, block in enumerate(blocks)}
     slots, both = [], []
@@ -137,13 +139,13 @@ def axis_cells(domain: Domain, values: np.ndarray, weight: np.ndarray, size: Siz
 
 def _twice_the_place(domain: Domain, values: np.ndarray) -> tuple[np.ndarray, float]:
     """Twice the places of values on the axis, and twice its length; whole numbers where these are even."""
-    if domain.n_values is None or isinstance(domain, Numeric) and domain.log:
+    if domain.n_values is None or (isinstance(domain, Numeric) and domain.log):
         return 2 * np.asarray(domain.axis.unit(values), np.float64), 2.0
     return 2.0 * domain.axis.index(values) + 1, 2.0 * domain.n_values
 
 
 def _cut(twice: np.ndarray, whole: float, n: int) -> np.ndarray:
-    """Which n-th of half of ``whole`` each is in; between two, that nearer to the middle, exactly for integers."""
+    """Which n-th of ``whole`` half of each is in; between two, that nearer to the middle."""
     lower, upper = n * twice // whole, -(-n * twice // whole) - 1
     return np.clip(np.where(2 * twice <= whole, lower, upper), 0, n - 1).astype(np.int64)
 

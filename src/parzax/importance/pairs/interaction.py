@@ -18,8 +18,8 @@ from parzax.importance.ped_anova import _frequencies, _levels
 from parzax.observations import Observations, capacity, level_sets
 from parzax.space import Space
 
-# Draws from the null by default, and at least so many per pair: with fewer, no pair of many can have a p-value
-# below 5 % once it is adjusted for all of them.
+# Draws from the null by default, and at least so many per pair: with fewer, no pair of many can have a
+# p-value below 5 % once it is adjusted for all of them.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
 
 
@@ -42,18 +42,18 @@ def interactions(
         v = [SSB - (C - 1) SSW / (n_r - C)] / n_R,        I = v_xy - v_x - v_y
 
     with v_x and v_y from the margins of the same grid, summed over the regimes of both. v estimates Eq. 11 of
-    "Conditional PED-ANOVA" (arXiv 2601.20800) for the pair and for each at that resolution; I is signed, and 0
-    on average where neither has an effect or P(target | x, y) is a sum of a function of x and one of y.
+    "Conditional PED-ANOVA" (arXiv 2601.20800) for the pair and for each at that resolution. I is signed, and
+    0 on average where neither has an effect, or P(target | x, y) is a sum of a function of x and one of y.
 
-    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. Numbers are in cells of equal width on their axis, or of
-    equal numbers of rows where some would have less than half of their share; up to 2 G categories (G below
-    8 G^2 rows) have cells of their own, and the rarest of more share one. What happens within a cell is not
-    seen: I is **limited by resolution**, and too low for effects that are sharper than a cell. Where the two
-    parameters depend on each other in the region, as in logs of a sampler, v_x and v_y count what they share
-    twice: the split is exact for independent ones (`docs/interactions.md`).
+    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. Numbers are in
+    cells of equal width on their axis, or of equal numbers of rows where some would have less than half
+    their share; up to 2 G categories (G below 8 G^2 rows) have cells of their own, and the rarest of more
+    share one. What happens within a cell is not seen: I is **limited by resolution**, and too low for effects
+    that are sharper than a cell. Where the two depend on each other in the region, as in logs of a sampler,
+    v_x and v_y both count what they share; the split is exact for independent ones.
 
-    p-values are (1 + #{I* >= I}) / (B + 1). The null is that membership is a sum of a function of x, one of y,
-    and noise: the sum is fitted to the cells by least squares, and in B draws the signs of the rows'
+    p-values are (1 + #{I* >= I}) / (B + 1). The null is that membership is a sum of a function of x, one of
+    y, and noise: the sum is fitted to the cells by least squares, and in B draws the signs of the rows'
     residuals are flipped at random. Shuffles of the losses would reject too often beside strong effects of
     one parameter.
 
@@ -162,7 +162,13 @@ def _computed(
     of_slots = np.array([slot.pair for slot in cells.slots], np.int32)
     sizes = {"width": cells.width, "n_levels": q, "n_pairs": p, "n_permutations": n_draws}
     found = pair_arrays(
-        jax.random.key(0) if key is None else key, cells.codes, cells.columns, of_slots, level, weight, **sizes
+        jax.random.key(0) if key is None else key,
+        cells.codes,
+        cells.columns,
+        of_slots,
+        level,
+        weight,
+        **sizes,
     )
     return PairArrays(*map(np.asarray, found))
 

@@ -1,10 +1,10 @@
 """The null of an interaction: membership is a sum of a function of either parameter, and noise.
 
-A shuffle of all losses would test that neither parameter has any effect: beside strong additive effects I varies
-more than such shuffles do, and a shuffle within the cells of one parameter leaves out the effect of the other.
-So the additive part is fitted by least squares, and the signs of what it leaves of every row are flipped at
-random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are, and the noise of every cell
-stays as large as it is.
+A shuffle of all losses would test that neither parameter has any effect: beside strong additive effects I
+varies more than in such shuffles, and a shuffle within the cells of one parameter leaves out the effect of
+the other. So the additive part is fitted by least squares, and the signs of what it leaves of every row are
+flipped at random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are, and the noise of
+every cell stays as large as it is.
 """
 
 import jax
@@ -20,7 +20,7 @@ _WORD = 32
 
 
 def additive_fit(region: Float[Array, "w w"], excess: Float[Array, "w w"]) -> Float[Array, "w w"]:
-    """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 where nothing is known."""
+    """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
     of_rows, of_columns = inverse(region.sum(axis=1)), inverse(region.sum(axis=0))
 
     def step(_: int, fit: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -67,5 +67,3 @@ def null_interactions(
     kept += ((region - target) * jnp.square(outside)).sum()
     squares = kept + 2 * (fit[..., None] * residual).sum(axis=(0, 1))
     return explained(region, (region * fit)[..., None] + residual, squares).interaction
-
-

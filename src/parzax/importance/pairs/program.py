@@ -141,7 +141,7 @@ def _variances(counts: Float[Array, "q1 w w"], whole: Float[Array, ""]) -> Float
 def _null_of_slot(
     key: PRNGKeyArray, counts: Shaped[Array, "q1 w w"], n: int, dtype: jnp.dtype, whole: Float[Array, ""]
 ) -> Float[Array, "q b"]:
-    """The part of a slot in the interactions of its pair, of draws from the null; the same signs at all levels."""
+    """The part of a slot in the interactions of its pair, of draws from the null; the same at all levels."""
     width, region = counts.shape[-1], counts[-1].astype(dtype)
     n_blocks = -(-n // _BLOCK)
     size = -(-n // n_blocks)
@@ -154,4 +154,3 @@ def _null_of_slot(
     blocks = jax.lax.map(of_block, jax.random.split(key, n_blocks))
     drawn = jnp.moveaxis(blocks, 0, 1).reshape(len(counts) - 1, n_blocks * size)[:, :n]
     return drawn * (region.sum() / whole)
-

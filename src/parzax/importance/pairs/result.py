@@ -10,7 +10,7 @@ from parzax.importance.pairs.table import long_columns, to_html, to_text
 
 @dataclass(frozen=True, eq=False)
 class InteractionResult(InteractionArrays):
-    """Interactions at q levels of p pairs of parameters; leading axes "..." are the seeds of the observations.
+    """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
 
     Attributes:
         space: the search space, d parameters.

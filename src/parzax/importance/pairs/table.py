@@ -44,8 +44,8 @@ def long_columns(result: InteractionArrays) -> dict[str, np.ndarray]:
 def to_text(result: InteractionArrays) -> str:
     """A table for reading: the most important pairs down, and levels across if there are several.
 
-    Importances of pairs that are not above chance are in brackets, "-" is where nothing is known. With several
-    seeds entries are mean ± standard error, above chance where most seeds are.
+    Importances of pairs that are not above chance are in brackets, "-" is where nothing is known. With
+    several seeds entries are mean ± standard error, above chance where most seeds are.
     """
     title, rows, left = _entries(result)
     return "\n".join(map(visible, [title, *aligned(rows, left), "", *_notes(result)]))
@@ -123,4 +123,3 @@ def _advice(result: InteractionArrays) -> list[str]:
         n = int(((seen & bit) != 0).any(axis=(0, 1)).sum())
         lines.append(f"{name} ({n} of {len(result.pairs)} pairs): {text}")
     return lines
-
