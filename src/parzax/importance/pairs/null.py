@@ -7,6 +7,8 @@ flipped at random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay whe
 every cell stays as large as it is.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt32
@@ -23,7 +25,7 @@ def additive_fit(region: Float[Array, "w w"], excess: Float[Array, "w w"]) -> Fl
     """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
     of_rows, of_columns = inverse(region.sum(axis=1)), inverse(region.sum(axis=0))
 
-    def step(_: int, fit: tuple[Array, Array]) -> tuple[Array, Array]:
+    def step(_: Any, fit: tuple[Array, Array]) -> tuple[Array, Array]:
         _, b = fit
         a = (excess - region * b[None]).sum(axis=1) * of_rows
         return a, (excess - region * a[:, None]).sum(axis=0) * of_columns

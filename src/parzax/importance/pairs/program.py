@@ -31,13 +31,13 @@ class PairArrays(NamedTuple):
         n_sets: (s, q + 1) rows in each target set, and in the region.
     """
 
-    slots: Float[Array, "s q r 3"]
-    pairs: Float[Array, "s q p 3"]
-    beyond: Int[Array, "s q p"]
-    n_target: Shaped[Array, "s q r"]
-    n_region: Shaped[Array, "s r"]
-    n_cells: Int[Array, "s r 3"]
-    n_sets: Shaped[Array, "s q1"]
+    slots: Float[Any, "s q r 3"]
+    pairs: Float[Any, "s q p 3"]
+    beyond: Int[Any, "s q p"]
+    n_target: Shaped[Any, "s q r"]
+    n_region: Shaped[Any, "s r"]
+    n_cells: Int[Any, "s r 3"]
+    n_sets: Shaped[Any, "s q1"]
 
 
 @program(size="large")
