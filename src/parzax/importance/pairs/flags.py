@@ -1,5 +1,7 @@
 """Which statuses apply to each level and pair, on the host."""
 
+from typing import Any
+
 import numpy as np
 
 from parzax.importance.flags import few_rows
@@ -30,16 +32,16 @@ def pair_status(
 
     def summed(x: np.ndarray) -> np.ndarray:
         """Over the slots of each pair."""
-        out = np.zeros((*x.shape[:-1], p))
-        np.add.at(out, (..., of_slots), x)
-        return out
+        out = np.zeros((p, *x.shape[:-1]))
+        np.add.at(out, of_slots, np.moveaxis(x, -1, 0))
+        return np.moveaxis(out, 0, -1)
 
     varied = summed((found.n_cells[..., 1:] > 1).all(axis=-1)) > 0
     n_target, n_region = summed(found.n_target), summed(found.n_region)[:, None]
 
     variance = found.pairs[..., 0] - found.pairs[..., 1] - found.pairs[..., 2]
 
-    def bit(status: Status, where: np.ndarray) -> np.ndarray:
+    def bit(status: Status, where: Any) -> np.ndarray:
         return np.where(where, int(status), 0)
 
     together = (cells.n_active > 0)[:, None]
