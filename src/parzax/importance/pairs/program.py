@@ -40,8 +40,8 @@ class PairArrays(NamedTuple):
     n_sets: Shaped[Any, "s q1"]
 
 
-# Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and gains
-# nothing.
+# Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and
+# gains nothing.
 @program(size="middling")
 def pair_arrays(
     key: PRNGKeyArray,
