@@ -1,7 +1,7 @@
-"""Draw the pictures of the README, of samplers.md, meta.md and meta_experiments.md, beside this file.
+"""Draw the pictures of the README, of interactions.md, samplers.md, meta.md and meta_experiments.md.
 
-``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers,
-meta, experiments) those of one kind.
+They are written beside this file: all of them, or with an argument (importance, interactions, samplers, meta,
+experiments) those of one kind: ``python docs/make_pictures.py importance``.
 """
 
 import dataclasses
@@ -50,6 +50,16 @@ def importance() -> None:
     plt.savefig(HERE / "importance_sweep.png", dpi=160)
     px.plotting.values(result, "x", level=0.1)
     plt.savefig(HERE / "values.png", dpi=160)
+
+
+def interactions() -> None:
+    """The picture of interactions.md, of the log in its code."""
+    page = (HERE / "interactions.md").read_text(encoding="utf-8")
+    code = next(block for block in page.split("```python\n") if "px.interactions(" in block).split("```")[0]
+    names: dict = {}
+    exec(code, names)
+    px.plotting.interactions(names["found"], level=0.5)
+    plt.savefig(HERE / "interactions.png", dpi=110)
 
 
 def samplers() -> None:
@@ -108,7 +118,13 @@ def experiments() -> None:
 
 def main() -> None:
     """Draw what the command line names."""
-    kinds = {"importance": importance, "samplers": samplers, "meta": meta, "experiments": experiments}
+    kinds = {
+        "importance": importance,
+        "interactions": interactions,
+        "samplers": samplers,
+        "meta": meta,
+        "experiments": experiments,
+    }
     for name in sys.argv[1:] or kinds:
         kinds[name]()
 

@@ -24,10 +24,12 @@ if _TYPE_CHECKING:
     from parzax.importance import GridEstimator as GridEstimator
     from parzax.importance import GridSpec as GridSpec
     from parzax.importance import ImportanceResult as ImportanceResult
+    from parzax.importance import InteractionResult as InteractionResult
     from parzax.importance import Resolutions as Resolutions
     from parzax.importance import Uncertainty as Uncertainty
     from parzax.importance import cond_ped_anova as cond_ped_anova
     from parzax.importance import grid_density as grid_density
+    from parzax.importance import interactions as interactions
     from parzax.importance import level_counts as level_counts
     from parzax.importance import naive as naive
     from parzax.importance import ped_anova as ped_anova
@@ -69,8 +71,9 @@ _NAMES = {
     ),
     "parzax.divergence": ("pearson_divergence",),
     "parzax.importance": (
-        "GridEstimator", "GridSpec", "ImportanceResult", "Resolutions", "Uncertainty", "cond_ped_anova",
-        "grid_density", "level_counts", "naive", "ped_anova", "within_regime_variance",
+        "GridEstimator", "GridSpec", "ImportanceResult", "InteractionResult", "Resolutions", "Uncertainty",
+        "cond_ped_anova", "grid_density", "interactions", "level_counts", "naive", "ped_anova",
+        "within_regime_variance",
     ),
     "parzax.kernels": ("bandwidth",),
     "parzax.meta": ("task_similarity",),

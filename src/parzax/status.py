@@ -39,6 +39,7 @@ class Status(enum.IntFlag):
     UNMEASURED = enum.auto()
     CAPACITY_EXCEEDED = enum.auto()
     INVALID_BANDWIDTH = enum.auto()
+    NEVER_TOGETHER = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -93,6 +94,8 @@ _ADVICE = {
     "one before they are told.",
     Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "
     "give the rule positive settings.",
+    Status.NEVER_TOGETHER: "The two parameters are never active in the same row of the region, so they have "
+    "no interaction.",
 }
 
 

@@ -28,7 +28,8 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     rng = np.random.default_rng(0)
     code = np.arange(40) % 2
     x = np.stack([rng.uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
-    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), [0.3, 0.6])
+    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    result, found = px.cond_ped_anova(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_permutations=20)
     losses = rng.uniform(size=(3, 40, 2))
     trace = Trace(np.stack([x, x, x]), losses, rng.uniform(-1, 1, (3, 40, 1)), ("minimize",) * 2)
     sampler = px.c_tpe(space)
@@ -45,6 +46,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "density": partial(px.plotting.density, below, above, [a, c], given={b: first}),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_sweep": partial(px.plotting.importance_sweep, result),
+        "interactions": partial(px.plotting.interactions, found),
         "observations": partial(px.plotting.observations, one, space, b, c),
         "regimes": partial(px.plotting.regimes, result),
         "task_similarity": partial(px.plotting.task_similarity, tasks),

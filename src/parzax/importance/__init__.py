@@ -3,6 +3,8 @@ from parzax.importance.grid import GridSpec as GridSpec
 from parzax.importance.grid import Resolutions as Resolutions
 from parzax.importance.grid import grid_density as grid_density
 from parzax.importance.grid import level_counts as level_counts
+from parzax.importance.pairs import InteractionResult as InteractionResult
+from parzax.importance.pairs import interactions as interactions
 from parzax.importance.ped_anova import cond_ped_anova as cond_ped_anova
 from parzax.importance.ped_anova import ped_anova as ped_anova
 from parzax.importance.result import ImportanceResult as ImportanceResult

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
+from parzax.importance.frame import to_frame
 from parzax.importance.good_values import GoodValues, good_values
 from parzax.importance.grid import Block, GridEstimator, cell_values, layout
 from parzax.importance.regime import RegimeComparison
@@ -22,7 +22,6 @@ from parzax.importance.uncertainty import Uncertainty
 from parzax.observations import ImportReport, Observations
 from parzax.space import Domain, Space
 
-BACKENDS = ("pandas", "polars", "pyarrow")
 # Of the files that `ImportanceResult.save` writes.
 _FORMAT = 1
 _ARRAYS = (
@@ -155,20 +154,7 @@ class ImportanceResult(ResultArrays):
             ValueError: for another backend.
             ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
         """
-        backends = BACKENDS if backend is None else (_checks.one_of("backend", backend, BACKENDS),)
-        try:
-            import narwhals as nw
-        except ImportError as error:
-            raise ImportError(
-                "to_dataframe needs narwhals; install it with pip install 'parzax[dataframe]'."
-            ) from error
-        columns = long_columns(self).items()
-        data = {name: x.tolist() if x.dtype == object else np.ascontiguousarray(x) for name, x in columns}
-        installed: list[Any] = [name for name in backends if find_spec(name) is not None]
-        if not installed:
-            needed, package = backend or "pandas, polars or pyarrow", backend or "pyarrow"
-            raise ImportError(f"to_dataframe needs {needed}; install it with pip install {package}.")
-        return nw.from_dict(data, backend=installed[0]).to_native()
+        return to_frame(long_columns(self), backend)
 
     def __repr__(self) -> str:
         q = len(self.target_quantile)

@@ -69,7 +69,7 @@ def to_text(result: ResultArrays, inferred: bool = True) -> str:
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
     title, rows, left = _entries(result)
-    lines = [title, *_aligned(rows, left), "", *_report(result, inferred), *_advice(result)]
+    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *_advice(result)]
     return "\n".join(map(visible, lines))
 
 
@@ -107,7 +107,7 @@ def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ..
     for level in levels:
         row = [f"{result.target_quantile[level]:g}", *(_share(result, level, own) for _, own in columns)]
         seeds = [str(result.seeds_counted[level])] * some_left_out
-        rows.append([*row, *seeds, _size(result.n_target[..., level])])
+        rows.append([*row, *seeds, size_text(result.n_target[..., level])])
     return title, rows, ()
 
 
@@ -120,16 +120,17 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int
     bits &= ~np.bitwise_and.reduce(bits)
     rows = [["parameter", "importance", "p", "variance", "n active", "status"]]
     for label, own in _shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40):
-        details = [_size(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
+        details = [size_text(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
         p = _p_value(result, own)
         rows.append([label, _share(result, 0, own), p, f"{variance[own].sum():.3g}", *details])
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
+    left = (0, 5)
     if not any(row[2] for row in rows[1:]):
-        rows = [row[:2] + row[3:] for row in rows]
+        rows, left = [row[:2] + row[3:] for row in rows], (0, 4)
     of_seeds = _over_seeds(result, result.seeds_counted[:1])
     title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
-    return title, rows, (0, 4)
+    return title, rows, left
 
 
 def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> list[tuple[str, np.ndarray]]:
@@ -175,11 +176,12 @@ def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
     """For a title: over how many seeds, where there are several."""
     n = result.n_seeds
-    of = f"{n} seeds" if (counted == n).all() else f"the {_size(counted)} of {n} seeds that have one"
+    of = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
     return f", mean ± standard error of {of}" if n > 1 else ""
 
 
-def _size(n: np.ndarray) -> str:
+def size_text(n: np.ndarray) -> str:
+    """A number of rows, or from how many to how many."""
     low, high = np.min(n), np.max(n)
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 
@@ -187,8 +189,8 @@ def _size(n: np.ndarray) -> str:
 def _report(result: ResultArrays, listed: bool) -> list[str]:
     one = len(result.target_quantile) == 1
     lines = [
-        (f"target: {_size(result.n_target)} rows, " if one else "")
-        + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
+        (f"target: {size_text(result.n_target)} rows, " if one else "")
+        + f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})",
         *(_sureness(result) if result.n_seeds == 1 else []),
         *result.report.lines(result.n_seeds),
     ]
@@ -256,7 +258,7 @@ def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
     q, d = is_set.shape
     chosen = np.flatnonzero(is_set.any(axis=0))
     counts = is_set.sum(axis=0)[chosen]
-    at = "" if (counts == q).all() else f" at {_size(counts)} of {q} levels"
+    at = "" if (counts == q).all() else f" at {size_text(counts)} of {q} levels"
     if len(chosen) == d > 1:
         return "all parameters" + at
     short = short_names(result.names, 18)
@@ -271,7 +273,7 @@ def _listed(names: list[str], kept: int) -> str:
     return ", ".join(names[:kept]) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
 
 
-def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+def aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
     """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
     columns = []
     for i, column in enumerate(zip(*rows, strict=True)):

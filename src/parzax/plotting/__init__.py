@@ -1,11 +1,12 @@
-"""Pictures of importances, densities, runs and tasks.
+"""Pictures of importances, interactions, densities, runs and tasks.
 
 Every function draws on Axes (``ax=``, or those of a new figure) and returns them, of panels the first.
 None shows or saves: ``plt.show()`` and ``plt.savefig(path)`` do. Needs the extra ``parzax[plot]``.
 
-Common arguments: ``result`` is from `parzax.cond_ped_anova`; ``level`` the index of one of its levels, or a
-float for the nearest target quantile (a warning says where that is more than 0.05 away); ``traces`` is from
-`parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
+Common arguments: ``result`` is from `parzax.cond_ped_anova`, that of `interactions` from
+`parzax.interactions`; ``level`` the index of one of its levels, or a float for the nearest target quantile (a
+warning says where that is more than 0.05 away); ``traces`` is from `parzax.optimize` or
+`parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
 argument of another kind, ``ax`` included, raises a TypeError; names, levels and runs that are not there, and
 empty or repeated lists of names, a ValueError.
 """
@@ -16,6 +17,7 @@ from parzax.plotting.bars import importance_bars as importance_bars
 from parzax.plotting.bars import regimes as regimes
 from parzax.plotting.densities import density as density
 from parzax.plotting.densities import values as values
+from parzax.plotting.pairs import interactions as interactions
 from parzax.plotting.plane import acquisition as acquisition
 from parzax.plotting.plane import observations as observations
 from parzax.plotting.runs import attainment as attainment

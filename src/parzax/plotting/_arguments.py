@@ -87,16 +87,20 @@ class Level(NamedTuple):
 
 def find_level(result: Any, level: Any) -> Level:
     """The level asked for, by index or (a float) the nearest target quantile; called by the picture."""
-    quantiles = check_result(result).target_quantile
+    return Level(check_result(result), level_number(result.target_quantile, level))
+
+
+def level_number(quantiles: np.ndarray, level: Any) -> int:
+    """Which of (q,) target quantiles is asked for, as in `find_level`."""
     if isinstance(level, (int, np.integer)):
         n = len(quantiles)
-        return Level(result, _checks.whole_number("level", level, -n, n - 1) % n)
+        return _checks.whole_number("level", level, -n, n - 1) % n
     wanted = _checks.quantile("level", level)
     nearest = int(np.abs(quantiles - wanted).argmin())
     if abs(quantiles[nearest] - wanted) > _NEAR + 1e-9:
         text = f"there is no level {wanted:g}: the nearest one, {quantiles[nearest]:g}, is drawn."
         warnings.warn(text, UserWarning, stacklevel=_checks.outside())
-    return Level(result, nearest)
+    return nearest
 
 
 class Contribution(NamedTuple):

@@ -1,0 +1,161 @@
+"""What is refused, what a status says, and how results are shown."""
+
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.importance.pairs.arrays import holm
+
+from .logs import gated, log_of, mixed, product
+
+S = px.Status
+
+
+def of_columns(domains, columns, loss):
+    return px.Observations.from_arrays(px.Space(domains), np.stack(columns, axis=-1), loss)
+
+
+def test_constants_and_single_values_have_exactly_none():
+    # Catches rounding that is taken for an interaction.
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(2, 500))
+    domains = {"x": px.Float(0, 1), "constant": px.Float(0, 1), "single": px.Int(3, 3), "y": px.Float(0, 1)}
+    obs = of_columns(domains, [x, np.full(500, 0.5), np.full(500, 3.0), y], x)
+    found = px.interactions(obs, [0.1, 0.5])
+    by_pair = dict(zip(found.pairs, found.status.T, strict=True))
+    for pair, bits in by_pair.items():
+        expected = S.SINGLE_VALUE if "single" in pair else S.CONSTANT if "constant" in pair else S(0)
+        assert (bits & int(S.SINGLE_VALUE | S.CONSTANT) == int(expected)).all(), pair
+        if expected:
+            i = found.pairs.index(pair)
+            assert (found.variance[:, i] == 0).all()
+            assert np.isnan(found.p_value[:, i]).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "bit"),
+    [
+        (np.zeros(100), S.ALL_EQUAL | S.SAME_SETS),
+        (np.arange(100) // 60, S.TIED_CUTOFF),
+        (np.arange(100), S.LOW_DATA),
+        (np.full(100, np.nan), S.NO_DATA),
+    ],
+)
+def test_statuses_of_levels(loss, bit):
+    x = np.random.default_rng(0).uniform(size=(100, 2))
+    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+    found = px.interactions(px.Observations.from_arrays(space, x, loss), 0.1)
+    assert (found.status & int(bit) == int(bit)).all()
+    if bit & (S.SAME_SETS | S.NO_DATA):
+        assert (found.variance == 0).all()
+        assert np.isnan(found.p_value).all()
+
+
+def test_moving_domains_are_not_compared():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(2, 100))
+    space = px.Space({"x": px.Varying(0, 1, when=px.Recorded()), "y": px.Float(0, 1)})
+    found = px.interactions(px.Observations.from_arrays(space, np.stack([x, y], -1), x * y), 0.3)
+    assert found.status[0, 0] & int(S.UNIDENTIFIABLE)
+    assert np.isnan(found.matrix()).all()
+    assert "-" in str(found)
+
+
+def test_one_parameter_has_no_pairs():
+    obs = log_of(lambda x, noise: x[:, 0], 100, d=1)
+    found = px.interactions(obs, [0.1, 0.5])
+    assert found.variance.shape == found.p_value.shape == (2, 0)
+    assert found.matrix().shape == (1, 1)
+    assert found.ranking() == []
+    assert repr(found) == "InteractionResult(2 levels, 0 pairs)"
+    assert "no pairs" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"pairs": [("x", "nope")]}, ValueError, "no parameter 'nope'"),
+        ({"pairs": [("x", "x")]}, ValueError, "is one parameter"),
+        ({"pairs": [("x", "y"), ("y", "x")]}, ValueError, r"\('y', 'x'\) twice"),
+        ({"pairs": []}, ValueError, "pairs is empty"),
+        ({"pairs": ["xy"]}, ValueError, "pairs must hold pairs of names"),
+        ({"pairs": [("x", "y", "z")]}, ValueError, "pairs must hold pairs of names"),
+        ({"pairs": "some"}, ValueError, "pairs must be one of 'all'"),
+        ({"pairs": 3}, TypeError, "pairs must be"),
+        ({"objective": 1}, ValueError, "objective"),
+        ({"n_permutations": -1}, ValueError, "n_permutations"),
+        ({"n_permutations": 2.5}, ValueError, "n_permutations"),
+        ({"key": 0}, TypeError, "key must be a typed key"),
+        ({"target_quantile": 1.5}, ValueError, "target_quantile"),
+        ({"target_quantile": 0.5, "region_quantile": 0.4}, ValueError, "below region_quantile"),
+    ],
+)
+def test_what_is_refused(as_installed, settings, error, message):
+    obs = log_of(product, 50)
+    with pytest.raises(error, match=message):
+        px.interactions(obs, **settings)
+
+
+def test_only_observations(as_installed):
+    with pytest.raises(TypeError, match=r"obs must be parzax\.Observations"):
+        px.interactions(np.eye(3))
+
+
+def test_holm_is_the_step_down_procedure():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=(5, 7)) ** 3
+    p[1, 2] = np.nan
+    for own, found in zip(p, holm(p), strict=True):
+        known = np.flatnonzero(~np.isnan(own))
+        largest = 0.0
+        for i, j in enumerate(sorted(known, key=lambda j: own[j])):
+            largest = max(largest, min(1.0, (len(known) - i) * own[j]))
+            assert found[j] == pytest.approx(largest)
+        assert np.isnan(found).sum() == len(own) - len(known)
+    assert holm(np.zeros((2, 0))).shape == (2, 0)
+
+
+def test_the_result_adds_up_and_its_frame_has_every_number():
+    found = px.interactions(mixed(), [0.5, 0.2])
+    np.testing.assert_allclose(found.variance, found.joint - found.main.sum(axis=-1), atol=1e-7)
+    g = found.n_target / found.n_region
+    np.testing.assert_allclose(
+        found.importance * (g * (1 - g))[:, None], np.maximum(found.variance, 0), atol=1e-6
+    )
+    for backend in ("pandas", "polars", "pyarrow"):
+        frame = found.to_dataframe(backend)
+        assert len(frame) == 2 * 55
+    frame = found.to_dataframe("pandas")
+    np.testing.assert_array_equal(frame["variance"], found.variance.reshape(-1))
+    np.testing.assert_array_equal(frame["n_active"], np.tile(found.n_active, 2))
+    assert list(zip(frame["first"], frame["second"], strict=True)) == [*found.pairs] * 2
+    assert "seed" not in frame
+
+
+def test_the_matrix_is_symmetric_and_blank_where_nothing_is_known():
+    obs = gated(300)
+    found = px.interactions(obs, [0.1, 0.5], pairs=[("y", "x"), ("c", "x"), ("x", "u")], n_permutations=0)
+    matrix = found.matrix(1)
+    at = obs.space.index
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert matrix[at("x"), at("y")] == found.importance[1, 0]
+    assert matrix[at("c"), at("x")] == found.importance[1, 1]
+    assert np.isnan(matrix).sum() == 25 - 4
+
+
+def test_text_says_what_is_above_chance():
+    # Catches numbers without a word on whether they mean anything.
+    found = px.interactions(gated(600), 0.5)
+    lines = str(found).splitlines()
+    assert lines[0] == "interactions at level 0.5"
+    assert lines[2].split()[:3] == ["x", "×", "y"]
+    assert "(" not in lines[2]
+    assert any("NEVER_TOGETHER (4 of 10 pairs)" in line for line in lines)
+    assert any("not above chance (p > 0.05, adjusted for 10 pairs; 1000 draws" in line for line in lines)
+    assert "<table>" in found._repr_html_()
+    several = str(px.interactions(gated(600), np.arange(1, 20) / 20, n_permutations=0))
+    assert "6 of 19 levels shown" in several
+    assert "above chance (p" not in several
+    seeds = [gated(200, seed) for seed in range(2)]
+    arrays = [np.stack([getattr(own, name) for own in seeds]) for name in ("values", "losses")]
+    assert "±" in str(px.interactions(px.Observations.from_arrays(seeds[0].space, *arrays), 0.5))
