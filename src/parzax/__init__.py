@@ -27,6 +27,8 @@ if _TYPE_CHECKING:
     from parzax.importance import Resolutions as Resolutions
     from parzax.importance import cond_ped_anova as cond_ped_anova
     from parzax.importance import grid_density as grid_density
+    from parzax.importance import importance_by_objective as importance_by_objective
+    from parzax.importance import importance_over_weights as importance_over_weights
     from parzax.importance import level_counts as level_counts
     from parzax.importance import naive as naive
     from parzax.importance import ped_anova as ped_anova
@@ -69,7 +71,8 @@ _NAMES = {
     "parzax.divergence": ("pearson_divergence",),
     "parzax.importance": (
         "GridEstimator", "GridSpec", "ImportanceResult", "Resolutions", "cond_ped_anova", "grid_density",
-        "level_counts", "naive", "ped_anova", "within_regime_variance",
+        "importance_by_objective", "importance_over_weights", "level_counts", "naive", "ped_anova",
+        "within_regime_variance",
     ),
     "parzax.kernels": ("bandwidth",),
     "parzax.meta": ("task_similarity",),

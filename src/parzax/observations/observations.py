@@ -199,6 +199,13 @@ class Observations:
         """Leading axes before the rows: () for one log, (s,) for s seeds."""
         return self.values.shape[:-2]
 
+    @property
+    def feasible(self) -> np.ndarray:
+        """(..., n) rows whose constraints are all known and <= 0; all rows where there are no constraints."""
+        if self.constraints is None:
+            return np.ones(self.values.shape[:-1], dtype=bool)
+        return np.asarray((self.constraints <= 0).all(axis=-1))
+
     def __len__(self) -> int:
         return self.n
 

@@ -22,6 +22,7 @@ class ImportReport:
         direction: one of "minimize", "maximize" per objective, as in the source.
         inferred: sentences about whatever was not given but guessed.
         n_total: rows of all seeds, where these have different numbers of them; None otherwise.
+        objectives: names of the objectives; () where they have none.
     """
 
     n_rows: int
@@ -31,6 +32,7 @@ class ImportReport:
     dropped: dict[str, int] = field(default_factory=dict)
     inferred: tuple[str, ...] = ()
     n_total: int | None = None
+    objectives: tuple[str, ...] = ()
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.
