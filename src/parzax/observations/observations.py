@@ -102,6 +102,7 @@ class Observations:
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
         seed: str | None = None,
+        pruned: str | None = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
@@ -126,6 +127,7 @@ class Observations:
                 rules of `parzax.observations.inference.infer_domain`.
             failed: rows whose ``state`` is not COMPLETE, and rows without an objective value, are left out
                 ("drop") or ranked last ("worst"); running and waiting ones are always left out.
+            pruned: the same for rows whose ``state`` is PRUNED; as ``failed`` if not given.
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
@@ -144,7 +146,7 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
         Observations(3 rows, 1 parameters, minimize)
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, pruned
         space, arrays = read_table(df, *settings, seed=seed, warn=warn)
         return cls(space, *arrays)
 
@@ -163,6 +165,7 @@ class Observations:
         exclude: Mapping[str, Any] | None = None,
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
+        pruned: str | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
         """Read a table of several tasks: one log per task, all of one space.
@@ -170,7 +173,7 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, warn: of
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, pruned, warn: of
                 `from_dataframe`, for the whole table; a space that is not given is inferred from all tasks.
 
         Returns:
@@ -180,7 +183,7 @@ class Observations:
             ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
                 without a row to use.
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop
+        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, pruned
         space, logs = read_tasks(df, task, *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
 
