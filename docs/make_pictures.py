@@ -1,7 +1,7 @@
-"""Draw the pictures of the README, of samplers.md, meta.md and meta_experiments.md, beside this file.
+"""Draw the pictures of the README, of samplers.md, meta.md, targets.md and meta_experiments.md, beside this file.
 
 ``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers,
-meta, experiments) those of one kind.
+meta, targets, experiments) those of one kind.
 """
 
 import dataclasses
@@ -89,6 +89,15 @@ def meta() -> None:
     plt.savefig(HERE / "task_similarity.png", dpi=110)
 
 
+def targets() -> None:
+    """The picture of targets.md, of the log in its code."""
+    page = (HERE / "targets.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    px.plotting.importance_over_weights(px.importance_over_weights(names["obs"]))
+    plt.savefig(HERE / "importance_over_weights.png", dpi=110)
+
+
 def experiments() -> None:
     """The picture of meta_experiments.md, of the runs of its first table."""
     sys.path.insert(0, str(HERE.parent))
@@ -108,7 +117,13 @@ def experiments() -> None:
 
 def main() -> None:
     """Draw what the command line names."""
-    kinds = {"importance": importance, "samplers": samplers, "meta": meta, "experiments": experiments}
+    kinds = {
+        "importance": importance,
+        "samplers": samplers,
+        "meta": meta,
+        "targets": targets,
+        "experiments": experiments,
+    }
     for name in sys.argv[1:] or kinds:
         kinds[name]()
 

@@ -129,7 +129,7 @@ def weighted_sum(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def chebyshev(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO", Eq. 2).
+    """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO").
 
     Unlike a sum, it finds compromises on concave parts of a front too. Arguments as of `weighted_sum`.
 
