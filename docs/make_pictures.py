@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, of samplers.md, meta.md, targets.md and meta_experiments.md, beside this file.
+"""Draw the pictures of the README and of samplers, meta, targets and meta_experiments.md, beside this file.
 
 ``python docs/make_pictures.py`` writes all of them, ``python docs/make_pictures.py importance`` (or samplers,
 meta, targets, experiments) those of one kind.
