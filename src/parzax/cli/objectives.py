@@ -17,7 +17,7 @@ def chosen(text: str, obs: Observations) -> dict[str, Any]:
         return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
     except ValueError as error:
         words = ", all or pareto" if obs.n_objectives > 1 else ""
-        raise ValueError(f"--objective takes a number, a name{words}: {error}") from error
+        raise ValueError(f"--objective takes a number or name{words}: {error}") from error
 
 
 def heading(text: str, obs: Observations) -> list[str]:
