@@ -2,7 +2,7 @@
 
     python -m benchmarks.uncertainty [--quick] [--only coverage|noise|verdicts|speed]
 
-Prints tables, and at the end which of the promises of docs/uncertainty.md hold; exit status 1 if one does not.
+Prints tables, and at the end which claims do not hold; exit status 1 if there is one.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def coverage(quick: bool) -> Iterator[str]:
     """How often the interval of a log has the estimator's mean over logs of its size; claims."""
     n_logs, n_truth, n_resamples = (150, 400, 200) if quick else (500, 1000, 500)
     print(
-        f"\ncoverage of the nominal 90 % interval of the variance, {n_logs} logs, {n_resamples} half-samples, in %"
+        f"\ncoverage in % of the nominal 90 % interval of variances, {n_logs} logs, {n_resamples} half-samples"
     )
     for n, (least, largest) in ASKED.items():
         if quick and n == 1000:
@@ -78,8 +78,8 @@ def coverage(quick: bool) -> Iterator[str]:
                 cells += [inside[q, j] for q in range(len(LEVELS)) if active[q, j] and not edge[q]]
         low, high = min(cells), max(cells)
         outside = sum(not least <= cell <= largest for cell in cells)
-        print(f"  {n} rows: {low:.0f} to {high:.0f}, mean {np.mean(cells):.1f}; {outside} of {len(cells)} cells "
-              f"outside {least}-{largest}")  # fmt: skip
+        print(f"  {n} rows: {low:.0f} to {high:.0f}, mean {np.mean(cells):.1f}; "
+              f"{outside} of {len(cells)} cells outside {least}-{largest}")  # fmt: skip
         if not MEAN[0] <= np.mean(cells) <= MEAN[1]:
             yield f"mean coverage at {n} rows is {np.mean(cells):.1f} %, not within {MEAN}"
         if low < least - 5:  # a run of few logs scatters by 3 %
@@ -200,7 +200,7 @@ def speed(quick: bool) -> Iterator[str]:
     whole, alone, both = sampled(levels, n_shuffles=0), sampled(0.1, n_shuffles=0), sampled(0.1)
     ratio = 99_000 * peer / whole
     print(f"\n1000 half-samples x 99 levels x 3 parameters, 1000 rows: {whole:.2f} s; Optuna "
-          f"{1e3 * peer:.1f} ms a level and log, extrapolated to 99,000: {ratio:.0f} times as long")  # fmt: skip
+          f"{1e3 * peer:.1f} ms a level and log, extrapolated to 99,000: {ratio:.0f} times that")  # fmt: skip
     print(f"one level, 1000 half-samples: {1e3 * alone:.0f} ms; with 1000 shuffles {1e3 * both:.0f} ms")
     if ratio < (500 if quick else 1000):
         yield f"resampling is {ratio:.0f} times as fast as Optuna, not 1000"

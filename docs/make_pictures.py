@@ -1,7 +1,7 @@
-"""Draw the pictures of the README, of interactions.md, samplers.md, meta.md and meta_experiments.md.
+"""Draw the pictures of the README and of the pages interactions, samplers, meta, targets, meta_experiments.
 
 They are written beside this file: all of them, or with an argument (importance, interactions, samplers, meta,
-experiments) those of one kind: ``python docs/make_pictures.py importance``.
+targets, experiments) those of one kind: ``python docs/make_pictures.py importance``.
 """
 
 import dataclasses
@@ -99,6 +99,15 @@ def meta() -> None:
     plt.savefig(HERE / "task_similarity.png", dpi=110)
 
 
+def targets() -> None:
+    """The picture of targets.md, of the log in its code."""
+    page = (HERE / "targets.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    px.plotting.importance_over_weights(px.importance_over_weights(names["obs"]))
+    plt.savefig(HERE / "importance_over_weights.png", dpi=110)
+
+
 def experiments() -> None:
     """The picture of meta_experiments.md, of the runs of its first table."""
     sys.path.insert(0, str(HERE.parent))
@@ -123,6 +132,7 @@ def main() -> None:
         "interactions": interactions,
         "samplers": samplers,
         "meta": meta,
+        "targets": targets,
         "experiments": experiments,
     }
     for name in sys.argv[1:] or kinds:

@@ -137,7 +137,7 @@ ARGUMENTS = [
     (["importance"], "required: FILE"),
     (["importance", "good.csv", "--nonsense"], "unrecognized arguments"),
     (["importance", "good.csv", "--direction", "up"], "invalid choice"),
-    (["importance", "good.csv", "--objective", "one"], "invalid int"),
+    (["importance", "good.csv", "--objective", "one"], "takes a number or name"),
     *(
         (["importance", "good.csv", "--target-quantile", text], "target")
         for text in (

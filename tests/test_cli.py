@@ -587,3 +587,44 @@ def test_the_space_can_be_written_and_given_again(logs, capsys, tmp_path):
     assert (status, err) == (0, "")
     first, second = (json.loads((tmp_path / f).read_text()) for f in ("first.json", "second.json"))
     assert first["importance"] == second["importance"]
+
+
+def test_several_objectives_and_rows(tmp_path, capsys):
+    """--objective by number, name, all and pareto, --rows, --constraints: catches one that does nothing."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(2, 90))
+    df = pd.DataFrame({"params_x": x, "params_y": y, "loss": x, "time": 1 - y + 0.1 * x, "size": x - 0.7})
+    df.to_csv(tmp_path / "t.csv", index=False)
+    base = (capsys, "importance", tmp_path / "t.csv", "--target", "loss", "time", "--target-quantile", "0.3")
+    base += ("--constraints", "size")
+
+    def top(out):
+        return next(line for line in out.split("\n") if line.startswith(("x ", "y "))).split()[0]
+
+    for which, about, first in (
+        ("0", "objective 0 of 2 (minimize), 'loss'", "x"),
+        ("time", "objective 1 of 2 (minimize), 'time'", "y"),
+        ("pareto", "all 2 objectives (minimize and minimize) by Pareto rank", "x"),
+    ):
+        status, out, _ = run(*base, "--objective", which)
+        assert status == 0
+        assert about in out
+        assert top(out) == first or which == "pareto"
+    status, out, _ = run(*base, "--objective", "all")
+    assert status == 0
+    parts = out.split("objective 1 of 2, 'time'")
+    assert [top(part) for part in parts] == ["x", "y"]
+    status, out, _ = run(*base, "--rows", "feasible")
+    assert f"region: {(x <= 0.7).sum()} rows" in out
+    assert f"left out: {(x > 0.7).sum()} (not feasible)" in out
+    for extra, message in (
+        (("--objective", "cost"), "'loss', 'time', got 'cost'"),
+        (("--objective", "2"), "0..1, got 2"),
+        (("--objective", "all", "--json", tmp_path / "o.json"), "are of one: give its number or name"),
+    ):
+        status, out, err = run(*base, *extra)
+        assert (status, out) == (2, "")
+        assert message in err
+    status, _, err = run(*base[:3], "--target", "loss", "--rows", "feasible")
+    assert status == 2
+    assert "needs constraints" in err

@@ -29,6 +29,8 @@ if _TYPE_CHECKING:
     from parzax.importance import Uncertainty as Uncertainty
     from parzax.importance import cond_ped_anova as cond_ped_anova
     from parzax.importance import grid_density as grid_density
+    from parzax.importance import importance_by_objective as importance_by_objective
+    from parzax.importance import importance_over_weights as importance_over_weights
     from parzax.importance import interactions as interactions
     from parzax.importance import level_counts as level_counts
     from parzax.importance import naive as naive
@@ -72,7 +74,8 @@ _NAMES = {
     "parzax.divergence": ("pearson_divergence",),
     "parzax.importance": (
         "GridEstimator", "GridSpec", "ImportanceResult", "InteractionResult", "Resolutions", "Uncertainty",
-        "cond_ped_anova", "grid_density", "interactions", "level_counts", "naive", "ped_anova",
+        "cond_ped_anova", "grid_density", "importance_by_objective", "importance_over_weights",
+        "interactions", "level_counts", "naive", "ped_anova",
         "within_regime_variance",
     ),
     "parzax.kernels": ("bandwidth",),

@@ -84,8 +84,8 @@ _ADVICE = {
     "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
     Status.IMPOSSIBLE_EVENT: "The given values have no density, so nothing is known under them and every "
     "density is 0; give the estimator a prior weight.",
-    Status.NONE_FEASIBLE: "No row is feasible, so the objective has no say and the search is for "
-    "feasibility; check the thresholds.",
+    Status.NONE_FEASIBLE: "No row is feasible, so the objective has no say (a sampler searches for "
+    "feasibility); check the thresholds.",
     Status.FEW_FEASIBLE: "Fewer rows are feasible than should be below, so every row is below and the "
     "objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "

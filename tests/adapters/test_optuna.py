@@ -240,6 +240,30 @@ class TestRows:
         assert math.isnan(obs.values[1, 0])
         assert (obs.report.n_failed, obs.report.dropped) == (2, {"state RUNNING": 1, "state WAITING": 1})
 
+    def test_pruned_ones_rank_last_when_asked(self):
+        # Catches failed trials that come along, and an argument that failed= overrides.
+        obs = read(self.study(), pruned="worst")
+        np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
+        assert obs.report.dropped == {"state FAIL": 1, "state RUNNING": 1, "state WAITING": 1}
+        assert px.cond_ped_anova(obs, 0.5).n_region == 3
+        assert px.cond_ped_anova(obs, 0.5, rows="complete").n_region == 2
+        obs = read(self.study(), failed="worst", pruned="drop")
+        np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
+        assert obs.report.dropped == {"state PRUNED": 1, "state RUNNING": 1, "state WAITING": 1}
+        with pytest.raises(ValueError, match="pruned must be one of"):
+            read(self.study(), pruned="keep")
+
+    def test_names_of_the_objectives_come_along(self):
+        d = {"x": FloatDistribution(0, 1)}
+        study = study_of(
+            ({"x": 0.1}, d, [1, 2]), ({"x": 0.2}, d, [3, 4]), directions=("minimize", "maximize")
+        )
+        assert read(study).report.objectives == ()
+        with pytest.warns(optuna.exceptions.ExperimentalWarning):
+            study.set_metric_names(["loss", "accuracy"])
+        assert read(study).report.objectives == ("loss", "accuracy")
+        assert read(study, target=lambda t: t.values[0]).report.objectives == ()
+
     def test_directions_and_several_objectives(self):
         # Catches a direction that is applied to the wrong objective.
         d = {"x": FloatDistribution(0, 1)}

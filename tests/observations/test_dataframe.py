@@ -100,6 +100,20 @@ def test_failed_worst_keeps_failed_rows_and_drops_pending_ones():
     assert read(df).n == 1
 
 
+def test_pruned_worst_ranks_pruned_rows_alone_last():
+    """Catches failed rows, or complete ones without a value, that come along."""
+    df = pd.DataFrame({"params_x": [0.1, 0.2, 0.3, 0.4, 0.5], "value": [1.0, -9.0, 5.0, np.nan, 2.0]})
+    df["state"] = ["COMPLETE", "PRUNED", "FAIL", "COMPLETE", "COMPLETE"]
+    obs = read(df, pruned="worst")
+    assert obs.losses[:, 0].tolist() == [1.0, np.inf, 2.0]
+    assert obs.report.dropped == {"state FAIL": 1, "no objective value": 1}
+    other = read(df, failed="worst", pruned="drop")
+    assert other.losses[:, 0].tolist() == [1.0, np.inf, np.inf, 2.0]
+    with pytest.raises(ValueError, match="pruned must be one of"):
+        read(df, pruned="best")
+    assert read(df.drop(columns="state"), pruned="worst").losses[:, 0].tolist()[:3] == [1.0, -9.0, 5.0]
+
+
 def test_rows_are_left_out_by_reason():
     """Catches a row counted under two reasons, and rows left out that are read all the same."""
     df = pd.DataFrame({"params_x": [0.1, 0.2, 7.0, 0.4], "value": [1, "crashed", 2, 3], "w": [1, -1, "", 2]})

@@ -9,7 +9,7 @@ from optuna.study._multi_objective import _fast_non_domination_rank
 from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
-from parzax.pareto import ABSENT, non_domination_rank, order
+from parzax.pareto import ABSENT, non_domination_rank, non_domination_rank_host, order
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
@@ -107,3 +107,25 @@ def test_errors_name_the_argument():
         non_domination_rank(jnp.zeros(3))
     with pytest.raises(ValueError, match="mask must be a vector of length 3"):
         non_domination_rank(jnp.zeros((3, 2)), jnp.ones(2))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def test_on_the_host(m):
+    """Catches a wrong front in the bisection, and rules for NaN, absent and repeated rows that differ."""
+    for seed, (name, losses) in enumerate(tables(m, np.float64).items()):
+        np.testing.assert_array_equal(
+            non_domination_rank_host(losses), reference.ranks(losses, np.ones(N)), err_msg=name
+        )
+        losses, mask = holed(losses, seed)
+        np.testing.assert_array_equal(
+            non_domination_rank_host(losses, mask), reference.ranks(losses, mask), err_msg=name
+        )
+    rng = np.random.default_rng(m)
+    for losses in (rng.normal(size=(301, m)), rng.integers(0, 12, (301, m)) * 1.0):
+        np.testing.assert_array_equal(non_domination_rank_host(losses), _fast_non_domination_rank(losses))
+    assert non_domination_rank_host(np.zeros((0, m))).shape == (0,)
+    assert set(non_domination_rank_host(np.zeros((3, m)), np.zeros(3)).tolist()) == {ABSENT}
+    with pytest.raises(ValueError, match="mask must be a vector of length 3"):
+        non_domination_rank_host(np.zeros((3, m)), np.zeros(2))
+    with pytest.raises(ValueError, match=r"losses must be \(n, m\)"):
+        non_domination_rank_host(np.zeros(3))

@@ -1,6 +1,7 @@
 """Every picture of the package on small data, with names that a test may choose."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -38,6 +39,9 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     error, report = np.zeros((3, 3)), ("", "", "")
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
     below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:10], x[10:]))
+    two = px.Observations.from_arrays(space, x, losses[0])
+    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3)
+    weights = replace(weights, objectives=(first, second))
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, a, b, size=9),
@@ -45,6 +49,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "convergence": partial(px.plotting.convergence, runs),
         "density": partial(px.plotting.density, below, above, [a, c], given={b: first}),
         "importance_bars": partial(px.plotting.importance_bars, result),
+        "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),
         "interactions": partial(px.plotting.interactions, found),
         "observations": partial(px.plotting.observations, one, space, b, c),

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.cli import writing
+from parzax.cli import objectives, writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
@@ -42,13 +42,18 @@ def run_importance(args: Namespace) -> None:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
     path = log_path(args.file)
     inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
-    asked = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
-    outputs = {option: path for option, path in asked.items() if path is not None}
+    wanted = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
+    outputs = {option: path for option, path in wanted.items() if path is not None}
     writing.check_outputs(outputs, inputs)
     if args.plot_kind is not None and args.plot is None:
         raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
     if args.plot_parameter is not None and args.plot_kind != "values":
         raise ValueError("--plot-parameter goes with --plot-kind values only.")
+    if args.objective == "all" and (outputs or args.good_values):
+        raise ValueError(
+            "--objective all prints a table for each objective; files, pictures and good values are of one: "
+            "give its number or name, or pareto."
+        )
     if args.plot is not None:
         from parzax import plotting as plotting  # says now if it cannot be drawn
     with progress(f"reading {path}"):
@@ -57,16 +62,16 @@ def run_importance(args: Namespace) -> None:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
+    estimator = _ESTIMATORS[args.estimator]()
+    how = {"region_quantile": region[0], "rows": args.rows, "reference": args.reference}
+    if args.objective == "all":
+        with progress("compiling and computing"), jax.enable_x64(True):
+            objectives.say_all(obs, levels, estimator=estimator, **how)
+        return
+    asked = objectives.chosen(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        result = cond_ped_anova(
-            obs,
-            target_quantile=levels,
-            region_quantile=region[0],
-            objective=args.objective,
-            estimator=_ESTIMATORS[args.estimator](),
-            reference=args.reference,
-            **_resampling(args.resamples, levels, obs),
-        )
+        known = _resampling(args.resamples, levels, obs)
+        result = cond_ped_anova(obs, target_quantile=levels, estimator=estimator, **asked, **how, **known)
     text = to_text(result, inferred=False)
     writers = {
         "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
@@ -78,9 +83,7 @@ def run_importance(args: Namespace) -> None:
     writing.write_all([(path, writers[option]()) for option, path in outputs.items()])
     # What was inferred stands on stderr, as notes.
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
-    if obs.n_objectives > 1:
-        direction = obs.report.direction[args.objective]
-        say(f"objective {args.objective} of {obs.n_objectives} ({direction}); --objective I for another")
+    say(*objectives.heading(args.objective, obs))
     if args.good_values:
         say(*to_lines(result.good_values(), obs.space, levels[0]), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
@@ -93,7 +96,7 @@ def _resampling(asked: int | None, levels: list[float], obs: Observations) -> di
     """
     n = asked
     if n is None:
-        single = not obs.batch_shape and obs.weight is None
+        single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
         n = (_RESAMPLES if len(levels) == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
         n = min(n, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
         n = n if n >= _FEWEST else 0

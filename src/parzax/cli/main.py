@@ -112,11 +112,15 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
     add("--good-values", action="store_true", help="print which values are good, of every parameter")
+    add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
+    add(
+        "--objective", default="0", metavar="WHICH",
+        help="of several objectives a number or name, all for each, or pareto for their front (0)",
+    )  # fmt: skip
     add(
         "--resamples", type=_count, metavar="N",
         help="samples of the log for intervals and p-values; 0 for none (1000, or 200 for several levels)",
     )  # fmt: skip
-    add("--objective", type=int, default=0, metavar="I", help="which objective, if there are several (0)")
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),
         ("space", "space.json", None, "the search space; inferred from a table if not given"),
@@ -129,7 +133,9 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     drawn = "a sweep over the levels, or bars, regimes or good values at the first"
     for option, choices, default, text in (
         ("direction", ("minimize", "maximize"), None, "of the objective (minimize)"),
-        ("failed", ("drop", "worst"), "drop", "what happens to failed rows (drop)"),
+        ("failed", ("drop", "worst"), "drop", "what happens to failed rows, and pruned ones (drop)"),
+        ("pruned", ("drop", "worst"), None, "the same for pruned rows alone (as --failed)"),
+        ("rows", ("all", "feasible"), "all", "feasible: those that satisfy all constraints (all)"),
         ("reference", ("region", "uniform"), "region", "local or global importance (region)"),
         (
             "estimator",

@@ -21,7 +21,7 @@ from parzax.space.serialization import load
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
 # Options of tables alone.
-_TABLES = ("parameters", "drop", "seed")
+_TABLES = ("parameters", "drop", "seed", "constraints")
 
 
 def log_path(text: str) -> Path:
@@ -48,7 +48,7 @@ def read_log(path: Path, args: Namespace) -> Observations:
     if suffix in (*SEPARATORS, *LINES, *COLUMNAR):
         read, kind, unfit = _from_table, "a table", ("study",)
     elif suffix == ".npz":
-        read, kind, unfit = _from_npz, "an npz file", ("study", *_TABLES)
+        read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", *_TABLES)
     else:
         from parzax.adapters.optuna import is_optuna_file
 
@@ -93,8 +93,9 @@ def _from_table(path: Path, args: Namespace) -> Observations:
         )
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return Observations.from_dataframe(
-        table, target, direction=direction, space=space, failed=args.failed, exclude=exclude,
-        parameters=args.parameters, drop=args.drop, seed=args.seed, warn=False,
+        table, target, direction=direction, space=space, failed=args.failed, pruned=args.pruned,
+        exclude=exclude, constraints=args.constraints, parameters=args.parameters, drop=args.drop,
+        seed=args.seed, warn=False,
     )  # fmt: skip
 
 
@@ -165,10 +166,12 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        trials, directions = read_study(path, args.study)
+        trials, directions, names = read_study(path, args.study)
         passing = _passing(args.filter, _table_of_trials(trials, len(directions)), "trial")
         kept = [trial for trial, passes in zip(trials, passing, strict=True) if passes]
-        obs = observations_from_trials(kept, directions, failed=args.failed)
+        obs = observations_from_trials(
+            kept, directions, failed=args.failed, pruned=args.pruned, objectives=names
+        )
     except ValueError as error:
         # The adapter speaks of its own argument.
         message = str(error).replace("choose one with study_name:", "choose one with --study:")

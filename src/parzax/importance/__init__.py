@@ -9,8 +9,13 @@ from parzax.importance.ped_anova import cond_ped_anova as cond_ped_anova
 from parzax.importance.ped_anova import ped_anova as ped_anova
 from parzax.importance.result import ImportanceResult as ImportanceResult
 from parzax.importance.result import RegimeDensity as RegimeDensity
+from parzax.importance.several import ImportanceOverWeights as ImportanceOverWeights
+from parzax.importance.several import importance_by_objective as importance_by_objective
+from parzax.importance.several import importance_over_weights as importance_over_weights
 from parzax.importance.sweep import Sweep as Sweep
 from parzax.importance.sweep import sweep as sweep
+from parzax.importance.targets import chebyshev as chebyshev
+from parzax.importance.targets import weighted_sum as weighted_sum
 from parzax.importance.uncertainty import Uncertainty as Uncertainty
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance
 from parzax.importance.variance import normalise as normalise

@@ -1,6 +1,6 @@
 """PED-ANOVA and conditional PED-ANOVA on observations: check, rank and encode, one compiled call, wrap."""
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,7 +11,9 @@ from parzax.importance.grid import GridEstimator, grid_codes, in_pools, layout
 from parzax.importance.resampling import check_resampling, uncertainty
 from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import sweep
+from parzax.importance.targets import counted_rows, none_feasible, ranking_losses
 from parzax.observations import Observations, capacity, level_sets
+from parzax.split.ties import AbstractTies
 
 REFERENCES = ("region", "uniform")
 
@@ -21,7 +23,10 @@ def cond_ped_anova(
     target_quantile: Any = 0.1,
     region_quantile: float = 1.0,
     *,
-    objective: int = 0,
+    objective: int | str = 0,
+    selection: str = "objective",
+    ties: AbstractTies | None = None,
+    rows: str | Sequence[str] = "all",
     estimator: GridEstimator | None = None,
     reference: str = "region",
     n_resamples: int = 0,
@@ -40,7 +45,16 @@ def cond_ped_anova(
         target_quantile: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off
             are in.
         region_quantile: level gamma in (0, 1], above every target level.
-        objective: which objective, when there are several.
+        objective: which objective, by number or name, when there are several.
+        selection: "objective" ranks rows by that objective; "pareto" by all of them, without preference:
+            by non-domination rank, and within a front that a level cuts as ``ties`` say. For every
+            objective, or weighted combinations of them, see `importance_by_objective` and
+            `importance_over_weights`.
+        ties: `parzax.ties.hypervolume` (the default, as in Optuna 5) or `parzax.ties.crowding`. Rows
+            with equal losses, or equally crowded, stay together, with the status TIED_CUTOFF where that
+            makes a set larger; the parity estimator takes exactly so many rows, as Optuna does.
+        rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
+            the failed and pruned rows that a log may keep; or several of these, which must all hold.
         estimator: `GridEstimator()` by default; `GridEstimator.optuna()` for Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
@@ -57,9 +71,11 @@ def cond_ped_anova(
         has a positive variance they are all 0 with the status ALL_ZERO (1/d for the parity estimator).
 
     Raises:
-        ValueError: levels outside (0, 1], repeated, or not below the region's; a bad objective.
+        ValueError: levels outside (0, 1], repeated, or not below the region's; a bad objective; feasible
+            rows of a log without constraints. Where no row is feasible the status is NONE_FEASIBLE.
+        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
 
-    Constraints of the observations play no part; leave infeasible rows out with `Observations.select`.
+    Rows that lack an objective have no place among fronts and are left out.
 
     Where the default differs from Optuna is listed at `GridEstimator`; with either, -inf is a legal best loss
     and ties, few data and constant parameters set a status.
@@ -81,22 +97,20 @@ def cond_ped_anova(
         raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
     _checks.one_of("reference", reference, REFERENCES)
     n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
-    target, region = _levels(target_quantile, region_quantile)
-    if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
-        raise TypeError(f"objective must be an integer index, got {objective!r}.")
-    if not 0 <= objective < obs.n_objectives:
-        raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
-    losses = obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
+    target, region = checked_levels(target_quantile, region_quantile)
+    obs = obs if rows == "all" else counted_rows(obs, rows)
+    losses = ranking_losses(obs, objective, selection, ties, [*target, region], estimator)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     size = capacity(obs.n)
     sets = level_sets(losses, weight, target, region, raw=estimator.raw_levels, rows=size)
+    log_status = sets.status if rows == "all" else sets.status | none_feasible(obs, rows)[:, None]
     codes, columns = grid_codes(obs, estimator.grid, size), layout(obs.space, estimator.grid)
     if obs.bounds:
         obs = in_pools(codes, obs, estimator.grid, sets.level[:, : obs.n] <= len(target))
-    frequencies, uniform = _frequencies(weight, size), reference == "uniform"
+    weights, uniform = frequencies(weight, size), reference == "uniform"
     how: dict[str, Any] = {"layout": columns, "estimator": estimator, "uniform": uniform}
-    out, known = sweep(codes, sets.level, frequencies, sets.status, **how), None
+    out, known = sweep(codes, sets.level, weights, log_status, **how), None
     if n_samples or n_shuffles:
         counted = {"n_samples": n_samples, "n_shuffles": n_shuffles, "method": resampling}
         levels = [*np.sort(target).tolist(), region]
@@ -113,7 +127,10 @@ def ped_anova(
     target_quantile: Any = 0.1,
     region_quantile: float = 1.0,
     *,
-    objective: int = 0,
+    objective: int | str = 0,
+    selection: str = "objective",
+    ties: AbstractTies | None = None,
+    rows: str | Sequence[str] = "all",
     estimator: GridEstimator | None = None,
     reference: str = "region",
     **resampled: Any,
@@ -128,6 +145,7 @@ def ped_anova(
             reduce the log with `parzax.naive` as the papers' baselines do.
     """
     if isinstance(obs, Observations):
+        obs = obs if rows == "all" else counted_rows(obs, rows)
         used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
         for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
             inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
@@ -137,17 +155,13 @@ def ped_anova(
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
     return cond_ped_anova(
-        obs,
-        target_quantile,
-        region_quantile,
-        objective=objective,
-        estimator=estimator,
-        reference=reference,
-        **resampled,
-    )
+        obs, target_quantile, region_quantile, objective=objective, selection=selection, ties=ties, rows=rows,
+        estimator=estimator, reference=reference, **resampled,
+    )  # fmt: skip
 
 
-def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
+def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
+    """(q,) target levels and the region's, or a ValueError."""
     _checks.on_host("region_quantile", region_quantile)
     region = _checks.quantile("region_quantile", region_quantile)
     levels = _checks.float_array("target_quantile", target_quantile)
@@ -166,7 +180,7 @@ def _levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, flo
     return levels, region
 
 
-def _frequencies(weight: np.ndarray | None, size: int) -> Any:
+def frequencies(weight: np.ndarray | None, size: int) -> Any:
     """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
     if weight is None:
         return None

@@ -211,6 +211,7 @@ class ImportanceResult(ResultArrays):
             if meta["format"] != _FORMAT:
                 raise ValueError(f"format {meta['format']} is not {_FORMAT}")
             space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
+            tuples = {key: tuple(value) for key, value in report.items() if isinstance(value, list)}
             q, d = len(arrays["target_quantile"]), len(space)
             for name in ("importance", "variance", "inter", "unweighted", "status"):
                 if arrays[name].shape[-2:] != (q, d):
@@ -221,9 +222,7 @@ class ImportanceResult(ResultArrays):
                 region_quantile=float(meta["region_quantile"]),
                 estimator=GridEstimator.from_dict(estimator),
                 reference=str(meta["reference"]),
-                report=ImportReport(
-                    **(report | {key: tuple(report[key]) for key in ("direction", "inferred")})
-                ),
+                report=ImportReport(**(report | tuples)),
                 uncertainty=known,
             )
         except _checks.UNREADABLE as error:

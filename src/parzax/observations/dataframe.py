@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,9 +101,11 @@ def _read(
     parameters: str | Sequence[str] | None,
     drop: str | Sequence[str] | None,
     bounds: Mapping[str, tuple[Any, Any]] | None,
+    pruned: str | None,
 ) -> Log:
     """All rows of a table; see `Observations.from_dataframe`."""
     _checks.one_of("failed", failed, ("drop", "worst"))
+    fate: str = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     if space is not None and not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
     whole, table = table, table.without(*named_columns("drop", drop, table.names))
@@ -111,10 +114,15 @@ def _read(
     constrained = named_columns("constraints", constraints, table.names)
     notes = [] if direction is not None else [unsaid_direction(targets)]
     states = _trial_states(table)
-    reasons = _reasons(table.n, states, failed, exclude or {})
+    reasons = _reasons(table.n, states, failed, fate, exclude or {})
     _dropped(reasons)
     keep = reasons == ""
     objectives = _numbers(table, targets, keep)
+    if failed == "drop" and states is not None and fate == "worst":
+        # Pruned rows alone are ranked last.
+        lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
+        reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
+        _dropped(reasons)
     if states is not None and "state" not in targets:
         # Of rows that failed although they are kept the objective, if any, does not count.
         objectives[states != "COMPLETE"] = np.nan
@@ -143,6 +151,7 @@ def _read(
     counts = np.where(keep, _numbers(table, weights, keep)[:, 0], 0) if weights else None
     direction = "minimize" if direction is None else direction
     arrays = checked_arrays(space, values, objectives, direction, regime, found, counts, failed, moving, keep)
+    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets)))
     return Log(space, arrays, reasons, tuple(notes))
 
 
@@ -239,7 +248,9 @@ def _trial_states(table: Table) -> np.ndarray | None:
     return None if _STATES.isdisjoint(names) else np.array([*names, "MISSING"], dtype=object)[column.index]
 
 
-def _reasons(n: int, states: np.ndarray | None, failed: str, exclude: Mapping[str, Any]) -> np.ndarray:
+def _reasons(
+    n: int, states: np.ndarray | None, failed: str, pruned: str, exclude: Mapping[str, Any]
+) -> np.ndarray:
     """(n,) the first reason to leave out each row, of ``exclude`` or a trial state; "" for none."""
     reasons = np.full(n, "", dtype=object)
     for reason, mask in exclude.items():
@@ -247,7 +258,7 @@ def _reasons(n: int, states: np.ndarray | None, failed: str, exclude: Mapping[st
             raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
         reasons[_checks.row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
     for state in sorted(set() if states is None else set(states) - {"COMPLETE"}):
-        if failed == "drop" or state in _PENDING:
+        if (pruned if state == "PRUNED" else failed) == "drop" or state in _PENDING:
             reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
     return reasons
 

@@ -112,6 +112,7 @@ class Observations:
         drop: str | Sequence[str] | None = None,
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         seed: str | None = None,
+        pruned: str | None = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
@@ -136,6 +137,7 @@ class Observations:
                 rules of `parzax.observations.inference.infer_domain`.
             failed: rows whose ``state`` is not COMPLETE, and rows without an objective value, are left out
                 ("drop") or ranked last ("worst"); running and waiting ones are always left out.
+            pruned: the same for rows whose ``state`` is PRUNED; as ``failed`` if not given.
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
@@ -156,7 +158,9 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
         Observations(3 rows, 1 parameters, minimize)
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds
+        settings = (
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
+        )  # fmt: skip
         space, arrays = read_table(df, *settings, seed=seed, warn=warn)
         return cls(space, *arrays)
 
@@ -176,6 +180,7 @@ class Observations:
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        pruned: str | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
         """Read a table of several tasks: one log per task, all of one space.
@@ -183,7 +188,8 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, warn: of
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
+                warn: of
                 `from_dataframe`, for the whole table; a space that is not given is inferred from all tasks.
 
         Returns:
@@ -193,7 +199,9 @@ class Observations:
             ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
                 without a row to use.
         """
-        settings = target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds
+        settings = (
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
+        )  # fmt: skip
         space, logs = read_tasks(df, task, *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
 
@@ -211,6 +219,13 @@ class Observations:
     def batch_shape(self) -> tuple[int, ...]:
         """Leading axes before the rows: () for one log, (s,) for s seeds."""
         return self.values.shape[:-2]
+
+    @property
+    def feasible(self) -> np.ndarray:
+        """(..., n) rows whose constraints are all known and <= 0; all rows where there are no constraints."""
+        if self.constraints is None:
+            return np.ones(self.values.shape[:-1], dtype=bool)
+        return np.asarray((self.constraints <= 0).all(axis=-1))
 
     def __len__(self) -> int:
         return self.n

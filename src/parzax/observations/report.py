@@ -24,6 +24,7 @@ class ImportReport:
         n_total: rows of all seeds, where these have different numbers of them; None otherwise.
         moving: name of a parameter whose bounds move from row to row -> a sentence about them; in a result it
             has the pools of rows with like bounds, within which values are compared.
+        objectives: names of the objectives; () where they have none.
     """
 
     n_rows: int
@@ -34,6 +35,7 @@ class ImportReport:
     inferred: tuple[str, ...] = ()
     n_total: int | None = None
     moving: dict[str, str] = field(default_factory=dict)
+    objectives: tuple[str, ...] = ()
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.

@@ -24,3 +24,4 @@ from parzax.plotting.runs import attainment as attainment
 from parzax.plotting.runs import convergence as convergence
 from parzax.plotting.sweep import importance_sweep as importance_sweep
 from parzax.plotting.task_similarity import task_similarity as task_similarity
+from parzax.plotting.weights import importance_over_weights as importance_over_weights

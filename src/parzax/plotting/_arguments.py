@@ -20,7 +20,7 @@ from parzax.status import Status
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D46")
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-_OTHERS = "0.5"
+OTHERS = "0.5"
 _NEAR = 0.05  # a level asked for as a float may differ by this much from the nearest one before a warning
 
 
@@ -130,7 +130,7 @@ def contributions(result: ImportanceResult, names: Sequence[str], most: int) -> 
     looks = [line_look(ranking.index(name)) for name in names]
     out = [Contribution(name, [j], *look) for name, j, look in zip(names, columns, looks, strict=True)][:most]
     if columns[most:]:
-        out.append(Contribution(f"{len(columns) - most} others", columns[most:], _OTHERS, "solid"))
+        out.append(Contribution(f"{len(columns) - most} others", columns[most:], OTHERS, "solid"))
     return out
 
 

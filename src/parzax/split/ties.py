@@ -2,13 +2,14 @@
 
 import abc
 from functools import partial
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import pareto
+from parzax._numerics import namespace
 
 # Optuna's, for a reference of 0.
 _EPSILON = 1e-12
@@ -104,14 +105,15 @@ def hypervolume() -> Hypervolume:
     return Hypervolume()
 
 
-def reference_point(losses: Float[Array, "n m"], front: Bool[Array, " n"]) -> Float[Array, " m"]:
+def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[Any, " m"]:
     """A little worse than the worst of a front in each objective: max(1.1 w, 0.9 w), and 1e-12 for w = 0.
 
     As in Optuna, but w is the worst finite value: beside a row at +inf all others would have infinite
-    volumes. Without finite values w = 0.
+    volumes. Without finite values w = 0. Of NumPy arrays it is computed on the host.
     """
-    finite = front[:, None] & jnp.isfinite(losses)
-    worst = jnp.max(jnp.where(finite, losses, -jnp.inf), axis=0)
-    worst = jnp.where(jnp.isfinite(worst), worst, 0)
-    beyond = jnp.minimum(jnp.maximum(1.1 * worst, 0.9 * worst), jnp.finfo(losses.dtype).max)
-    return jnp.where(beyond == 0, _EPSILON, beyond).astype(losses.dtype)
+    xp = namespace(losses)
+    finite = front[:, None] & xp.isfinite(losses)
+    worst = xp.max(xp.where(finite, losses, -xp.inf), axis=0)
+    worst = xp.where(xp.isfinite(worst), worst, 0)
+    beyond = xp.minimum(xp.maximum(1.1 * worst, 0.9 * worst), jnp.finfo(losses.dtype).max)
+    return xp.where(beyond == 0, _EPSILON, beyond).astype(losses.dtype)

@@ -22,6 +22,7 @@ def observations(
     study_name: str | None = None,
     *,
     failed: str = "drop",
+    pruned: str | None = None,
     target: Target | None = None,
 ) -> Observations:
     """Read the trials of an Optuna study.
@@ -37,6 +38,8 @@ def observations(
         study_name: which study of a file; may be left out where there is only one.
         failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
             waiting trials are left out.
+        pruned: the same for PRUNED trials alone; as ``failed`` if not given. What was pruned is part of what
+            the study has tried, so that "worst" compares with all of it.
         target: called with each COMPLETE trial, gives the one objective, which is minimised. By default the
             study's m objectives with their directions.
 
@@ -66,9 +69,12 @@ def observations(
     if isinstance(study, optuna.Study):
         if study_name is not None:
             raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-        trials, directions = recorded(study)
+        record = recorded(study)
     elif isinstance(study, (str, Path)):
-        trials, directions = read_study(study, study_name)
+        record = read_study(study, study_name)
     else:
         raise TypeError(f"study must be an optuna.Study or the path of a file, got {type(study).__name__}.")
-    return observations_from_trials(trials, directions, failed=failed, target=target)
+    trials, directions, names = record
+    return observations_from_trials(
+        trials, directions, failed=failed, pruned=pruned, target=target, objectives=names
+    )

@@ -23,8 +23,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     Takes the place of `optuna.importance.PedAnovaImportanceEvaluator` and agrees with it to about 1e-12
     relative, in float64 whatever JAX's settings are. The differences are deliberate: the best possible
     loss (-inf when minimising) counts as best instead of being dropped, choices keep their type (True is not
-    1), the same choices in another order are one domain, equal importances come in the order of the
-    parameters' first appearance, and studies with several objectives need ``target``.
+    1), the same choices in another order are one domain, and equal importances come in the order of the
+    parameters' first appearance. Of several objectives the trials are ranked as Optuna does it, by
+    non-domination rank and greedy hypervolume subset selection.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
@@ -81,7 +82,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             study: its COMPLETE trials are read once.
             params: names to report, all that occur by default. What is left out has no effect on the rest.
             target: what to explain, of a trial; low is good, and NaN and +inf are left out. The objective by
-                default.
+                default; with several of them, what it takes to come near the Pareto front.
 
         Returns:
             name -> variance >= 0; 0 for all, with a warning, where there are fewer than two usable trials,
@@ -89,17 +90,13 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
 
         Raises:
             TypeError: ``params`` is not a list of names.
-            ValueError: a name that no complete trial has; several objectives and no ``target``.
+            ValueError: a name that no complete trial has.
+            ImportError: four objectives or more, without moocore (``parzax[pareto]``).
         """
         if params is not None and not isinstance(params, (list, tuple)):
             raise TypeError(f"params must be a list of names, got {params!r}.")
         if not all(isinstance(name, str) for name in params or ()):
             raise TypeError(f"params must hold names (strings), got {params!r}.")
-        if target is None and len(study.directions) > 1:
-            raise ValueError(
-                f"study has {len(study.directions)} objectives; choose what to explain with target, for "
-                "example target=lambda t: t.values[0]."
-            )
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         known = parameter_names(trials)
         missing = [name for name in params or () if name not in known]
@@ -112,12 +109,14 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             )
         names = known if params is None else list(dict.fromkeys(params))
         obs = observations_from_trials(trials, study.directions, target=target) if known else None
-        if obs is None or np.count_nonzero(~np.isnan(obs.losses)) < 2:
+        if obs is None or np.count_nonzero(~np.isnan(obs.losses).any(axis=-1)) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(names, 0.0)
         with jax.enable_x64(True):
             levels = self._target_quantile, self._region_quantile
-            result = cond_ped_anova(obs, *levels, estimator=self._estimator, reference=self._reference)
+            result = cond_ped_anova(
+                obs, *levels, selection="pareto", estimator=self._estimator, reference=self._reference
+            )
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(names, key=lambda name: -variance[name])}

@@ -23,10 +23,11 @@ _SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///")
 
 
 class StudyRecord(NamedTuple):
-    """What a study holds: its trials, and "minimize" or "maximize" per objective."""
+    """What a study holds: its trials, "minimize" or "maximize" per objective, and names of the objectives."""
 
     trials: list[optuna.trial.FrozenTrial]
     directions: tuple[str, ...]
+    objectives: tuple[str, ...] = ()  # without names
 
 
 def is_optuna_file(path: str | Path) -> bool:
@@ -76,7 +77,7 @@ def read_studies(source: str | Path | BaseStorage, exclude: Collection[str] = ()
 def recorded(study: optuna.Study) -> StudyRecord:
     """All trials of a study, read once and not copied."""
     directions = tuple(direction.name.lower() for direction in study.directions)
-    return StudyRecord(study.get_trials(deepcopy=False), directions)
+    return StudyRecord(study.get_trials(deepcopy=False), directions, tuple(study.metric_names or ()))
 
 
 @contextmanager

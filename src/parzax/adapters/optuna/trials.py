@@ -23,12 +23,14 @@ def observations_from_trials(
     directions: Sequence[_checks.Direction],
     *,
     failed: str = "drop",
+    pruned: str | None = None,
     target: Target | None = None,
+    objectives: Sequence[str] = (),
 ) -> Observations:
     """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
-    _checks.one_of("failed", failed, ("drop", "worst"))
-    also = (TrialState.FAIL, TrialState.PRUNED) if failed == "worst" else ()
-    kept_states = (TrialState.COMPLETE, *also)
+    pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
+    fates = {TrialState.FAIL: _checks.one_of("failed", failed, ("drop", "worst")), TrialState.PRUNED: pruned}
+    kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))
     kept = [t for t in trials if t.state in kept_states]
     if not any(t.state == TrialState.COMPLETE for t in kept):
         raise ValueError(f"study has no COMPLETE trial among its {len(trials)} trials.")
@@ -46,7 +48,7 @@ def observations_from_trials(
         regime=np.stack([column.regime for column in columns], axis=-1) if conditional else None,
         constraints=constraints,
         bounds=bounds or None,
-        failed=failed,
+        failed="worst" if len(kept_states) > 1 else "drop",
     )
     left_out = Counter(t.state.name for t in trials if t.state not in kept_states)
     report = replace(
@@ -54,6 +56,7 @@ def observations_from_trials(
         n_rows=len(trials),
         dropped={f"state {state}": count for state, count in left_out.items()},
         inferred=tuple(chain.from_iterable(column.notes for column in columns)) + note,
+        objectives=tuple(objectives) if target is None else (),
     )
     return replace(obs, report=report)
 

@@ -39,7 +39,8 @@ class GridEstimator:
         min_bandwidth: smallest bandwidth, in cells.
         floor: added to both densities (0 except for parity).
         floor_quartiles: Optuna's integer quartiles in Scott's rule.
-        raw_levels: level counts from the raw floating-point product, ceil(q * N).
+        raw_levels: level counts from the raw floating-point product, ceil(q * N), and of several objectives
+            exactly so many rows (``selection="pareto"``).
         min_regime_rows: regimes with fewer rows in the region are left out of the within-regime sum.
         uniform_when_undefined: report 1/d for each parameter where all variances are 0, instead of 0.
     """

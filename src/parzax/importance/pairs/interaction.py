@@ -14,7 +14,7 @@ from parzax.importance.pairs.cells import PairCells, pair_cells
 from parzax.importance.pairs.flags import UNKNOWN, pair_status
 from parzax.importance.pairs.program import PairArrays, pair_arrays
 from parzax.importance.pairs.result import InteractionResult
-from parzax.importance.ped_anova import _frequencies, _levels
+from parzax.importance.ped_anova import checked_levels, frequencies
 from parzax.observations import Observations, capacity, level_sets
 from parzax.space import Space
 
@@ -82,7 +82,7 @@ def interactions(
     """
     if not isinstance(obs, Observations):
         raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
-    target, region = _levels(target_quantile, region_quantile)
+    target, region = checked_levels(target_quantile, region_quantile)
     objective = _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
     chosen = _chosen(pairs, obs.space)
     if n_permutations is None:
@@ -96,7 +96,7 @@ def interactions(
     size, q = capacity(obs.n), len(target)
     sets = level_sets(losses, weight, target, region, rows=size)
     cells = pair_cells(obs, chosen, sets.level[:, : obs.n] <= q, weight, size)
-    found = _computed(cells, sets.level, _frequencies(weight, size), q, len(chosen), n_draws, key)
+    found = _computed(cells, sets.level, frequencies(weight, size), q, len(chosen), n_draws, key)
     status = pair_status(obs.space, chosen, cells, found, sets.status)
     arrays = _measures(found, n_draws, status)
     arrays |= {"status": status, "n_active": cells.n_active, "n_region": found.n_sets[:, -1]}

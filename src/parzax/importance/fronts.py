@@ -1,0 +1,129 @@
+"""Rows with several objectives in one order: by front, and within a front that is cut by a tie-break."""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from parzax import pareto
+from parzax._programs import program
+from parzax.observations import capacity
+from parzax.split.ties import AbstractTies, Crowding, Hypervolume, reference_point
+
+# By so much of itself a sum of weights may miss the weight that a level needs.
+_ROUNDING = 1e-9
+
+
+def pareto_places(
+    losses: np.ndarray,
+    weight: np.ndarray,
+    needed: Sequence[float],
+    ties: AbstractTies,
+    *,
+    exact: bool = False,
+) -> np.ndarray:
+    """A loss that orders rows by non-domination rank, and within a front as ``ties`` say: 0, 1, 2, ...
+
+    Rows up to a given place are the best so many rows of "rank, then tie-break" (arXiv 2212.06751 by
+    crowding; Ozaki et al. 2022 and Optuna 5 by greedy hypervolume subset selection), for every number of
+    them, since greedy choices do not depend on those that follow. Only fronts that a level cuts are put in
+    order; within the others, which are in a set or not as a whole, the order is lexicographic.
+
+    Args:
+        losses: (n, m) float64, minimised. Rows with a NaN have no place.
+        weight: (n,) frequency weights; rows of weight 0 have no place.
+        needed: weights at which sets end; which fronts are cut depends on them.
+        ties: `parzax.ties.hypervolume` or `parzax.ties.crowding`, or one's own.
+        exact: whether rows with the same losses, or tied, are told apart by their number, as Optuna does it:
+            of a front first one row of each losses, then the others in the order of the log. Else they share
+            a place, so that a level has all of them or none.
+
+    Returns:
+        (n,) float64 places, lower is better; NaN for rows without one.
+    """
+    used = (weight > 0) & ~np.isnan(losses).any(axis=1)
+    places = np.full(len(losses), np.nan)
+    if not used.any():
+        return places
+    # 0.0 and -0.0 are one loss.
+    distinct, first, own = np.unique(losses[used] + 0.0, axis=0, return_index=True, return_inverse=True)
+    own = own.reshape(-1)
+    rank = pareto.non_domination_rank_host(distinct)
+    reached = np.cumsum(np.bincount(rank[own], weights=weight[used]))
+    within = np.arange(len(distinct))
+    for front in _cut_fronts(reached, needed):
+        rows = rank == front
+        if rows.sum() > 1:
+            within[rows] = places_within(ties, distinct[rows])
+    if exact:
+        again = np.arange(len(own)) != first[own]
+        row = np.lexsort((np.where(again, 0, within[own]), again, rank[own]))
+        order = np.empty(len(own))
+        order[row] = np.arange(len(own))
+    else:
+        _, order = np.unique(np.stack([rank, within]), axis=1, return_inverse=True)
+        order = order.reshape(-1)[own]
+    places[used] = order
+    return places
+
+
+def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
+    """Fronts at whose inside a set ends, given the weight of all fronts up to each."""
+    ends = np.asarray(needed)
+    before = np.searchsorted(reached, ends * (1 - _ROUNDING))
+    after = np.searchsorted(reached, ends * (1 + _ROUNDING))
+    # Where a set ends with a front, that front and the next one are found; neither is cut.
+    return np.unique(before[(before == after) & (before < len(reached))]).tolist()
+
+
+def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
+    """Place of each of the distinct rows (f, m) of one front, in lexicographic order; tied rows share one."""
+    n, m = front.shape
+    if isinstance(ties, Hypervolume) and m == 2 and np.isfinite(front).all():
+        return _by_area(front)
+    if isinstance(ties, Hypervolume) and m > 3:
+        reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
+        return np.unique(pareto.greedy_hypervolume_order_host(front, reference, n), return_inverse=True)[1]
+    size = capacity(n)  # few shapes are compiled
+    padded, mask = np.pad(front, ((0, size - n), (0, 0))), np.arange(size) < n
+    with jax.enable_x64(True):
+        if isinstance(ties, Crowding):
+            return np.unique(-np.asarray(_distance(padded, mask))[:n], return_inverse=True)[1]
+        order = np.asarray(_order(padded, mask, np.int32(n - 1), ties=ties))
+    places = np.empty(size, dtype=np.int64)
+    places[order] = np.arange(size)
+    return places[:n]
+
+
+def _by_area(front: np.ndarray) -> np.ndarray:
+    """Greedy hypervolume subset selection of a front of two objectives, without compilation.
+
+    A row adds the area between it, its chosen neighbours on both sides and the reference; the first of those
+    that add most is next.
+    """
+    reference = reference_point(front, np.ones(len(front), dtype=bool))
+    # By powers of two, which rounds nothing: areas neither overflow nor vanish.
+    exponent = -np.frexp(np.maximum(np.abs(front).max(axis=0), np.abs(reference)))[1]
+    front, reference = np.ldexp(front, exponent), np.ldexp(reference, exponent)
+    corner = np.broadcast_to(reference, front.shape).copy()
+    places, free = np.empty(len(front), dtype=np.int64), np.ones(len(front), dtype=bool)
+    for place in range(len(front)):
+        best = int(np.argmax(np.where(free, np.prod(corner - front, axis=1), -np.inf)))
+        places[best], free[best] = place, False
+        # Rows stand by the first objective, and so backwards by the second.
+        np.minimum(corner[:best, 0], front[best, 0], out=corner[:best, 0])
+        np.minimum(corner[best + 1 :, 1], front[best, 1], out=corner[best + 1 :, 1])
+    return places
+
+
+@program
+def _order(losses, mask, count, *, ties):
+    """Rows of one front from best to worst, as ``ties`` have them where all but one shall be below."""
+    rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
+    return ties.order(losses, rank, mask, mask, count, len(losses))
+
+
+@program
+def _distance(losses, mask):
+    return pareto.crowding_distance(losses, jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32), mask)

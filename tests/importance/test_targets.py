@@ -1,0 +1,246 @@
+"""Which rows count and which loss ranks them, as `cond_ped_anova` takes them."""
+
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.importance.targets import chebyshev, scalarised_losses, weighted_sum
+from parzax.status import Status
+
+SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})
+
+
+def log(n=60, seeds=None, digits=9, **options):
+    """Two objectives that trade off, the second maximised; constraints on the first parameter."""
+    rng = np.random.default_rng(0)
+    shape = (n,) if seeds is None else (seeds, n)
+    x = rng.uniform(size=(*shape, 3))
+    x[..., 2] = rng.integers(0, 2, shape)
+    f = np.stack([x[..., 0] + 0.3 * x[..., 1], 1.2 * x[..., 0] - (x[..., 1] - 0.4) ** 2], axis=-1)
+    return px.Observations.from_arrays(SPACE, x, np.round(f, digits), ["minimize", "maximize"], **options)
+
+
+def same(a, b):
+    for name in ("counts", "variance", "importance", "status", "regime_target", "regime_region"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+class TestRows:
+    def test_feasible_rows_are_those_that_are_selected(self):
+        x = log().values[:, 0]
+        obs = log(constraints=np.stack([x - 0.8, 0.1 - x], axis=-1))
+        kept = (x <= 0.8) & (x >= 0.1)
+        assert obs.feasible.tolist() == kept.tolist()
+        found = px.cond_ped_anova(obs, 0.3, rows="feasible")
+        same(found, px.cond_ped_anova(obs.select(kept), 0.3))
+        assert found.n_region == kept.sum()
+        assert found.report.dropped == {"not feasible": 60 - kept.sum()}
+        assert "not feasible" in str(found)
+
+    def test_a_constraint_that_is_not_known_is_not_satisfied(self):
+        f, g = np.arange(60.0), np.full(60, -1.0)
+        f[7], g[7] = np.nan, np.nan
+        obs = px.Observations.from_arrays(SPACE, log().values, f, constraints=g)
+        assert np.flatnonzero(~obs.feasible).tolist() == [7]
+        assert px.cond_ped_anova(obs, 0.3, rows="feasible").n_region == 59
+
+    def test_none_is_feasible(self):
+        """Of one seed and of all: a status, not an exception or a number; the other seed is as ever."""
+        g = np.full((2, 60), 1.0)
+        g[1, :30] = -1
+        result = px.cond_ped_anova(log(seeds=2, constraints=g), [0.3, 0.5], rows="feasible")
+        none = (result.status & int(Status.NONE_FEASIBLE)) > 0
+        assert none[0].all()
+        assert not none[1].any()
+        assert (result.status[0] & int(Status.NO_DATA) > 0).all()
+        assert not result.importance[0].any()
+        assert result.importance[1].any()
+        assert any("NONE_FEASIBLE" in line for line in result.advice())
+
+    def test_feasible_without_constraints(self):
+        assert log().feasible.all()
+        for call in (px.cond_ped_anova, px.importance_by_objective, px.importance_over_weights):
+            with pytest.raises(ValueError, match="needs constraints"):
+                call(log(), rows="feasible")
+
+    def test_failed_rows_of_the_log_need_not_count(self):
+        f = np.arange(60.0)
+        f[::4] = np.nan
+        worst = px.Observations.from_arrays(SPACE, log().values, f, failed="worst")
+        assert px.cond_ped_anova(worst, 0.3).n_region == 60
+        found = px.cond_ped_anova(worst, 0.3, rows="complete")
+        assert found.n_region == 45
+        dropped = px.Observations.from_arrays(SPACE, log().values, f)
+        np.testing.assert_array_equal(found.counts, px.cond_ped_anova(dropped, 0.3).counts)
+
+    def test_several_words_must_all_hold(self):
+        f, g = np.arange(60.0), np.where(np.arange(60) % 3, -1.0, 1.0)
+        f[::4] = np.nan
+        obs = px.Observations.from_arrays(SPACE, log().values, f, constraints=g, failed="worst")
+        result = px.cond_ped_anova(obs, 0.3, rows=("feasible", "complete"))
+        assert result.n_region == ((np.arange(60) % 3 > 0) & (np.arange(60) % 4 > 0)).sum()
+        # A row is counted under the first word that leaves it out.
+        assert result.report.dropped == {"not feasible": 20, "not complete": 10}
+
+    @pytest.mark.parametrize("rows", ["best", ("all", "best"), 3, ()])
+    def test_other_rows_are_refused(self, rows):
+        with pytest.raises((TypeError, ValueError), match="rows must be one of"):
+            px.cond_ped_anova(log(), rows=rows)
+
+    def test_the_unconditional_estimator_takes_them_too(self):
+        obs = log(constraints=log().values[:, 0] - 0.5)
+        same(px.ped_anova(obs, 0.3, rows="feasible"), px.cond_ped_anova(obs, 0.3, rows="feasible"))
+
+
+class TestObjective:
+    def test_by_name(self):
+        pd = pytest.importorskip("pandas")
+        x = log().values
+        df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "loss": x[:, 0], "acc": x[:, 1]})
+        obs = px.Observations.from_dataframe(
+            df, ["loss", "acc"], direction=["minimize", "maximize"], warn=False
+        )
+        assert obs.report.objectives == ("loss", "acc")
+        result = px.cond_ped_anova(obs, 0.3, objective="acc")
+        same(result, px.cond_ped_anova(obs, 0.3, objective=1))
+        assert result.ranking()[0] == "b"
+        with pytest.raises(ValueError, match="'loss', 'acc', got 'lossy'"):
+            px.cond_ped_anova(obs, objective="lossy")
+
+    def test_names_are_saved(self, tmp_path):
+        obs = log()
+        result = px.importance_by_objective(obs, 0.3)["objective_1"]
+        result.save(tmp_path / "r.npz")
+        loaded = px.ImportanceResult.load(tmp_path / "r.npz")
+        assert loaded.report == result.report
+        assert loaded.report.objectives == ("objective_1",)
+
+
+class TestPareto:
+    def test_of_one_objective_it_is_that_objective(self):
+        f = np.round(log().losses[:, 0], 1)
+        obs = px.Observations.from_arrays(SPACE, log().values, f)
+        for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
+            options = {"target_quantile": [0.1, 0.3], "estimator": estimator}
+            for ties in (None, px.ties.crowding()):
+                same(
+                    px.cond_ped_anova(obs, selection="pareto", ties=ties, **options),
+                    px.cond_ped_anova(obs, **options),
+                )
+
+    def test_parity_takes_exactly_so_many_rows_and_the_default_keeps_equal_ones(self):
+        obs = log(digits=1)
+        levels = np.arange(1, 10) / 10
+        exact = px.cond_ped_anova(obs, levels, selection="pareto", estimator=px.GridEstimator.optuna())
+        assert exact.n_target.tolist() == [np.ceil(level * 60) for level in levels]
+        kept = px.cond_ped_anova(obs, levels, selection="pareto")
+        assert (kept.n_target >= exact.n_target).all()
+        larger = kept.n_target > exact.n_target
+        assert larger.any()
+        assert ((kept.status[:, 0] & int(Status.TIED_CUTOFF) > 0) == larger).all()
+
+    def test_a_front_of_equal_gaps(self):
+        """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
+        t = np.arange(60.0)
+        obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
+        crowded = px.cond_ped_anova(obs, 0.3, selection="pareto", ties=px.ties.crowding())
+        assert crowded.n_target == 60
+        assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
+        chosen = px.cond_ped_anova(obs, 0.3, selection="pareto")
+        assert chosen.n_target == 18
+        assert not (chosen.status & int(Status.TIED_CUTOFF)).any()
+
+    def test_each_seed_by_itself(self):
+        obs = log(seeds=2)
+        result = px.cond_ped_anova(obs, 0.3, selection="pareto")
+        for i in range(2):
+            one = px.Observations.from_arrays(SPACE, obs.values[i], obs.losses[i])
+            alone = px.cond_ped_anova(one, 0.3, selection="pareto")
+            np.testing.assert_array_equal(result.counts[i], alone.counts)
+
+    @pytest.mark.parametrize("ties", [px.ties.hypervolume(), px.ties.crowding()])
+    def test_weights_of_rows(self, ties):
+        """A weight of two is a row seen twice, a weight of 0 none."""
+        obs = log()
+        weight = np.arange(60) % 3
+        rows = np.repeat(np.arange(60), weight)
+        twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows])
+        a = px.cond_ped_anova(obs.with_weight(weight), [0.2, 0.5], selection="pareto", ties=ties)
+        b = px.cond_ped_anova(twice, [0.2, 0.5], selection="pareto", ties=ties)
+        np.testing.assert_array_equal(a.counts, b.counts)
+        assert a.n_region == 60
+
+    def test_rows_that_lack_an_objective_have_no_place(self):
+        obs = log()
+        losses = obs.losses.copy()
+        losses[:5, 1] = np.nan
+        part = px.Observations.from_arrays(SPACE, obs.values, losses)
+        kept = px.Observations.from_arrays(SPACE, obs.values[5:], losses[5:])
+        a, b = (px.cond_ped_anova(o, 0.3, selection="pareto") for o in (part, kept))
+        np.testing.assert_array_equal(a.counts, b.counts)
+        # Ranked last they are in the region alone, whatever their other objective is.
+        worst = px.Observations.from_arrays(SPACE, obs.values, losses, failed="worst")
+        last = px.cond_ped_anova(worst, 0.9, selection="pareto")
+        assert last.n_region == 60
+        assert last.n_target == 54
+        assert not (last.status & int(Status.TIED_CUTOFF)).any()
+
+    def test_arguments(self):
+        with pytest.raises(ValueError, match="selection must be one of 'objective', 'pareto'"):
+            px.cond_ped_anova(log(), selection="front")
+        with pytest.raises(ValueError, match="selection='pareto'"):
+            px.cond_ped_anova(log(), ties=px.ties.crowding())
+        with pytest.raises(TypeError, match="ties must be"):
+            px.cond_ped_anova(log(), selection="pareto", ties="crowding")
+
+
+class TestScalarised:
+    def test_against_a_loop(self):
+        obs = log(seeds=2, n=20)
+        weights = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 3.0]])
+        for scalarise, formula in (
+            (weighted_sum, sum),
+            (chebyshev, lambda terms: max(terms) + 0.05 * sum(terms)),
+        ):
+            found = scalarised_losses(obs, weights, scalarise)
+            for w, s, i in np.ndindex(3, 2, 20):
+                terms = []
+                for j in range(2):
+                    f = obs.losses[s, :, j]
+                    terms.append(weights[w, j] / weights[w].sum() * (f[i] - f.min()) / (f.max() - f.min()))
+                assert found[w, s, i] == pytest.approx(formula(terms), rel=1e-12, abs=1e-15)
+
+    def test_rows_of_no_weight_do_not_enter_the_range(self):
+        obs = log(n=20)
+        losses = obs.losses.copy()
+        losses[0] = 1e6
+        far = px.Observations.from_arrays(SPACE, obs.values, losses)
+        keep = np.arange(20) > 0
+        a = scalarised_losses(far.select(keep), np.array([[0.5, 0.5]]), weighted_sum)
+        b = scalarised_losses(
+            px.Observations.from_arrays(SPACE, obs.values[1:], losses[1:]),
+            np.array([[0.5, 0.5]]),
+            weighted_sum,
+        )
+        np.testing.assert_array_equal(a[..., 1:], b)
+
+    def test_what_is_not_finite(self):
+        losses = np.array([[-np.inf, 1.0], [0.0, np.nan], [1.0, 2.0], [2.0, 3.0]])
+        obs = px.Observations.from_arrays(SPACE, log(4).values, losses)
+        found = scalarised_losses(obs, np.array([[0.5, 0.5], [1.0, 0.0]]), weighted_sum)[:, 0]
+        assert found[0, 0] == -np.inf
+        assert np.isnan(found[0, 1])
+        np.testing.assert_allclose(found[0, 2:], [0.5, 1.0])
+        np.testing.assert_array_equal(found[1], losses[:, 0])
+
+    def test_an_objective_that_does_not_vary_adds_nothing(self):
+        losses = np.stack([np.arange(4.0), np.full(4, 7.0)], axis=-1)
+        obs = px.Observations.from_arrays(SPACE, log(4).values, losses)
+        found = scalarised_losses(obs, np.array([[0.5, 0.5]]), weighted_sum)[0, 0]
+        np.testing.assert_allclose(found, 0.5 * np.arange(4) / 3)
+
+    def test_no_range_overflows(self):
+        losses = np.array([[-1.7e308, 0.0], [1.7e308, 1.0], [0.0, 0.5]])
+        obs = px.Observations.from_arrays(SPACE, log(3).values, losses)
+        found = scalarised_losses(obs, np.array([[0.5, 0.5]]), weighted_sum)[0, 0]
+        np.testing.assert_allclose(found, [0.0, 1.0, 0.5])

@@ -1,0 +1,77 @@
+"""Importance against the weights of two objectives."""
+
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.plotting import importance_over_weights
+
+from .reading import ribbons
+
+SPACE = px.Space({name: px.Float(0, 1) for name in "abcd"})
+
+
+def sweep(seeds=None, m=2):
+    rng = np.random.default_rng(0)
+    shape = (60,) if seeds is None else (seeds, 60)
+    x = rng.uniform(size=(*shape, 4))
+    f = np.stack([x[..., 0], x[..., 1], x[..., 2]], axis=-1)[..., :m]
+    weights = np.eye(m) if m > 2 else [[0, 1], [1, 1], [3, 1], [1, 0]]
+    return px.importance_over_weights(px.Observations.from_arrays(SPACE, x, f), weights, [0.3, 0.5])
+
+
+@pytest.fixture(scope="module")
+def seeds():
+    return sweep(3)
+
+
+def test_lines_are_the_importances_at_ascending_weights():
+    # Catches weights in the order given, the wrong level, and lines under other names.
+    own = sweep()
+    ax = importance_over_weights(own, level=1)
+    assert not ribbons(ax)
+    for line in ax.lines:
+        j = own.names.index(line.get_label())
+        np.testing.assert_allclose(line.get_xdata(), [0, 0.25, 0.5, 1])
+        np.testing.assert_allclose(line.get_ydata(), own.importance[[3, 2, 1, 0], 1, j])
+    assert len(ax.lines) == 4
+    assert ax.get_xlabel() == r"weight of objective_1 (the rest: objective_0)"
+
+
+def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
+    ax = importance_over_weights(seeds)
+    for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
+        j = seeds.names.index(line.get_label())
+        own = seeds.importance[[3, 2, 1, 0], :, 0, j]
+        np.testing.assert_allclose(line.get_ydata(), own.mean(axis=1), rtol=1e-6)
+        error = own.std(axis=1, ddof=1) / np.sqrt(3)
+        heights = ribbon.get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose(heights.max(), (own.mean(axis=1) + error).max(), rtol=1e-5)
+
+
+def test_the_others_are_summed(seeds):
+    ax = importance_over_weights(seeds, max_parameters=2)
+    assert len(ax.lines) == 3
+    total = sum(line.get_ydata() for line in ax.lines)
+    np.testing.assert_allclose(total, 1, rtol=1e-5)
+    assert ax.lines[-1].get_label() == "2 others"
+    chosen = importance_over_weights(seeds, parameters=["d"])
+    assert [line.get_label() for line in chosen.lines] == ["d"]
+
+
+def test_what_cannot_be_drawn(seeds):
+    with pytest.raises(ValueError, match="must have two objectives"):
+        importance_over_weights(sweep(m=3))
+    with pytest.raises(TypeError, match="sweep must be"):
+        importance_over_weights(seeds.results[0])
+    with pytest.raises(ValueError, match="no parameter 'z'"):
+        importance_over_weights(seeds, parameters="z")
+
+
+def test_gaps_where_nothing_is_defined():
+    # Catches a line at 0 where no importance is known.
+    x = np.random.default_rng(0).uniform(size=(60, 4))
+    obs = px.Observations.from_arrays(SPACE, x, np.stack([x[:, 0], np.ones(60)], axis=-1))
+    ax = importance_over_weights(px.importance_over_weights(obs, [[1, 0], [0, 1]], 0.3))
+    for line in ax.lines:
+        assert np.isnan(line.get_ydata()).tolist() == [False, True]
