@@ -21,7 +21,7 @@ from parzax.observations.columns import listed
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-_ESTIMATORS = {
+ESTIMATORS = {
     "default": GridEstimator,
     "smoothed": GridEstimator.smoothed,
     "optuna": GridEstimator.optuna,
@@ -58,7 +58,7 @@ def run_importance(args: Namespace) -> None:
             target_quantile=levels,
             region_quantile=region[0],
             objective=args.objective,
-            estimator=_ESTIMATORS[args.estimator](),
+            estimator=ESTIMATORS[args.estimator](),
             reference=args.reference,
         )
     text = to_text(result, inferred=False)

@@ -59,14 +59,14 @@ def to_text(result: ResultArrays, inferred: bool = True) -> str:
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
     title, rows, left = _entries(result)
-    lines = [title, *_aligned(rows, left), "", *_report(result, inferred), *_advice(result)]
+    lines = [title, *_aligned(rows, left), "", *_report(result, inferred), *advice_lines(result)]
     return "\n".join(map(visible, lines))
 
 
 def to_html(result: ResultArrays) -> str:
     """The same table for a notebook."""
     title, rows, left = _entries(result)
-    return table(title, rows, left, [*_report(result, listed=True), *_advice(result)])
+    return table(title, rows, left, [*_report(result, listed=True), *advice_lines(result)])
 
 
 def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
@@ -74,8 +74,8 @@ def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...
     return _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
 
 
-def _advice(result: ResultArrays) -> list[str]:
-    """A sentence for each status, and where it holds if there are several levels."""
+def advice_lines(result: ResultArrays) -> list[str]:
+    """A sentence for each status, beginning with its name, and where it holds if there are several levels."""
     lines = []
     for sentence in result.advice():
         name, text = sentence.split(": ", 1)
@@ -97,7 +97,7 @@ def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ..
     for level in levels:
         row = [f"{result.target_quantile[level]:g}", *(_share(result, level, own) for _, own in columns)]
         seeds = [str(result.seeds_counted[level])] * some_left_out
-        rows.append([*row, *seeds, _size(result.n_target[..., level])])
+        rows.append([*row, *seeds, size_text(result.n_target[..., level])])
     return title, rows, ()
 
 
@@ -110,7 +110,7 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int
     bits &= ~np.bitwise_and.reduce(bits)
     rows = [["parameter", "importance", "variance", "n active", "status"]]
     for label, own in _shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40):
-        details = [_size(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
+        details = [size_text(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
         rows.append([label, _share(result, 0, own), f"{variance[own].sum():.3g}", *details])
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
@@ -149,11 +149,12 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
     """For a title: over how many seeds, where there are several."""
     n = result.n_seeds
-    of = f"{n} seeds" if (counted == n).all() else f"the {_size(counted)} of {n} seeds that have one"
+    of = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
     return f", mean ± standard error of {of}" if n > 1 else ""
 
 
-def _size(n: np.ndarray) -> str:
+def size_text(n: np.ndarray) -> str:
+    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
     low, high = np.min(n), np.max(n)
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 
@@ -161,8 +162,8 @@ def _size(n: np.ndarray) -> str:
 def _report(result: ResultArrays, listed: bool) -> list[str]:
     one = len(result.target_quantile) == 1
     lines = [
-        (f"target: {_size(result.n_target)} rows, " if one else "")
-        + f"region: {_size(result.n_region)} rows (level {result.region_quantile:g})",
+        (f"target: {size_text(result.n_target)} rows, " if one else "")
+        + f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})",
         *(["one run: no standard errors (they need several seeds)"] if result.n_seeds == 1 else []),
         *result.report.lines(result.n_seeds),
     ]
@@ -201,7 +202,7 @@ def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
     q, d = is_set.shape
     chosen = np.flatnonzero(is_set.any(axis=0))
     counts = is_set.sum(axis=0)[chosen]
-    at = "" if (counts == q).all() else f" at {_size(counts)} of {q} levels"
+    at = "" if (counts == q).all() else f" at {size_text(counts)} of {q} levels"
     if len(chosen) == d > 1:
         return "all parameters" + at
     short = short_names(result.names, 18)
