@@ -33,6 +33,9 @@ def chromium(profile: Path) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:
+        # What the browser loads for its own first page is not the file's.
+        driver.get("about:blank")
+        requests(driver)
         yield driver
     finally:
         driver.quit()

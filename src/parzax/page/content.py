@@ -175,6 +175,7 @@ def _cells(
 ) -> tuple[list[tuple[str, str]], list[list[list[str]]]]:
     """The columns of the table (title, explanation), and their texts by level and row."""
     active = result.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(result.names))
+    sizes = [size_text(column) for column in active.T]
     columns = [("importance", "share of the positive variances at this level")]
     has_p, has_top = np.isfinite(own.p).any(), np.isfinite(own.top).any()
     if own.interval:
@@ -196,7 +197,7 @@ def _cells(
                 texts.append(p_text(float(p)) if np.isfinite(p) else "–")
             if has_top:
                 texts.append(percent(round(top, 2)) if np.isfinite(top) else "–")
-            cells[-1].append([*texts, size_text(active[:, j]), status_words(own, i, j)])
+            cells[-1].append([*texts, sizes[j], status_words(own, i, j)])
     return columns, cells
 
 

@@ -13,6 +13,8 @@ from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
+# Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
+_REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
 
 
 class LevelWords(NamedTuple):
@@ -62,7 +64,7 @@ def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:
 
 def chance_words(own: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters are not above chance at a level."""
-    names = [labels[j] for j in own.ranking.tolist() if own.chance[level, j]]
+    names = [labels[int(j)] for j in own.ranking if own.chance[level, j]]
     if own.tested:
         if not names:
             return "Every parameter that could be compared is above chance at this level."
@@ -105,7 +107,7 @@ def summary(
 def status_words(own: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
     bits = int(own.status[level, parameter])
-    found = [text for bit, text in OF_PARAMETER.items() if bits & bit & ~Status.NOT_ABOVE_CHANCE]
+    found = [text for bit, text in _REMARKS.items() if bits & bit]
     return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + found))
 
 

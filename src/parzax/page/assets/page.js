@@ -104,10 +104,11 @@
     const bands = roughBands();
     const words = bands.length ? " (grey: few rows, rough)" : "";
     return Plotly.react(curves, traces, layout(curves, {
-      height: narrow(curves) ? 430 : 400, margin: { l: 10, r: 12, t: 6, b: 44 }, hovermode: "x unified",
+      // Names stand above, where they meet no title; in a narrow picture nearly each on a line of its own.
+      height: 340 + (narrow(curves) ? 22 : 6) * traces.filter((own) => own.name).length, margin: { l: 10, r: 12, t: 6, b: 44 }, hovermode: "x unified",
       xaxis: { title: { text: "target level γ′" + words }, range: [Math.min(0, data.levels[0]), Math.max(...data.levels)] },
       yaxis: { title: { text: "importance" }, rangemode: "tozero" },
-      legend: { orientation: "h", y: -0.25, yanchor: "top", x: 0 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
       shapes: [cursor()].concat(bands),
     }), config);
   }
@@ -120,15 +121,15 @@
   }
 
   function drawHeat() {
-    const d = data.labels.length, places = data.labels.map((_, j) => j), called = data.short.map(plain);
+    const d = data.labels.length, places = data.labels.map((_, j) => j), called = data.short.map((text, j) => plain(text) + " " + (j + 1));
     const top = Math.max(0.01, ...numbers(data.pairs.importance));
     const trace = { type: "heatmap", x: places, y: places, z: heatNow(), zmin: 0, zmax: top, colorscale: "Viridis",
-                    xgap: 1, ygap: 1, hovertemplate: "%{z:.3f}<extra></extra>", colorbar: { thickness: 12, title: { text: "" } } };
-    const side = Math.min(width(heat), 150 + 34 * d, 720);
-    const axis = { tickvals: places, ticktext: called, showgrid: false, zeroline: false };
+                    xgap: 1, ygap: 1, hovertemplate: "%{z:.3f}<extra></extra>", showscale: !narrow(heat), colorbar: { thickness: 12 } };
+    const axis = { tickvals: places, showgrid: false, zeroline: false, ticks: "" };
     return Plotly.react(heat, [trace], layout(heat, {
-      height: side, margin: { l: 10, r: 10, t: 6, b: 10 },
-      xaxis: Object.assign({ tickangle: -50 }, axis), yaxis: Object.assign({ autorange: "reversed" }, axis),
+      height: 80 + Math.min(26 * d, 720), margin: { l: 10, r: 10, t: 6, b: 10 },
+      xaxis: Object.assign({ ticktext: places.map((j) => String(j + 1)), tickangle: 0 }, axis),
+      yaxis: Object.assign({ ticktext: called, autorange: "reversed" }, axis),
     }), config);
   }
 
