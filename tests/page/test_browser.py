@@ -72,7 +72,8 @@ def test_draws_at_three_widths(driver, pages, name, width):
     """Pictures are there, none is wider than the window, and text is not cut off at its edge."""
     browser.open_page(driver, pages / f"{name}.html", width)
     sizes = driver.execute_script(
-        "return Array.from(document.querySelectorAll('.picture .main-svg')).map(s => s.getBoundingClientRect().right)"
+        "const drawn = Array.from(document.querySelectorAll('.picture .main-svg'));"
+        "return drawn.map(svg => svg.getBoundingClientRect().right);"
     )
     assert sizes
     assert max(sizes) <= width
@@ -157,7 +158,10 @@ def test_print_and_dark(driver, pages):
     """In print the slider goes, pictures fit the sheet, and all is dark on white, also of a dark screen."""
     browser.open_page(driver, pages / "plain.html")
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    colours = "return [getComputedStyle(document.body).backgroundColor, document.getElementById('bars').layout.font.color]"
+    colours = (
+        "return [getComputedStyle(document.body).backgroundColor,"
+        "document.getElementById('bars').layout.font.color];"
+    )
     light = driver.execute_script(colours)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     assert driver.execute_script(colours) == ["rgb(22, 24, 28)", "#e8eaed"]

@@ -61,7 +61,8 @@ def regime_values(result: ImportanceResult, own: Numbers, parameters: Sequence[i
             for i in range(len(own.levels)):
                 found = None if own.chance[i, j] else good[i].get((name, k))
                 chosen.append("")
-                if found is not None:
+                # A surplus that the shares do not show is none to speak of.
+                if found is not None and round(found.target, 2) > round(found.region, 2):
                     what = visible(shorten(values_text(found, domain), _TEXT))
                     chosen[-1] = f"{what} ({_shares(found.target, found.region)})"
                 nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
