@@ -25,7 +25,8 @@ def test_optional_packages_load_late():
     """`import parzax` needs neither Optuna, DataFrames nor matplotlib: catches an eager import."""
     code = (
         "import sys, parzax; "
-        "late = {'optuna', 'pandas', 'polars', 'narwhals', 'pyarrow', 'matplotlib', 'ConfigSpace'}; "
+        "late = {'optuna', 'pandas', 'polars', 'narwhals', 'pyarrow', 'matplotlib', 'ConfigSpace', "
+        "'plotly', 'jinja2'}; "
         "print(sorted(late & set(sys.modules)))"
     )
     result = subprocess.run(

@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from parzax import kernels as kernels
     from parzax import meta as meta
     from parzax import observations as observations
+    from parzax import page as page
     from parzax import pareto as pareto
     from parzax import parzen as parzen
     from parzax import plotting as plotting
@@ -40,6 +41,7 @@ if _TYPE_CHECKING:
     from parzax.meta import task_similarity as task_similarity
     from parzax.observations import ImportReport as ImportReport
     from parzax.observations import Observations as Observations
+    from parzax.page import report as report
     from parzax.parzen import ParzenEstimator as ParzenEstimator
     from parzax.parzen import ages as ages
     from parzax.problems import Problem as Problem
@@ -69,7 +71,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "parzax": (
         "divergence", "importance", "observations", "space", "status", "acquisition", "kernels", "meta",
-        "pareto", "parzen", "problems", "samplers", "split", "adapters", "plotting",
+        "pareto", "parzen", "problems", "samplers", "split", "adapters", "plotting", "page",
     ),
     "parzax.divergence": ("pearson_divergence",),
     "parzax.importance": (
@@ -81,6 +83,7 @@ _NAMES = {
     "parzax.kernels": ("bandwidth",),
     "parzax.meta": ("task_similarity",),
     "parzax.observations": ("ImportReport", "Observations"),
+    "parzax.page": ("report",),
     "parzax.parzen": ("ParzenEstimator", "ages"),
     "parzax.problems": ("Problem",),
     "parzax.samplers": (

@@ -23,7 +23,7 @@ from parzax.observations.columns import listed
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-_ESTIMATORS = {
+ESTIMATORS = {
     "default": GridEstimator,
     "smoothed": GridEstimator.smoothed,
     "optuna": GridEstimator.optuna,
@@ -62,7 +62,7 @@ def run_importance(args: Namespace) -> None:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
-    estimator = _ESTIMATORS[args.estimator]()
+    estimator = ESTIMATORS[args.estimator]()
     how = {"region_quantile": region[0], "rows": args.rows, "reference": args.reference}
     if args.objective == "all":
         with progress("compiling and computing"), jax.enable_x64(True):
@@ -70,7 +70,7 @@ def run_importance(args: Namespace) -> None:
         return
     asked = objectives.chosen(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        known = _resampling(args.resamples, levels, obs)
+        known = resampling(args.resamples, len(levels), obs)
         result = cond_ped_anova(obs, target_quantile=levels, estimator=estimator, **asked, **how, **known)
     text = to_text(result, inferred=False)
     writers = {
@@ -89,7 +89,7 @@ def run_importance(args: Namespace) -> None:
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
-def _resampling(asked: int | None, levels: list[float], obs: Observations) -> dict[str, Any]:
+def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:
     """How often the log is resampled: unless asked otherwise a single log whose rows count once.
 
     Every run draws the same samples.
@@ -97,7 +97,7 @@ def _resampling(asked: int | None, levels: list[float], obs: Observations) -> di
     n = asked
     if n is None:
         single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
-        n = (_RESAMPLES if len(levels) == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
+        n = (_RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
         n = min(n, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
         n = n if n >= _FEWEST else 0
     return {"n_resamples": n, "key": jax.random.key(0)} if n else {}

@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
         args = _parser().parse_args(argv)
+        args.words = list(sys.argv[1:] if argv is None else argv)
         # What a user should know is printed as notes; the rest is chatter of libraries.
         logging.getLogger("jax").setLevel(logging.ERROR)
         with warnings.catch_warnings():
@@ -63,6 +64,12 @@ def _run_importance(args: argparse.Namespace) -> None:
     from parzax.cli.importance import run_importance
 
     run_importance(args)
+
+
+def _run_report(args: argparse.Namespace) -> None:
+    from parzax.cli.report import run_report
+
+    run_report(args)
 
 
 def _one_line(error: BaseException) -> str:
@@ -96,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_run_demo)
     importance = commands.add_parser("importance", help="the importance of every parameter in a log")
     _importance_arguments(importance)
+    report = commands.add_parser("report", help="a page about a log: one HTML file for a browser")
+    _report_arguments(report)
     return parser
 
 
@@ -106,31 +115,61 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         "without executing anything in them."
     )
     add: Any = importance.add_argument
+    _log_arguments(add)
+    add("--good-values", action="store_true", help="print which values are good, of every parameter")
+    text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
+    add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
+    add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
+    drawn = "a sweep over the levels, or bars, regimes or good values at the first"
+    text = f"{drawn} level (bars for one level, sweep for several)"
+    add("--plot-kind", choices=_KINDS, help=text)
+    for option, name, text in (
+        ("plot", "out.png", "figure"),
+        ("json", "out.json", "levels, importances, variances, statuses"),
+        ("csv", "out.csv", "one line per seed, level and parameter"),
+        ("npz", "out.npz", "everything, for ImportanceResult.load"),
+        ("write-space", "space.json", "the search space, given or inferred"),
+    ):
+        add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
+    importance.set_defaults(run=_run_importance)
+
+
+def _report_arguments(report: argparse.ArgumentParser) -> None:
+    report.description = (
+        "Read a log, as parzax importance does, and write one HTML file that opens without a network: which "
+        "parameters matter at which level, which values are good, what is not above chance, and how the log "
+        "was read."
+    )
+    add: Any = report.add_argument
+    _log_arguments(add)
+    name = "report.html"
+    add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
+    text = "levels of the slider (0.01:0.99:0.01, below the region's)"
+    add("--target-quantile", metavar="LEVELS", help=text)
+    add("--title", metavar="TEXT", help="title of the page (the name of the file)")
+    add("--date", metavar="TEXT", help="date on the page (today)")
+    report.set_defaults(run=_run_report)
+
+
+def _log_arguments(add: Any) -> None:
+    """What log is read, and how importances are computed."""
     add("file", metavar="FILE", help="the log; sqlite:/// URLs too")
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
-    add("--good-values", action="store_true", help="print which values are good, of every parameter")
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
-    add(
-        "--objective", default="0", metavar="WHICH",
-        help="of several objectives a number or name, all for each, or pareto for their front (0)",
-    )  # fmt: skip
-    add(
-        "--resamples", type=_count, metavar="N",
-        help="samples of the log for intervals and p-values; 0 for none (1000, or 200 for several levels)",
-    )  # fmt: skip
+    text = "of several objectives a number or name, all for a table of each, or pareto for their front (0)"
+    add("--objective", default="0", metavar="WHICH", help=text)
+    text = "samples of the log for intervals and p-values; 0 for none (1000, or 200 for several levels)"
+    add("--resamples", type=_count, metavar="N", help=text)
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),
         ("space", "space.json", None, "the search space; inferred from a table if not given"),
-        ("target-quantile", "LEVELS", "0.1", "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"),
         ("region-quantile", "LEVEL", "1.0", "level of the region compared with (1.0)"),
         ("filter", "EXPR", None, 'rows to use, such as "state == COMPLETE and lr < 0.1"'),
-        ("plot-parameter", "NAME", None, "whose values to draw (the most important parameter's)"),
     ):
         add(f"--{option}", metavar=metavar, default=default, help=text)
-    drawn = "a sweep over the levels, or bars, regimes or good values at the first"
     for option, choices, default, text in (
         ("direction", ("minimize", "maximize"), None, "of the objective (minimize)"),
         ("failed", ("drop", "worst"), "drop", "what happens to failed rows, and pruned ones (drop)"),
@@ -143,18 +182,8 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
             "default",
             "smoothed: by densities; optuna: Optuna 5's numbers",
         ),
-        ("plot-kind", _KINDS, None, f"{drawn} level (bars for one level, sweep for several)"),
     ):
         add(f"--{option}", choices=choices, default=default, help=text, type=_whole_word)
-    for option, name, text in (
-        ("plot", "out.png", "figure"),
-        ("json", "out.json", "levels, importances, variances, statuses"),
-        ("csv", "out.csv", "one line per seed, level and parameter"),
-        ("npz", "out.npz", "everything, for ImportanceResult.load"),
-        ("write-space", "space.json", "the search space, given or inferred"),
-    ):
-        add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
-    importance.set_defaults(run=_run_importance)
 
 
 def _whole_word(text: str) -> str:

@@ -19,7 +19,7 @@ from parzax.importance.table import long_columns, status_names
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
-_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",)}
+_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",), "-o": (".html", ".htm")}
 
 
 def say(*lines: str, file: TextIO | None = None) -> None:

@@ -94,15 +94,18 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float) -> list[st
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
     for own in found:
-        domain = space[own.parameter][own.regime]
-        if isinstance(domain, Categorical):
-            shown = [visible(str(choice)) for choice in own.values[:_CHOICES_SHOWN]]
-            rest = len(own.values) - len(shown)
-            what = ", ".join(shown) + (f" and {rest} more" if rest else "")
-        else:
-            what = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
-            what += " of the way between its bounds" * isinstance(domain, Varying)
+        what = visible(values_text(own, space[own.parameter][own.regime]))
         where = f" [{own.regime}]" if own.parameter in several else ""
         shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
         lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")
     return lines if len(lines) > 1 else [f"{lines[0]}: none stand out"]
+
+
+def values_text(own: GoodValues, domain: Domain) -> str:
+    """The values themselves: "0.2 to 0.4", or the first of the choices."""
+    if not isinstance(domain, Categorical):
+        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+        return ends + " of the way between its bounds" * isinstance(domain, Varying)
+    shown = [str(choice) for choice in own.values[:_CHOICES_SHOWN]]
+    rest = len(own.values) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -69,14 +69,14 @@ def to_text(result: ResultArrays, inferred: bool = True) -> str:
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
     title, rows, left = _entries(result)
-    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *_advice(result)]
+    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *advice_lines(result)]
     return "\n".join(map(visible, lines))
 
 
 def to_html(result: ResultArrays) -> str:
     """The same table for a notebook."""
     title, rows, left = _entries(result)
-    return table(title, rows, left, [*_report(result, listed=True), *_advice(result)])
+    return table(title, rows, left, [*_report(result, listed=True), *advice_lines(result)])
 
 
 def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
@@ -84,8 +84,8 @@ def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...
     return _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
 
 
-def _advice(result: ResultArrays) -> list[str]:
-    """A sentence for each status, and where it holds if there are several levels."""
+def advice_lines(result: ResultArrays) -> list[str]:
+    """A sentence for each status, beginning with its name, and where it holds if there are several levels."""
     lines = []
     for sentence in result.advice():
         name, text = sentence.split(": ", 1)
@@ -181,7 +181,7 @@ def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
 
 
 def size_text(n: np.ndarray) -> str:
-    """A number of rows, or from how many to how many."""
+    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
     low, high = np.min(n), np.max(n)
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from parzax import _checks
+from parzax._palette import PALETTE
 from parzax.importance import ImportanceResult
 from parzax.importance.arrays import mean_and_error
 from parzax.plotting import _text
@@ -16,8 +17,6 @@ from parzax.plotting._axes import Entry
 from parzax.samplers import State, Trace
 from parzax.status import Status
 
-# Okabe and Ito's colour-blind-safe palette without black and yellow (too faint on white).
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D46")
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 OTHERS = "0.5"

@@ -11,30 +11,23 @@ from matplotlib.lines import Line2D
 from parzax import _checks
 from parzax.importance import ImportanceResult
 from parzax.importance.labels import shorten
+from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level, share_of_seeds
 from parzax.space import Domain
 from parzax.status import Status
 
-# What is marked at a parameter, with the sign that stands for it and the words of the footnote.
+# The signs of what is marked at a parameter; the words of the footnote are in `OF_PARAMETER`.
 _SIGNS = {
-    Status.CONSTANT: ("*", "one value per regime"),
-    Status.SINGLE_VALUE: ("*", "one value per regime"),
-    Status.NEVER_ACTIVE: ("†", "never active"),
-    Status.NOT_IN_TARGET: ("¶", "inactive in the target, counts as 0"),
-    Status.UNIDENTIFIABLE: ("‡", "domain moves from row to row, not compared"),
-    Status.UNIQUE_LABELS: ("#", "as many labels as rows, says nothing"),
-    Status.LOW_REGIME_DATA: ("~", "few rows in a regime: rough"),
-    Status.SPARSE_REGIME: ("§", "a regime with one row left out"),
-    Status.NOT_ABOVE_CHANCE: ("°", "not above chance, counts as 0"),
-}
-# What concerns the level as a whole.
-_LEVEL_NOTES = {
-    Status.LOW_DATA: "ten rows or fewer in the target or outside it: rough",
-    Status.TIED_CUTOFF: "ties at the cut-off: the target is larger than asked",
-    Status.SAME_SETS: "target and region are the same rows",
-    Status.ALL_EQUAL: "all losses are equal",
-    Status.NO_DATA: "fewer than two usable rows",
+    Status.CONSTANT: "*",
+    Status.SINGLE_VALUE: "*",
+    Status.NEVER_ACTIVE: "†",
+    Status.NOT_IN_TARGET: "¶",
+    Status.UNIDENTIFIABLE: "‡",
+    Status.UNIQUE_LABELS: "#",
+    Status.LOW_REGIME_DATA: "~",
+    Status.SPARSE_REGIME: "§",
+    Status.NOT_ABOVE_CHANCE: "°",
 }
 _UNSURE = "0.75"  # of bars that are not above chance
 _MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds
@@ -139,11 +132,6 @@ def regimes(
     return _finish(ax, own, names, centres, importance)
 
 
-def value_text(x: float) -> str:
-    """An importance with two decimals, "<0.01" below that, "0" only for exactly nothing."""
-    return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
-
-
 def _names_with_signs(own: Level, names: Sequence[str]) -> list[str]:
     """What stands beside the bars of parameters: short names, each with the signs of its statuses."""
     short = _text.names(own.result.names, 28)
@@ -174,18 +162,18 @@ def _signs_of(own: Level, names: Sequence[str]) -> list[tuple[str, str, bool]]:
     """Sign and words of every status that some of ``names`` have in most seeds, and if they do in all."""
     shown = [own.result.names.index(name) for name in names]
     found = []
-    for bit, (sign, words) in _SIGNS.items():
+    for bit, sign in _SIGNS.items():
         shares = share_of_seeds(own.result, bit)[own.number, shown]
         marked = shares[shares >= _MOST_SEEDS]
         if marked.size:
-            found.append((sign, words, bool(marked.min() == 1)))
+            found.append((sign, OF_PARAMETER[bit], bool(marked.min() == 1)))
     return found
 
 
 def _footnote(own: Level, names: Sequence[str]) -> str:
     """What concerns the level as a whole, and what the signs of ``names`` mean."""
     parts = {}
-    for bit, words in _LEVEL_NOTES.items():
+    for bit, words in OF_LEVEL.items():
         if (share := share_of_seeds(own.result, bit)[own.number].max()) > 0:
             parts[words] = "" if share == 1 else " (some seeds)"
     for sign, words, always in _signs_of(own, names):

@@ -1,0 +1,78 @@
+"""``parzax.report``: from observations, or a result, to a file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax.importance import ImportanceResult, cond_ped_anova
+from parzax.observations import Observations
+from parzax.page.content import Origin, content
+
+MAX_PARAMETERS = 40
+_LEVELS = np.arange(1, 100) / 100
+
+
+def report(
+    source: Observations | ImportanceResult,
+    path: str | Path,
+    *,
+    target_quantile: Any = None,
+    title: str | None = None,
+    interactions: Any = None,
+    max_parameters: int = MAX_PARAMETERS,
+    command: str | None = None,
+    date: str | None = None,
+    **options: Any,
+) -> None:
+    """Write a page about the importance of every parameter: one HTML file that opens without a network.
+
+    It says which parameters matter at which level (a slider moves all pictures and tables), how sure that
+    is, which values are good in each regime, which pairs interact, what is not above chance, what to beware
+    of, how the log was read, and what made it. Equal arguments give equal files.
+
+    With several seeds intervals are one standard error to either side of the mean over the seeds that have
+    an importance; with one they are those of ``result.uncertainty``, where there is one.
+
+    Args:
+        source: the log, or a result of `cond_ped_anova` or `ped_anova`.
+        path: where the file goes; what is there is replaced.
+        target_quantile: levels of `cond_ped_anova` for observations, 0.01 to 0.99 by default (those below
+            the region's). A page of one level has no slider.
+        title: what the page is about, such as the name of the log's file.
+        interactions: of the same log, what `parzax.interactions` gives.
+        max_parameters: how many are shown, those with the highest importance at any level.
+        command, date: what made the page and when, shown as they are.
+        options: further arguments of `cond_ped_anova`, for observations.
+
+    Raises:
+        TypeError: a source of another kind; ``target_quantile`` or ``options`` beside a result.
+        ValueError: as `cond_ped_anova`; a folder that is not there.
+        ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
+    """
+    from parzax.page.rendering import render  # says what to install, before any work
+
+    most = _checks.whole_number("max_parameters", max_parameters, 1)
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
+    result = _result(source, target_quantile, options)
+    html = render(content(result, interactions, most, Origin(title, command, date)))
+    path.write_text(html, encoding="utf-8", newline="\n")
+
+
+def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> ImportanceResult:
+    if isinstance(source, ImportanceResult):
+        if given := [*(["target_quantile"] if target_quantile is not None else []), *options]:
+            raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
+        return source
+    if not isinstance(source, Observations):
+        wanted = "parzax.Observations or a parzax.ImportanceResult"
+        raise TypeError(f"the source of a report must be {wanted}, got {type(source).__name__}.")
+    if target_quantile is None:
+        # A region that is no number is an error of `cond_ped_anova`.
+        region = options.get("region_quantile", 1.0)
+        small = isinstance(region, (int, float)) and region > _LEVELS[0]
+        target_quantile = _LEVELS[region > _LEVELS] if small else _LEVELS
+    return cond_ped_anova(source, target_quantile, **options)

@@ -1,0 +1,157 @@
+"""The sentences of a page."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from parzax.importance import ImportanceResult
+from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.importance.table import size_text
+from parzax.page.numbers import TOP, Numbers
+from parzax.status import Status
+
+_MOST_NAMES = 12  # names that a sentence lists
+_MOST_RANGES = 4  # ranges of levels that a sentence lists
+# Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
+_REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
+
+
+class LevelWords(NamedTuple):
+    """What is said about one level.
+
+    Attributes:
+        label: "best 10 % of all rows (γ′ = 0.1): 30 of 300 rows".
+        headline: the most important parameters.
+        notes: whether there are enough rows, and what is unusual about the level.
+        chance: which parameters are not above chance.
+    """
+
+    label: str
+    headline: str
+    notes: list[str]
+    chance: str
+
+
+def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[LevelWords]:
+    """The words of every level, ascending; ``labels`` of all parameters."""
+    found = []
+    for i, level in enumerate(own.levels):
+        rows = f"{size_text(result.n_target[..., own.order[i]])} of {size_text(result.n_region)} rows"
+        within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
+        label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
+        notes = [own.verdicts[i]] if own.verdicts[i] else []
+        if np.isfinite(own.stability[i]):
+            notes.append(
+                f"Rankings of resamples agree with this one by {own.stability[i]:.2f} (Kendall's tau)."
+            )
+        seen = int(np.bitwise_or.reduce(own.status[i]))
+        notes += [f"{text[0].upper()}{text[1:]}." for bit, text in OF_LEVEL.items() if seen & bit]
+        found.append(LevelWords(label, headline(own, i, labels), notes, chance_words(own, i, labels)))
+    return found
+
+
+def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:
+    """The most important parameters at a level, with their intervals."""
+    if not np.isfinite(own.mean[level]).any():
+        return "Nothing can be said at this level."
+    chosen = _top(own, level)
+    if not chosen:
+        return "No parameter is above chance at this level."
+    parts = [f"{labels[j]} {value_text(own.mean[level, j])}{_between(own, level, j)}" for j in chosen]
+    return f"Most important: {', '.join(parts)}."
+
+
+def chance_words(own: Numbers, level: int, labels: Sequence[str]) -> str:
+    """Which parameters are not above chance at a level."""
+    names = [labels[int(j)] for j in own.ranking if own.chance[level, j]]
+    if own.tested:
+        if not names:
+            return "Every parameter that could be compared is above chance at this level."
+        return f"Not above chance at this level, {len(names)} of {len(labels)}: {listed(names)}."
+    test = "No test against chance was made."
+    if not names:
+        return f"{test} No variance that was compared is below what a random target gives on average."
+    below = "is not above what a random target gives on average"
+    return f"{test} The variance of {len(names)} of {len(labels)} parameters {below}: {listed(names)}."
+
+
+def summary(
+    result: ImportanceResult, own: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
+) -> list[str]:
+    """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
+    i = own.default
+    chosen = _top(own, i)
+    where = f"the best {percent(own.levels[i])} ({size_text(result.n_target[..., own.order[i]])} rows)"
+    if chosen:
+        first, *rest = [
+            f"{labels[j]} ({value_text(own.mean[i, j])}{_between(own, i, j, ', ')})" for j in chosen
+        ]
+        then = f", then {' and '.join(rest)}" if rest else ""
+        lines = [f"For being among {where}, {first} matters most{then}. Importances of all add up to 1."]
+    else:
+        lines = [f"For being among {where}: {headline(own, i, labels)}"]
+    values = [f"{labels[j]}: {text}" for j, text in good if j in chosen]
+    if values:
+        lines.append(f"Good values: {'; '.join(values)}.")
+    lines += _changes(own, labels)
+    if own.verdicts[i]:
+        lines.append(f"How sure: {own.verdicts[i]}")
+    elif own.interval:
+        lines.append(f"How sure: intervals are {own.interval}.")
+    else:
+        lines.append("How sure: unknown. This is one run, and no resamples were asked for.")
+    return [*lines, chance_words(own, i, labels)] if own.chance[i].any() else lines
+
+
+def status_words(own: Numbers, level: int, parameter: int) -> str:
+    """What is unusual about a parameter at a level."""
+    bits = int(own.status[level, parameter])
+    found = [text for bit, text in _REMARKS.items() if bits & bit]
+    return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + found))
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def interval_text(low: float, high: float) -> str:
+    """ "0.20 to 0.35", "" where there is none."""
+    return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
+
+
+def _top(own: Numbers, level: int) -> list[int]:
+    mean = np.nan_to_num(own.mean[level])
+    order = np.argsort(-mean, kind="stable")[:TOP]
+    return [int(j) for j in order if mean[j] > 0 and not own.chance[level, j]]
+
+
+def _between(own: Numbers, level: int, parameter: int, before: str = " (") -> str:
+    text = interval_text(own.low[level, parameter], own.high[level, parameter])
+    return f"{before}{text}{')' if before == ' (' else ''}" if text else ""
+
+
+def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
+    """Which parameter is the most important one in which range of levels, if that changes."""
+    mean = np.nan_to_num(own.mean)
+    known = np.flatnonzero((mean > 0).any(axis=1))
+    first = mean[known].argmax(axis=1)
+    if len(set(first.tolist())) < 2:
+        return []
+    starts = np.flatnonzero(np.diff(first, prepend=-1))
+    stops = np.append(starts[1:], len(first)) - 1
+    longest = np.sort(np.argsort(starts - stops, kind="stable")[:_MOST_RANGES])
+    parts = []
+    for k in longest:
+        low, high = own.levels[known[starts[k]]], own.levels[known[stops[k]]]
+        at = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        parts.append(f"{labels[first[starts[k]]]} ({at})")
+    rest = ", and others between" if len(starts) > len(longest) else ""
+    return [f"Which one is the most important depends on the level γ′: {', '.join(parts)}{rest}."]
+
+
+def percent(share: float) -> str:
+    """ "10 %": a share with a space that no line ends at."""
+    return f"{100 * share:.6g}\N{NO-BREAK SPACE}%"

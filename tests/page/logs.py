@@ -1,0 +1,103 @@
+"""Logs for pages, and stand-ins for the two results that a page may be given besides."""
+
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+import parzax as px
+
+LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
+# What would be markup, code or layout in HTML, JSON, JavaScript or plotly's labels.
+NASTY = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    "line\N{LINE SEPARATOR}end \x1b[2J\N{RIGHT-TO-LEFT OVERRIDE}",
+    "<b>bold</b>&lt;i&gt;<br>%{y} $x^2$ {{ 7 * 7 }}",
+    "model.encoder.layers.0.attention.projection.weight.initializer.scale.of.the.first.block.of.the.network",
+    "model.encoder.layers.1.attention.projection.weight.initializer.scale.of.the.first.block.of.the.network",
+    "学習率",
+    "معدل التعلم",
+    "W" * 400,
+)
+
+
+def activation(n_seeds: int | None = None, n: int = 200) -> px.Observations:
+    """x has two regimes and decides; noise does not."""
+    shape = (n,) if n_seeds is None else (n_seeds, n)
+    rng = np.random.default_rng(1)
+    c, noise = rng.uniform(size=shape), rng.uniform(size=shape)
+    x = np.where(c < 0.5, rng.uniform(-5, -2, shape), rng.uniform(2, 5, shape))
+    space = px.Space(
+        {
+            "c": px.Float(0, 1),
+            "x": (
+                px.Float(-5, -2, when=px.Between("c", high=0.5)),
+                px.Float(2, 5, when=px.Between("c", low=0.5)),
+            ),
+            "noise": px.Float(0, 1),
+        }
+    )
+    return px.Observations.from_arrays(space, np.stack([c, x, noise], axis=-1), x)
+
+
+@cache
+def result(n_seeds: int | None = None) -> px.ImportanceResult:
+    return px.cond_ped_anova(activation(n_seeds), LEVELS)
+
+
+@cache
+def nasty() -> px.ImportanceResult:
+    """Names and choices that must stay text."""
+    rng = np.random.default_rng(0)
+    space = {name: px.Float(0, 1) for name in NASTY}
+    space["kind"] = px.Categorical([*NASTY, "plain"])
+    x = np.append(rng.uniform(size=(200, len(NASTY))), rng.integers(0, len(NASTY) + 1, (200, 1)), axis=1)
+    loss = x[:, :-1] @ (1 / np.arange(1, len(NASTY) + 1)) + 0.1 * x[:, -1]
+    return px.cond_ped_anova(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS)
+
+
+@dataclass
+class FakeUncertainty:
+    """The interface of ``result.uncertainty``, with made-up numbers that differ by level and parameter."""
+
+    mean: np.ndarray
+    n_resamples: int = 100
+    level: float = 0.9
+
+    def __post_init__(self) -> None:
+        shape = self.mean.shape
+        self.importance_interval = np.stack([0.5 * self.mean, np.minimum(self.mean + 0.1, 1)], axis=-1)
+        self.variance_interval = self.importance_interval
+        self.p_value = np.linspace(0.0001, 0.2, self.mean.size).reshape(shape)
+        self.p_adjusted = np.minimum(3 * self.p_value, 1)
+        self.above_chance = self.p_adjusted <= 0.05
+        self.rank_stability = np.linspace(0.5, 0.95, shape[-2])
+
+    def top(self, r: int) -> np.ndarray:
+        assert r == 3
+        return np.round(1 - self.p_value, 2)
+
+    def verdicts(self) -> list[str]:
+        return [f"Verdict {i} <i>: enough rows." for i in range(self.mean.shape[-2])]
+
+
+def with_uncertainty(own: px.ImportanceResult) -> px.ImportanceResult:
+    """A copy of the result with made-up uncertainty."""
+    from dataclasses import replace
+
+    copy = replace(own)
+    object.__setattr__(copy, "uncertainty", FakeUncertainty(np.asarray(own.importance, float)))
+    return copy
+
+
+def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> SimpleNamespace:
+    """The interface of ``parzax.interactions``: all pairs, numbers that differ by level and pair."""
+    names = own.names
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    importance = np.linspace(-0.01, 0.3, len(levels) * len(pairs)).reshape(len(levels), len(pairs))
+    return SimpleNamespace(
+        pairs=pairs, importance=importance, variance=importance / 10, p_value=0.3 - importance,
+        target_quantile=levels,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""``parzax report``: what it reads, writes, says and refuses."""
+
+import shutil
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+
+import parzax as px
+from page.test_content import Texts, data_of
+from parzax.cli import main
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch, tmp_path):
+    """Each test in its own folder, without the compilation cache of the user."""
+    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """A study with pruned and failed trials, and a table of its complete ones."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    folder = tmp_path_factory.mktemp("logs")
+    study = optuna.create_study(study_name="NAME", storage=f"sqlite:///{folder}/study.db")
+    rng, distribution = np.random.default_rng(0), optuna.distributions.FloatDistribution(0, 1)
+    states = ["COMPLETE"] * 60 + ["PRUNED"] * 5 + ["FAIL"] * 3
+    for state in states:
+        a, b = rng.uniform(size=2)
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"a": a, "b": b},
+                distributions={"a": distribution, "b": distribution},
+                value=a if state == "COMPLETE" else None,
+                state=optuna.trial.TrialState[state],
+            )
+        )
+    complete = [t for t in study.trials if t.values]
+    pd.DataFrame([t.params | {"value": t.value} for t in complete]).to_csv(folder / "t.csv", index=False)
+    return folder
+
+
+def test_study(logs, tmp_path, capsys):
+    """Rows by state, the same numbers as in Python, and no folder of this machine on the page."""
+    before = (logs / "study.db").read_bytes()
+    argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--target-quantile", "0.1,0.3"]
+    assert main(["report", *argv, "--date", "someday"]) == 0
+    out = capsys.readouterr().out
+    assert "left out: 5 (state PRUNED)" in out
+    assert out.endswith(f"written: {tmp_path / 'out.html'}\n")
+    assert (logs / "study.db").read_bytes() == before
+    html = (tmp_path / "out.html").read_text(encoding="utf-8")
+    items = Texts(html).items
+    assert "parzax report study.db -o out.html --target-quantile 0.1,0.3 --date someday" in items
+    assert {"68 rows, minimize", "left out: 5 (state PRUNED)", "left out: 3 (state FAIL)", "float64"} <= {
+        *items
+    }
+    assert str(logs) not in html
+    assert str(tmp_path) not in html
+    data, names = data_of(html), ["a", "b"]
+    obs = px.adapters.optuna.observations(
+        optuna.load_study(study_name=None, storage=f"sqlite:///{logs}/study.db")
+    )
+    wanted = px.cond_ped_anova(obs, [0.1, 0.3]).importance
+    at = [data["labels"].index(name) for name in names]
+    np.testing.assert_allclose(np.array(data["mean"])[:, at], wanted, atol=1e-3)
+
+
+def test_table_in_this_folder(logs, tmp_path, capsys):
+    """The page is report.html unless it is said; what was guessed is noted, and stands on the page."""
+    shutil.copy(logs / "t.csv", tmp_path)
+    assert main(["report", "t.csv", "--out=page.html", "--target-quantile=0.2", "--title", "mine"]) == 0
+    assert "parzax: note: " in capsys.readouterr().err
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>mine</title>" in html
+    assert any(item.startswith("inferred: ") for item in Texts(html).items)
+    assert "parzax report t.csv --out=page.html --target-quantile=0.2 --title mine" in Texts(html).items
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["missing.csv"], "there is no file 'missing.csv'"),
+        (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
+        (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
+        (["t.csv", "--target-quantile", "0.5", "--region-quantile", "0.5"], "must be below region_quantile"),
+    ],
+)
+def test_refusals(logs, tmp_path, capsys, argv, message):
+    """One line, status 2, and nothing is written."""
+    shutil.copy(logs / "t.csv", tmp_path)
+    assert main(["report", *argv]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

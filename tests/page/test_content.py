@@ -1,0 +1,287 @@
+"""What a page says: its numbers and sentences are those of the result."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import parzax as px
+from page import logs
+from parzax.page.content import Origin, content
+from parzax.page.numbers import numbers
+from parzax.status import Status
+
+ROUNDING = 5.1e-5  # four decimals
+
+
+class Texts(HTMLParser):
+    """The text of every element with an id, and of all list items."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids, self.items, self._open = {}, [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "link", "input", "br", "img"):
+            self._open.append((tag, dict(attrs).get("id"), []))
+
+    def handle_data(self, data):
+        for _, _, parts in self._open:
+            parts.append(data)
+
+    def handle_endtag(self, tag):
+        name, own, parts = self._open.pop()
+        assert name == tag, "elements are nested"
+        text = " ".join("".join(parts).split())
+        if own:
+            self.ids[own] = text
+        if tag in ("li", "pre", "dd"):
+            self.items.append(text)
+
+
+def page(tmp_path, source, **options) -> str:
+    path = tmp_path / "page.html"
+    px.report(source, path, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def data_of(html: str) -> dict:
+    return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', html).group(1))
+
+
+def made(own, interactions=None, most=40):
+    return content(own, interactions, most, Origin(None, None, None))
+
+
+def by_name(data: dict, key: str, names) -> np.ndarray:
+    """(q, d) numbers of the page in the order of the space."""
+    at = [data["labels"].index(name) for name in names]
+    return np.array(data[key], float)[:, at]
+
+
+@pytest.mark.parametrize("n_seeds", [None, 4])
+def test_numbers(tmp_path, n_seeds):
+    """Catches levels, parameters or seeds in another order: they differ in every number."""
+    own = logs.result(n_seeds)
+    mean, error = own.over_seeds()
+    data = data_of(page(tmp_path, own))
+    np.testing.assert_allclose(data["levels"], own.target_quantile)
+    np.testing.assert_allclose(by_name(data, "mean", own.names), mean, atol=ROUNDING)
+    if n_seeds is None:
+        assert all(x is None for key in ("low", "high") for row in data[key] for x in row)
+    else:
+        np.testing.assert_allclose(by_name(data, "low", own.names), mean - error, atol=2 * ROUNDING)
+        np.testing.assert_allclose(by_name(data, "high", own.names), mean + error, atol=2 * ROUNDING)
+
+
+def test_levels_ascend(tmp_path):
+    """A result whose levels fall gives the same page as one whose levels rise."""
+    falling = px.cond_ped_anova(logs.activation(), logs.LEVELS[::-1])
+    assert page(tmp_path, falling) == page(tmp_path, logs.result())
+
+
+def test_observations_as_results(tmp_path):
+    """From observations with options, and from the result that these give."""
+    options = {"region_quantile": 0.8, "estimator": px.GridEstimator.smoothed()}
+    result = px.cond_ped_anova(logs.activation(), logs.LEVELS, **options)
+    first = page(tmp_path, logs.activation(), target_quantile=logs.LEVELS, **options)
+    assert first == page(tmp_path, result)
+    assert "smoothed" in Texts(first).items
+    assert Texts(first).ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
+
+
+def test_levels_by_default(tmp_path):
+    """0.01 to 0.99, below the region's."""
+    data = data_of(page(tmp_path, logs.activation()))
+    np.testing.assert_allclose(data["levels"], np.arange(1, 100) / 100)
+    data = data_of(page(tmp_path, logs.activation(), region_quantile=0.3))
+    np.testing.assert_allclose(data["levels"], np.arange(1, 30) / 100)
+
+
+def test_one_level_has_no_slider(tmp_path):
+    html = page(tmp_path, logs.activation(), target_quantile=0.3)
+    assert 'id="slider"' not in html
+    assert 'id="curves"' not in html
+    assert data_of(html)["start"] == 0
+
+
+def test_words(tmp_path):
+    """The sentences name what is most important, at the level nearest to 0.1, and the rows."""
+    own = logs.result()
+    texts = Texts(page(tmp_path, own))
+    first = own.ranking(0)[0]
+    share = f"{own.importance[0].max():.2f}"
+    assert texts.ids["headline"].startswith(f"Most important: {first} {share}")
+    assert f"{first} ({share}) matters most" in texts.ids["short"]
+    assert "best 10 % (20 rows)" in texts.ids["short"]
+    assert texts.ids["label"] == "best 10 % (γ′ = 0.1): 20 of 200 rows"
+    assert "No test against chance was made" in texts.ids["chance-words"]
+    assert ("noise" in texts.ids["chance-words"]) == bool(
+        own.status[0, own.names.index("noise")] & Status.NOT_ABOVE_CHANCE
+    )
+
+
+def test_good_values(tmp_path):
+    """At every level those of the result, with their shares; regimes by their own domains."""
+    own = logs.result()
+    found = made(own)
+    for i in range(len(logs.LEVELS)):
+        for good in own.good_values(i):
+            (of,) = [
+                of
+                for _, regimes in found.values
+                for _, of in regimes
+                if (own.names[of.parameter], of.regime) == (good.parameter, good.regime)
+            ]
+            if round(good.target, 2) == round(good.region, 2):
+                assert of.texts[i].startswith("nothing stands out")
+                continue
+            low, high = good.values
+            text = f"{low:.4g} to {high:.4g} ({100 * round(good.target, 2):g}\N{NO-BREAK SPACE}% of the best"
+            assert of.good[i].startswith(text)
+    assert [
+        of.caption for _, regimes in found.values for _, of in regimes if own.names[of.parameter] == "x"
+    ] == [
+        "[-5, -2] if c < 0.5",
+        "[2, 5] if c ≥ 0.5",
+    ]
+
+
+def test_pictures_are_densities():
+    """Masses in units of 1 / 5000, the target's at each level."""
+    own = logs.result()
+    found = made(own)
+    for number, of in [pair for _, regimes in found.values for pair in regimes]:
+        density = own.density(own.names[of.parameter])[of.regime]
+        if (picture := found.data["pictures"][number]) is not None:
+            np.testing.assert_allclose(np.array(picture["target"]) / 5000, density.target, atol=1.01e-4)
+            np.testing.assert_allclose(np.array(picture["region"]) / 5000, density.region[0], atol=1.01e-4)
+
+
+def test_uncertainty():
+    """Intervals, adjusted p-values, the top 3, verdicts and chance come from ``result.uncertainty``."""
+    own = logs.with_uncertainty(logs.result())
+    fake, found = own.uncertainty, made(own)
+    names = own.names
+    np.testing.assert_allclose(
+        by_name(found.data, "low", names), fake.importance_interval[..., 0], atol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        by_name(found.data, "high", names), fake.importance_interval[..., 1], atol=ROUNDING
+    )
+    titles = [title for title, _ in found.columns]
+    assert titles[:4] == ["importance", "90 % interval", "p", "top 3"]
+    for i in range(len(logs.LEVELS)):
+        for row, cells in zip(found.rows, found.data["cells"][i], strict=True):
+            j = names.index(row.label)
+            assert cells[2] == (
+                f"{fake.p_adjusted[i, j]:.3f}" if fake.p_adjusted[i, j] >= 0.001 else "<0.001"
+            )
+            assert cells[3] == f"{100 * round(1 - fake.p_value[i, j], 2):g}\N{NO-BREAK SPACE}%"
+        pale = by_name(found.data, "chance", names)[i]
+        assert (pale == ~fake.above_chance[i]).all()
+        assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
+    assert "How sure: Verdict 0 <i>: enough rows." in found.summary
+
+
+def test_chance_is_not_said_of_what_was_not_compared():
+    """A parameter with a single value has no p-value, and is neither above chance nor below."""
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.uniform(size=200), np.full(200, 3.0), rng.uniform(size=200)], axis=1)
+    space = px.Space({"a": px.Float(0, 1), "fixed": px.Float(3, 3), "b": px.Float(0, 1)})
+    own = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), logs.LEVELS)
+    own = logs.with_uncertainty(own)
+    own.uncertainty.above_chance = np.zeros_like(own.uncertainty.above_chance)
+    found = numbers(own)
+    assert not found.chance[:, 1].any()
+    assert found.chance[:, 2].all()
+    rows = made(own).rows
+    assert [row.cells[-1] for row in rows if row.label == "fixed"] == ["one value per regime"]
+
+
+def test_interactions():
+    """Each level shows the nearest one of the interactions; pairs by their names, not by their places."""
+    own = logs.result()
+    fake = logs.fake_interactions(own, np.array([0.1, 0.6]))
+    data = made(own, fake).data
+    assert data["pairs"]["level"] == [0, 0, 1, 1]
+    for i, q in enumerate((0, 1)):
+        shown = {
+            frozenset(data["labels"][row] for row in pair): value
+            for pair, value in zip(data["pairs"]["pairs"], data["pairs"]["importance"][i], strict=True)
+        }
+        for pair, value in zip(fake.pairs, fake.importance[q], strict=True):
+            assert shown[frozenset(pair)] == pytest.approx(value, abs=ROUNDING)
+    assert made(own).data["pairs"] is None
+    fake.importance = fake.importance[:1]
+    with pytest.raises(ValueError, match="importance has shape"):
+        made(own, fake)
+
+
+def test_most_parameters(tmp_path):
+    """Only those are shown that are important somewhere, and it is said what the others are at most."""
+    own = logs.nasty()
+    found = made(own, logs.fake_interactions(own), most=3)
+    kept = set(np.argsort(-own.importance.max(axis=0))[:3].tolist())
+    assert {own.names.index(name) for name in own.names if name in [row.full for row in found.rows]} <= kept
+    assert len(found.rows) == 3
+    rest = np.delete(own.importance, list(kept), axis=1).max()
+    assert found.left_out.startswith("7 further parameters are not shown")
+    assert found.left_out.endswith(f"{rest:.2f}.")
+    assert all(max(pair) < 3 for pair in found.data["pairs"]["pairs"])
+    data_of(page(tmp_path, own, max_parameters=3))
+
+
+def test_how_it_was_read_and_made(tmp_path):
+    """Rows by state, the domains, the command, the versions and the date stand on the page."""
+    import dataclasses
+
+    obs = logs.activation()
+    report = dataclasses.replace(
+        obs.report, n_rows=230, dropped={"state PRUNED": 20, "state FAIL": 10}, inferred=("c: guessed",)
+    )
+    obs = dataclasses.replace(obs, report=report)
+    html = page(
+        tmp_path, obs, target_quantile=logs.LEVELS, title="study.db", command="parzax report", date="someday"
+    )
+    items = Texts(html).items
+    for text in (
+        *("230 rows, minimize", "left out: 20 (state PRUNED)", "left out: 10 (state FAIL)"),
+        *(
+            "inferred: c: guessed",
+            "used: 200 rows",
+            "parzax report",
+            "someday",
+            px.__version__,
+            np.__version__,
+        ),
+    ):
+        assert text in items
+    assert "<title>study.db</title>" in html
+
+
+def test_nothing_to_say(tmp_path):
+    """All losses are equal: no importance, no interval, and the page says why."""
+    obs = logs.activation()
+    equal = px.Observations.from_arrays(obs.space, obs.values, np.zeros(200))
+    texts = Texts(page(tmp_path, equal, target_quantile=logs.LEVELS))
+    assert texts.ids["headline"] == "Nothing can be said at this level."
+    assert "All losses are equal" in texts.ids["beware"]
+
+
+def test_refusals(tmp_path):
+    path = tmp_path / "page.html"
+    with pytest.raises(TypeError, match="source of a report must be"):
+        px.report([1, 2], path)  # pyright: ignore
+    with pytest.raises(TypeError, match="estimator goes with observations"):
+        px.report(logs.result(), path, estimator=px.GridEstimator())
+    with pytest.raises(TypeError, match="target_quantile goes with observations"):
+        px.report(logs.result(), path, target_quantile=0.1)
+    with pytest.raises(ValueError, match="there is no folder"):
+        px.report(logs.result(), tmp_path / "missing" / "page.html")
+    with pytest.raises(ValueError, match="max_parameters"):
+        px.report(logs.result(), path, max_parameters=0)
+    assert not path.exists()
