@@ -45,9 +45,7 @@ def logs(problem: synthetic.SyntheticProblem, seed: int, n_logs: int, n: int) ->
 def coverage(quick: bool) -> Iterator[str]:
     """How often the interval of a log has the estimator's mean over logs of its size; claims."""
     n_logs, n_truth, n_resamples = (150, 400, 200) if quick else (500, 1000, 500)
-    print(
-        f"\ncoverage in % of the nominal 90 % interval of variances, {n_logs} logs, {n_resamples} half-samples"
-    )
+    print(f"\ncoverage in % of the nominal 90 % interval, {n_logs} logs, {n_resamples} half-samples")
     for n, (least, largest) in ASKED.items():
         if quick and n == 1000:
             continue

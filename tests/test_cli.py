@@ -93,7 +93,8 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     variance = np.array(got["variance"])[0][:, columns]
     np.testing.assert_allclose(variance, expected.variance, rtol=1e-12, atol=1e-15)
     assert f"{N} rows, minimize" in out
-    assert "parameter  importance  variance" in out
+    assert out.startswith("importance at level 0.1\nparameter")
+    assert "90 % intervals of one log, from 1000 half-samples" in out
     assert out.splitlines()[-1] == "written: out.json"
 
 
@@ -353,9 +354,11 @@ def test_names_in_any_script(tmp_path, capsys):
     x = np.random.default_rng(0).uniform(size=(60, 2))
     df = pd.DataFrame({"学習率": x[:, 0], "\U00012000": x[:, 1], "value": x[:, 0] ** 2})
     df.to_csv(tmp_path / "t.csv", index=False)
-    assert main(["importance", str(tmp_path / "t.csv"), "--plot", str(tmp_path / "p.png")]) == 0
+    asked = ["--plot", str(tmp_path / "p.png"), "--resamples", "0"]
+    assert main(["importance", str(tmp_path / "t.csv"), *asked]) == 0
     out, err = capsys.readouterr()
     assert err.count("no font here has it") == 1
+    assert "interval" not in out
     header, first = out.splitlines()[1:3]
     share = first.split()[1]
     assert header.index("importance") + len("importance") == first.index(share) + len(share) + 3
@@ -511,7 +514,8 @@ def test_one_of_several_objectives_is_named(capsys):
     pd.DataFrame({"params_x": x, "values_0": x, "values_1": -x}).to_csv("two.csv", index=False)
     status, out, _ = run(capsys, "importance", "two.csv", "--objective", "1")
     assert status == 0
-    assert out.startswith("objective 1 of 2 (minimize); --objective I for another\n")
+    words = "objective 1 of 2 (minimize), 'values_1'; --objective I for another, or all, or pareto\n"
+    assert out.startswith(words)
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -628,3 +632,29 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     status, _, err = run(*base[:3], "--target", "loss", "--rows", "feasible")
     assert status == 2
     assert "needs constraints" in err
+
+
+def test_resamples_are_drawn_once_and_written(logs, capsys, tmp_path):
+    """A log that is asked about twice gives the same intervals."""
+    asked = [
+        "importance",
+        str(logs / "t.csv"),
+        "--target",
+        "value",
+        "--direction",
+        "minimize",
+        "--resamples",
+        "99",
+    ]
+    for name in ("a.json", "b.json"):
+        assert main([*asked, "--json", str(tmp_path / name)]) == 0
+    first, again = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
+    assert first == again
+    known = first["uncertainty"]
+    assert known["n_resamples"] == known["n_shuffles"] == 99
+    for (low, high), share in zip(
+        known["importance_interval"][0][0], first["importance"]["mean"][0], strict=True
+    ):
+        assert low - 1e-6 <= share <= high + 1e-6
+    assert main([*asked[:-1], "few"]) == 2
+    assert "whole number, 0 or more" in capsys.readouterr().err

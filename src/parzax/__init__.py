@@ -22,12 +22,14 @@ if _TYPE_CHECKING:
     from parzax import split as split
     from parzax import status as status
     from parzax.divergence import pearson_divergence as pearson_divergence
+    from parzax.importance import Comparison as Comparison
     from parzax.importance import GridEstimator as GridEstimator
     from parzax.importance import GridSpec as GridSpec
     from parzax.importance import ImportanceResult as ImportanceResult
     from parzax.importance import InteractionResult as InteractionResult
     from parzax.importance import Resolutions as Resolutions
     from parzax.importance import Uncertainty as Uncertainty
+    from parzax.importance import compare as compare
     from parzax.importance import cond_ped_anova as cond_ped_anova
     from parzax.importance import grid_density as grid_density
     from parzax.importance import importance_by_objective as importance_by_objective
@@ -75,9 +77,9 @@ _NAMES = {
     ),
     "parzax.divergence": ("pearson_divergence",),
     "parzax.importance": (
-        "GridEstimator", "GridSpec", "ImportanceResult", "InteractionResult", "Resolutions", "Uncertainty",
-        "cond_ped_anova", "grid_density", "importance_by_objective", "importance_over_weights",
-        "interactions", "level_counts", "naive", "ped_anova",
+        "Comparison", "GridEstimator", "GridSpec", "ImportanceResult", "InteractionResult", "Resolutions",
+        "Uncertainty", "compare", "cond_ped_anova", "grid_density", "importance_by_objective",
+        "importance_over_weights", "interactions", "level_counts", "naive", "ped_anova",
         "within_regime_variance",
     ),
     "parzax.kernels": ("bandwidth",),

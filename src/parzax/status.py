@@ -40,6 +40,7 @@ class Status(enum.IntFlag):
     CAPACITY_EXCEEDED = enum.auto()
     INVALID_BANDWIDTH = enum.auto()
     NEVER_TOGETHER = enum.auto()
+    CROWDED = enum.auto()
 
     @property
     def advice(self) -> str:
@@ -96,6 +97,8 @@ _ADVICE = {
     "give the rule positive settings.",
     Status.NEVER_TOGETHER: "The two parameters are never active in the same row of the region, so they have "
     "no interaction.",
+    Status.CROWDED: "More than half of the rows lie in the lowest or the highest 2 % of the range, which the "
+    "grid can hardly tell apart; declare it log=True, or narrow it.",
 }
 
 

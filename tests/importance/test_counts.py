@@ -72,7 +72,7 @@ def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
     blocks, offsets, column = [], [], 0
     for parameter, width in enumerate(widths):
         offsets.append(column)
-        blocks.append(Block(parameter, 0, TruncatedNormal, False, width, column))
+        blocks.append(Block(parameter, 0, 0, TruncatedNormal, False, width, column))
         column += width + 1
     where = Layout(tuple(blocks), tuple(offsets), column)
     rng = np.random.default_rng(0)

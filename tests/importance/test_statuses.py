@@ -272,3 +272,19 @@ def test_advice():
     both = S.CONSTANT | S.LOW_DATA
     assert both.advice.count(".") >= 2
     assert COARSE.max_cells == 12
+
+
+def test_values_of_a_log_axis_on_a_linear_one_are_crowded():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([10 ** rng.uniform(-5, 0, 400), rng.uniform(size=400), np.full(400, 1e-9)])
+    loss = (np.log10(x[:, 0]) + 3) ** 2
+
+    def flagged(**axes):
+        space = px.Space(
+            {name: px.Float(1e-9, 1, log=axes.get(name, False)) for name in ("lr", "u", "constant")}
+        )
+        status = px.cond_ped_anova(px.Observations.from_arrays(space, x, loss), [0.1, 0.5]).status
+        return ((status & int(px.Status.CROWDED)) != 0).tolist()
+
+    assert flagged() == [[True, False, False]] * 2
+    assert flagged(lr=True) == [[False, False, False]] * 2

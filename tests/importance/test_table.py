@@ -71,7 +71,7 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     names = [line.split()[0] for line in lines[2:5]]
     assert names == result.ranking()
     assert "60 rows, minimize" in lines
-    assert "one run: no standard errors (they need several seeds)" in lines
+    assert "one run: no standard errors (they need several seeds, or n_resamples)" in lines
     assert any(line.startswith("LOW_DATA: ") for line in lines)
     assert str(result) == to_text(result)
 

@@ -87,7 +87,8 @@ def test_observations_as_results(tmp_path):
     """From observations with options, and from the result that these give."""
     options = {"region_quantile": 0.8, "estimator": px.GridEstimator.smoothed()}
     result = px.cond_ped_anova(logs.activation(), logs.LEVELS, **options)
-    first = page(tmp_path, logs.activation(), target_quantile=logs.LEVELS, **options)
+    alone = {"target_quantile": logs.LEVELS, "interactions": False, "n_resamples": 0}
+    first = page(tmp_path, logs.activation(), **alone, **options)
     assert first == page(tmp_path, result)
     assert "smoothed" in Texts(first).items
     assert Texts(first).ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
@@ -285,3 +286,10 @@ def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="max_parameters"):
         px.report(logs.result(), path, max_parameters=0)
     assert not path.exists()
+
+
+def test_a_single_run_has_intervals_and_pairs_by_default(tmp_path):
+    """Catches a page about one log that does not say how sure it is, or which pairs interact."""
+    text = page(tmp_path, logs.activation(), target_quantile=logs.LEVELS)
+    assert '<a href="#pairs">' in text
+    assert "no resamples were asked for" not in text

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_labels(seeds):
     ax = importance_sweep(seeds)
     assert set(texts(ax)) >= {"c", "x"}
     assert ax.get_xlabel() == "target quantile γ′ (best share of the region γ = 1)"
-    assert ax.get_ylabel() == "importance"
+    assert ax.get_ylabel() == "importance (mean ± standard error,\n4 seeds)"
     assert ax.get_title() == ""
 
 
@@ -148,7 +149,7 @@ def test_quantities(seeds):
         plt.close()
     ax = importance_sweep(seeds, quantity="standard", normalise=True)
     np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
-    assert ax.get_ylabel() == "share of standard variance"
+    assert ax.get_ylabel().startswith("share of standard variance (mean")
     with pytest.raises(ValueError, match="quantity must be one of"):
         importance_sweep(seeds, quantity="importances")
 
@@ -213,3 +214,26 @@ def test_few_levels_are_marked(seeds):
     near = dataclasses.replace(seeds, target_quantile=np.array([0.01, 0.011, 0.3, 0.9]))
     labels = [label.get_text() for label in importance_sweep(near).get_xticklabels()]
     assert labels == ["0.01", "", "0.3", "0.9"]
+
+
+def test_intervals_of_one_log_and_what_is_not_above_chance():
+    """Catches a ribbon of another quantity, lines that stay coloured, labels of another spread."""
+    rng = np.random.default_rng(0)
+    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
+    values = rng.uniform(size=(150, 2))
+    obs = px.Observations.from_arrays(space, values, (values[:, 0] - 0.3) ** 2)
+    result = px.cond_ped_anova(obs, [0.1, 0.3, 0.5], n_resamples=99, key=jax.random.key(0))
+    ax = importance_sweep(result)
+    assert ax.get_ylabel() == "importance, 90 % interval\n(of one log, by resampling)"
+    ribbons = [np.concatenate([p.vertices for p in c.get_paths()]) for c in ax.collections if c.get_paths()]
+    low, high = result.uncertainty.importance_interval[:, 0].T
+    assert any(
+        np.isclose(r[:, 1].min(), low.min()) and np.isclose(r[:, 1].max(), high.max()) for r in ribbons
+    )
+    by_label = {line.get_label(): line for line in ax.lines}
+    assert np.isfinite(by_label["x"].get_ydata()).all()
+    sure = result.uncertainty.above_chance[:, 1]
+    np.testing.assert_array_equal(np.isfinite(by_label["noise"].get_ydata()), sure)
+    bars = px.plotting.importance_bars(result)
+    assert "90 % interval of one log" in bars.get_xlabel()
+    assert ("grey" in bars.get_xlabel()) == (not sure[0])

@@ -1,3 +1,5 @@
+from parzax.importance.comparison import Comparison as Comparison
+from parzax.importance.comparison import compare as compare
 from parzax.importance.grid import GridEstimator as GridEstimator
 from parzax.importance.grid import GridSpec as GridSpec
 from parzax.importance.grid import Resolutions as Resolutions

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.importance.arrays import ResultArrays
+from parzax.importance.crowding import crowded
 from parzax.importance.frame import to_frame
 from parzax.importance.good_values import GoodValues, good_values
 from parzax.importance.grid import Block, GridEstimator, cell_values, layout
@@ -82,6 +83,8 @@ class ImportanceResult(ResultArrays):
         cls, out: Sweep, *, order: np.ndarray, obs: Observations, **asked: Any
     ) -> "ImportanceResult":
         """Wrap the arrays of a sweep (s seeds, ascending levels) in the shape and order that was asked."""
+        columns = layout(obs.space, asked["estimator"].grid)
+        out = out._replace(status=out.status | crowded(out.counts[:, -1], columns)[:, None])
         if len(order) > 1 and (order[:-1] > order[1:]).any():
             counts = np.concatenate([out.counts[:, order], out.counts[:, -1:]], axis=1)
             out = Sweep(counts, *(x if x is out.n_region else x[:, order] for x in out[1:]))

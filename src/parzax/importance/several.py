@@ -13,6 +13,7 @@ from parzax.importance.result import ImportanceResult
 from parzax.importance.sweep import Sweep, sweep
 from parzax.importance.targets import (
     Scalarisation,
+    by_seed,
     counted_rows,
     none_feasible,
     objective_names,
@@ -94,7 +95,7 @@ def importance_by_objective(
     """
     obs = _checked(obs, rows)
     names = objective_names(obs)
-    losses = np.moveaxis(obs.losses.reshape(-1, obs.n, obs.n_objectives), -1, 0)
+    losses = np.moveaxis(by_seed(obs), -1, 0)
     results = _results(obs, losses, target_quantile, region_quantile, rows, estimator, reference)
     return {
         name: replace(result, report=replace(result.report, direction=(direction,), objectives=(name,)))
@@ -192,7 +193,7 @@ def _results(
     t, s, n = losses.shape
     weight = None if obs.weight is None else np.tile(obs.weight.reshape(s, n), (t, 1))
     size = capacity(n)
-    sets = level_sets(losses.reshape(-1, n), weight, target, region, raw=estimator.raw_levels, rows=size)
+    sets = level_sets(losses.reshape(t * s, n), weight, target, region, raw=estimator.raw_levels, rows=size)
     status = sets.status | np.tile(none_feasible(obs, rows), t)[:, None]
     codes, logs = np.tile(grid_codes(obs, estimator.grid, size), (t, 1, 1)), [obs] * t
     if obs.bounds:  # each loss has a region of its own, whose rows are pooled

@@ -1,5 +1,6 @@
 """Which rows count, and which loss ranks them: an objective, a weighted combination, the Pareto order."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -60,6 +61,11 @@ def none_feasible(obs: Observations, rows: str | Sequence[str]) -> np.ndarray:
     return np.where(asked & none, np.int32(Status.NONE_FEASIBLE), np.int32(0))
 
 
+def by_seed(obs: Observations) -> np.ndarray:
+    """(s, n, m) losses, of one seed without a seed axis."""
+    return obs.losses.reshape(math.prod(obs.batch_shape), obs.n, obs.n_objectives)
+
+
 def objective_names(obs: Observations) -> tuple[str, ...]:
     """Names of the objectives: those of their columns, else objective_0, objective_1, ..."""
     return obs.report.objectives or tuple(f"objective_{i}" for i in range(obs.n_objectives))
@@ -94,7 +100,7 @@ def ranking_losses(
     """
     _checks.one_of("selection", selection, SELECTIONS)
     number = objective_index(obs, objective)
-    losses = obs.losses.reshape(-1, *obs.losses.shape[-2:])
+    losses = by_seed(obs)
     if selection == "objective" and ties is not None:
         raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     ties = hypervolume() if ties is None else ties
@@ -148,8 +154,10 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
     of 0 leaves its objective out, a missing value in it included; a single objective that is left is taken
     as it is, since rounding could make ties of different losses.
     """
-    losses = obs.losses.reshape(-1, *obs.losses.shape[-2:])
-    used = np.ones(losses.shape[:-1], bool) if obs.weight is None else obs.weight.reshape(-1, obs.n) > 0
+    losses = by_seed(obs)
+    used = np.ones(losses.shape[:-1], bool)
+    if obs.weight is not None:
+        used = obs.weight.reshape(used.shape) > 0
     normalised = _normalised(losses, used)
     out = []
     for weight in weights:

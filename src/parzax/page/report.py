@@ -1,17 +1,23 @@
 """``parzax.report``: from observations, or a result, to a file."""
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from parzax import _checks
 from parzax.importance import ImportanceResult, cond_ped_anova
+from parzax.importance import interactions as pairs_of
+from parzax.importance.targets import counted_rows, objective_index
 from parzax.observations import Observations
 from parzax.page.content import Origin, content
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 100) / 100
+# Of a single run that is resampled; and of which parameters, at which levels, pairs are looked at.
+_RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
 
 
 def report(
@@ -20,7 +26,7 @@ def report(
     *,
     target_quantile: Any = None,
     title: str | None = None,
-    interactions: Any = None,
+    interactions: Any = True,
     max_parameters: int = MAX_PARAMETERS,
     command: str | None = None,
     date: str | None = None,
@@ -33,7 +39,8 @@ def report(
     of, how the log was read, and what made it. Equal arguments give equal files.
 
     With several seeds intervals are one standard error to either side of the mean over the seeds that have
-    an importance; with one they are those of ``result.uncertainty``, where there is one.
+    an importance; with one they are those of ``result.uncertainty``, where there is one. Observations of a
+    single run are resampled, unless ``options`` say otherwise.
 
     Args:
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
@@ -41,10 +48,12 @@ def report(
         target_quantile: levels of `cond_ped_anova` for observations, 0.01 to 0.99 by default (those below
             the region's). A page of one level has no slider.
         title: what the page is about, such as the name of the log's file.
-        interactions: of the same log, what `parzax.interactions` gives.
+        interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
+            the eight most important parameters at the levels nearest to 0.1 and 0.5; None or False for none.
         max_parameters: how many are shown, those with the highest importance at any level.
         command, date: what made the page and when, shown as they are.
-        options: further arguments of `cond_ped_anova`, for observations.
+        options: further arguments of `cond_ped_anova`, for observations; of a single run ``n_resamples`` is
+            200 and ``key`` is ``jax.random.key(0)`` if they are not given.
 
     Raises:
         TypeError: a source of another kind; ``target_quantile`` or ``options`` beside a result.
@@ -58,6 +67,8 @@ def report(
     if not path.parent.is_dir():
         raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
     result = _result(source, target_quantile, options)
+    if isinstance(interactions, bool):
+        interactions = _interactions(source, result, options) if interactions else None
     html = render(content(result, interactions, most, Origin(title, command, date)))
     path.write_text(html, encoding="utf-8", newline="\n")
 
@@ -75,4 +86,28 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         region = options.get("region_quantile", 1.0)
         small = isinstance(region, (int, float)) and region > _LEVELS[0]
         target_quantile = _LEVELS[region > _LEVELS] if small else _LEVELS
+    whole = source.weight is None or (source.weight == np.floor(source.weight)).all()
+    if not source.batch_shape and whole and options.get("n_resamples") is None:
+        options = options | {"n_resamples": _RESAMPLES}
+    if options.get("n_resamples") and options.get("key") is None:
+        options = options | {"key": jax.random.key(0)}
     return cond_ped_anova(source, target_quantile, **options)
+
+
+def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
+    """Those of the most important parameters, of a log that is one of a single objective."""
+    if not isinstance(source, Observations) or options.get("selection", "objective") != "objective":
+        return None
+    mean = result.over_seeds()[0].max(axis=0)
+    names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]
+    if len(names) < 2:
+        return None
+    levels = result.target_quantile
+    near = [levels[np.abs(levels - level).argmin()] for level in _PAIR_LEVELS]
+    return pairs_of(
+        source if options.get("rows", "all") == "all" else counted_rows(source, options["rows"]),
+        list(dict.fromkeys(near)),
+        result.region_quantile,
+        pairs=list(combinations(names, 2)),
+        objective=objective_index(source, options.get("objective", 0)),
+    )

@@ -27,6 +27,7 @@ _SIGNS = {
     Status.UNIQUE_LABELS: "#",
     Status.LOW_REGIME_DATA: "~",
     Status.SPARSE_REGIME: "§",
+    Status.CROWDED: "^",
     Status.NOT_ABOVE_CHANCE: "°",
 }
 _UNSURE = "0.75"  # of bars that are not above chance

@@ -1,0 +1,185 @@
+"""Do two logs give different importances? Differences, and how sure they are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax._html import table
+from parzax._words import visible
+from parzax.importance.labels import short_names
+from parzax.importance.ped_anova import cond_ped_anova
+from parzax.importance.result import ImportanceResult
+from parzax.importance.table import aligned
+from parzax.observations import Observations
+
+_SHOWN = 30
+# Half the width of a normal interval, in standard errors, by its level.
+_NORMAL = {0.9: 1.6448536269514722}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Importances of two logs of one space, and their differences.
+
+    Attributes:
+        first, second: the results; (..., q, d) arrays as ever.
+        difference: (q, d) importance in the second log less that in the first, means over seeds.
+        interval: (q, d, 2) ends of the interval of the difference.
+        level: nominal coverage of the intervals.
+    """
+
+    first: ImportanceResult
+    second: ImportanceResult
+    difference: np.ndarray
+    interval: np.ndarray
+    level: float = 0.9
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, the order of the last axis of `difference`."""
+        return self.first.names
+
+    @property
+    def target_quantile(self) -> np.ndarray:
+        """(q,) levels as asked."""
+        return self.first.target_quantile
+
+    @property
+    def differs(self) -> np.ndarray:
+        """(q, d) whether 0 is outside the interval; of many parameters some are by chance."""
+        return (self.interval[..., 0] > 0) | (self.interval[..., 1] < 0)
+
+    def __repr__(self) -> str:
+        n, q = int(self.differs.sum()), len(self.target_quantile)
+        where = f"{q} level{'s' * (q > 1)}"
+        return f"Comparison({where}, {len(self.names)} parameters; {n} of {self.difference.size} differ)"
+
+    def __str__(self) -> str:
+        title, rows = self._entries()
+        return "\n".join(map(visible, [title, *aligned(rows, (0, 5)), "", *self._notes()]))
+
+    def _repr_html_(self) -> str:
+        title, rows = self._entries()
+        return table(title, rows, (0, 5), self._notes())
+
+    def _entries(self) -> tuple[str, list[list[str]]]:
+        """The first level, largest difference first."""
+        ours, others = (result.over_seeds()[0][0] for result in (self.first, self.second))
+        short = short_names([visible(name) for name in self.names], 40)
+        rows = [["parameter", "first", "second", "difference", f"{100 * self.level:g} % interval", ""]]
+        for j in np.argsort(-np.abs(self.difference[0]), kind="stable")[:_SHOWN]:
+            low, high = self.interval[0, j]
+            ends = "" if np.isnan(low) else f"{low:+.2f} to {high:+.2f}"
+            said = "differs" if self.differs[0, j] else ""
+            numbers = f"{ours[j]:.3f}", f"{others[j]:.3f}", f"{self.difference[0, j]:+.3f}"
+            rows.append([short[visible(self.names[j])], *numbers, ends, said])
+        return f"importance at level {self.target_quantile[0]:g}", rows
+
+    def _notes(self) -> list[str]:
+        sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
+        lines = [f"rows: {' and '.join(sizes)}"]
+        left = len(self.names) - _SHOWN
+        if left > 0:
+            lines.append(f"{left} parameters with smaller differences are not shown")
+        if len(self.target_quantile) > 1:
+            lines.append(
+                f"the first of {len(self.target_quantile)} levels; all are in difference and interval"
+            )
+        return lines
+
+
+def compare(
+    first: Observations,
+    second: Observations | None = None,
+    target_quantile: Any = 0.1,
+    region_quantile: float = 1.0,
+    *,
+    n_resamples: int = 1000,
+    key: Any = None,
+    **options: Any,
+) -> Comparison:
+    """Compare the importances of two logs, or of the first and the second half of one.
+
+    The difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals: of single logs
+    from recentred half-samples, as of `Uncertainty`, drawn for each log by itself; of logs with several seeds
+    each, difference ± 1.64 standard errors.
+
+    Args:
+        first, second: logs of one space. Without a second the rows of the first are halved, in their order:
+            does the search find other things important later on?
+        target_quantile, region_quantile, options: as of `cond_ped_anova`, for both.
+        n_resamples: how many half-samples of each.
+        key: a typed key; ``jax.random.key(0)`` by default.
+
+    Raises:
+        ValueError: different spaces; fewer than four rows to halve; as `cond_ped_anova`.
+
+    >>> import numpy as np, parzax as px
+    >>> x = np.random.default_rng(0).uniform(size=(400, 2))
+    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    >>> loss = np.where(np.arange(400) < 200, x[:, 0], x[:, 1])
+    >>> found = px.compare(px.Observations.from_arrays(space, x, loss), target_quantile=0.2)
+    >>> found.difference.round().tolist(), found.differs.tolist()
+    ([[-1.0, 1.0]], [[True, True]])
+    """
+    for name, obs in (("first", first), ("second", second)):
+        if not isinstance(obs, Observations) and not (name == "second" and obs is None):
+            raise TypeError(f"{name} must be parzax.Observations, got {type(obs).__name__}.")
+    if second is None:
+        first, second = _halves(first)
+    if first.space != second.space:
+        raise ValueError(
+            f"the logs have different spaces, {list(first.space.names)} and {list(second.space.names)}, or "
+            "other domains of these; read both with one space=."
+        )
+    keys = jax.random.split(jax.random.key(0) if key is None else _typed(key))
+
+    def analysed(obs: Observations, own: Any) -> ImportanceResult:
+        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own} if _single(obs) else {}
+        return cond_ped_anova(obs, target_quantile, region_quantile, **sampled, **options)
+
+    before, after = analysed(first, keys[0]), analysed(second, keys[1])
+    difference = after.over_seeds()[0] - before.over_seeds()[0]
+    return Comparison(before, after, difference, _interval(before, after, difference))
+
+
+def _interval(first: ImportanceResult, second: ImportanceResult, difference: np.ndarray) -> np.ndarray:
+    """(q, d, 2) ends: quantiles of differences of draws, or as many standard errors to either side."""
+    level = 0.9
+    draws = [_draws(result) for result in (first, second)]
+    if draws[0] is not None and draws[1] is not None:
+        tail = (1 - level) / 2
+        ends = np.quantile(draws[1] - draws[0], [tail, 1 - tail], axis=0)
+        return np.moveaxis(ends, 0, -1).astype(difference.dtype)
+    errors = [
+        result.over_seeds()[1] if own is None else own.std(axis=0)
+        for result, own in zip((first, second), draws, strict=True)
+    ]
+    away = _NORMAL[level] * np.hypot(*errors)
+    return np.stack([np.asarray(difference - away), np.asarray(difference + away)], axis=-1)
+
+
+def _draws(result: ImportanceResult) -> np.ndarray | None:
+    known = result.uncertainty
+    if known is None or not known.n_resamples:
+        return None
+    return known.importances.reshape(known.n_resamples, *result.importance.shape[-2:])
+
+
+def _single(obs: Observations) -> bool:
+    return int(np.prod(obs.batch_shape, dtype=int)) == 1
+
+
+def _halves(obs: Observations) -> tuple[Observations, Observations]:
+    if obs.n < 4:
+        raise ValueError(f"a log of {obs.n} rows has no halves to compare; give a second one.")
+    early = np.broadcast_to(np.arange(obs.n) < obs.n // 2, (*obs.batch_shape, obs.n))
+    return obs.select(early), obs.select(~early)
+
+
+def _typed(key: Any) -> Any:
+    _checks.check_key(key)
+    return key

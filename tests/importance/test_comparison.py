@@ -1,0 +1,64 @@
+"""Differences of importances between logs, and how often their intervals are right."""
+
+import jax
+import numpy as np
+import pytest
+
+import parzax as px
+
+
+def _log(seed, n=300, weights=(1.0, 0.5), seeds=None):
+    shape = (n,) if seeds is None else (seeds, n)
+    x = np.random.default_rng(seed).uniform(size=(*shape, 3))
+    space = px.Space({name: px.Float(0, 1) for name in "abc"})
+    return px.Observations.from_arrays(space, x, weights[0] * x[..., 0] + weights[1] * x[..., 1])
+
+
+def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_draws():
+    key, levels = jax.random.key(5), [0.1, 0.4]
+    found = px.compare(_log(0), _log(1, weights=(0.5, 1.0)), levels, n_resamples=300, key=key)
+    keys = jax.random.split(key)
+    first, second = (
+        px.cond_ped_anova(log, levels, n_resamples=300, n_shuffles=0, key=own)
+        for log, own in zip((_log(0), _log(1, weights=(0.5, 1.0))), keys, strict=True)
+    )
+    np.testing.assert_allclose(found.difference, second.importance - first.importance)
+    draws = second.uncertainty.importances - first.uncertainty.importances
+    np.testing.assert_allclose(found.interval[..., 0], np.quantile(draws, 0.05, axis=0), atol=1e-6)
+    assert found.differs[:, :2].all()
+    assert not found.differs[:, 2].any()
+    assert "differs" in str(found)
+    assert "differs" in found._repr_html_()
+    assert repr(found) == "Comparison(2 levels, 3 parameters; 4 of 6 differ)"
+
+
+def test_one_log_is_halved_in_the_order_of_its_rows():
+    log = _log(2)
+    early = np.arange(log.n) < log.n // 2
+    found = px.compare(log, n_resamples=50)
+    wanted = px.compare(log.select(early), log.select(~early), n_resamples=50)
+    np.testing.assert_array_equal(found.interval, wanted.interval)
+
+
+def test_seeds_give_standard_errors():
+    a, b = _log(3, seeds=8), _log(4, seeds=8)
+    found = px.compare(a, b, 0.2)
+    means = [px.cond_ped_anova(log, 0.2).importance for log in (a, b)]
+    error = np.hypot(*(m.std(axis=0, ddof=1) / np.sqrt(8) for m in means))
+    np.testing.assert_allclose(np.ptp(found.interval, axis=-1) / 2, 1.6449 * error, rtol=1e-3)
+
+
+def test_logs_that_cannot_be_compared_are_refused():
+    other = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), np.ones((5, 1)), np.arange(5.0))
+    with pytest.raises(ValueError, match="different spaces"):
+        px.compare(_log(0), other)
+    with pytest.raises(ValueError, match="no halves"):
+        px.compare(_log(0, n=3))
+    with pytest.raises(TypeError, match="second must be"):
+        px.compare(_log(0), 3)
+
+
+@pytest.mark.slow
+def test_logs_of_one_search_rarely_differ():
+    found = [px.compare(_log(2 * i), _log(2 * i + 1), 0.2, n_resamples=200).differs[0] for i in range(150)]
+    assert 0.02 < np.mean(found, axis=0)[:2].mean() < 0.2
