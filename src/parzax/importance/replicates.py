@@ -79,7 +79,8 @@ def replicates(
         method: "half-sampling" (without replacement) or "bootstrap".
     """
     s, d, n = rows.codes.shape
-    regimes = regimes_of(rows, layout, n_levels)
+    # Shuffles alone go by regimes.
+    regimes = regimes_of(rows, layout, n_levels) if n_shuffles else _one_regime(rows, layout, n_levels)
     most = max(n_samples, n_shuffles)
     side_by_side = min(_MOST, _ROWS // (n * d), _COUNTS // ((n_levels + 2) * layout.n_columns), most)
     side_by_side = 1 << max(side_by_side, 1).bit_length() - 1
@@ -115,6 +116,13 @@ def regimes_of(rows: Rows, layout: Layout, n_levels: int) -> Regimes:
     before = np.cumsum(sizes, axis=-1) - sizes
     ends = before[..., None] + np.cumsum(sets[..., :k, :n_levels], axis=-1)
     return Regimes(regime, ends.reshape(*regime.shape[:2], -1), level_of.reshape(-1).astype(np.int32))
+
+
+def _one_regime(rows: Rows, layout: Layout, n_levels: int) -> Regimes:
+    """In place of regimes where nothing goes by them."""
+    s, d, n = rows.codes.shape
+    ends = np.zeros((s, 1, layout.n_slots * n_levels), np.int32)
+    return Regimes(np.zeros((s, 1, n), np.uint8), ends, np.zeros(d, np.int32))
 
 
 def _by_first_row(regime: UInt[np.ndarray, "s d n"], k: int) -> UInt[np.ndarray, "s d n"]:
