@@ -1,6 +1,6 @@
 """Error bars of one log, held to many logs: coverage, false positives, verdicts; and their speed.
 
-    python -m benchmarks.uncertainty [--quick] [--only coverage|noise|verdicts|speed]
+    python -m benchmarks.uncertainty [--quick] [--only coverage|dependent|noise|verdicts|speed]
 
 Prints tables, and at the end which claims do not hold; exit status 1 if there is one.
 """
@@ -83,6 +83,30 @@ def coverage(quick: bool) -> Iterator[str]:
         if low < least - 5:  # a run of few logs scatters by 3 %
             yield f"coverage at {n} rows falls to {low:.0f} %"
     print("  e: a cut-off exactly between two regimes; f: LOW_DATA or LOW_REGIME_DATA in most logs")
+
+
+def dependent(quick: bool) -> Iterator[str]:
+    """The same of logs that TPE made, whose rows depend on each other and crowd; nothing is claimed."""
+    problem = px.problems.ellipsoid(4)
+    sampler = px.tpe(problem.space)
+    n_logs, n_truth, n_resamples = (60, 120, 100) if quick else (300, 600, 200)
+    levels = [0.1, 0.3, 0.5]
+    print(f"\nthe same of {n_logs} logs of px.tpe on a 4-dimensional ellipsoid")
+    for n in (100,) if quick else (100, 200):
+        keys = jax.random.split(jax.random.key(11), n_logs + n_truth)
+        trace = px.optimize_many(sampler, problem, keys, n_evaluations=n)
+        x, loss = np.asarray(trace.x, float), np.asarray(trace.objectives[..., 0], float)
+        first, rest = slice(0, n_logs), slice(n_logs, None)
+        truth = px.cond_ped_anova(px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels)
+        found = px.cond_ped_anova(
+            px.Observations.from_arrays(problem.space, x[first], loss[first]), levels,
+            n_resamples=n_resamples, n_shuffles=0, key=jax.random.key(0),
+        )  # fmt: skip
+        ends, mean = found.uncertainty.variance_interval, truth.variance.mean(axis=0)
+        inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
+        for level, row in zip(levels, inside, strict=True):
+            print(f"  {n:5d} rows, level {level}: " + " ".join(f"{cell:.0f}" for cell in row))
+    yield from ()
 
 
 def noisy(n: int, n_logs: int, seed: int) -> px.Observations:
@@ -205,7 +229,7 @@ def speed(quick: bool) -> Iterator[str]:
         yield f"resampling is {ratio:.0f} times as fast as Optuna, not 1000"
 
 
-PARTS = {"coverage": coverage, "noise": noise, "verdicts": verdicts, "speed": speed}
+PARTS = {"coverage": coverage, "dependent": dependent, "noise": noise, "verdicts": verdicts, "speed": speed}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -59,7 +59,7 @@ def test_labels(seeds):
     ax = importance_sweep(seeds)
     assert set(texts(ax)) >= {"c", "x"}
     assert ax.get_xlabel() == "target quantile γ′ (best share of the region γ = 1)"
-    assert ax.get_ylabel() == "importance (mean ± standard error,\n4 seeds)"
+    assert ax.get_ylabel() == "importance\n(mean ± standard error of 4 seeds)"
     assert ax.get_title() == ""
 
 
@@ -149,7 +149,7 @@ def test_quantities(seeds):
         plt.close()
     ax = importance_sweep(seeds, quantity="standard", normalise=True)
     np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
-    assert ax.get_ylabel().startswith("share of standard variance (mean")
+    assert ax.get_ylabel().startswith("share of standard variance\n(mean")
     with pytest.raises(ValueError, match="quantity must be one of"):
         importance_sweep(seeds, quantity="importances")
 

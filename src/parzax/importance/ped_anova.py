@@ -60,7 +60,7 @@ def cond_ped_anova(
             uniform density of the domain (global importance).
         n_resamples: how many samples of the log `ImportanceResult.uncertainty` is made of; none for 0.
         n_shuffles: how many shuffles of the losses p-values come from. With d parameters the least adjusted
-            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 20 d (but not
+            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 40 d (but not
             beyond 2000) where that is more.
         resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
             those between quantiles of bootstrap samples, which are wider than they need be with few rows.

@@ -23,7 +23,7 @@ def check_resampling(
 ) -> tuple[int, int]:
     """How many samples and shuffles; errors name what is wrong.
 
-    By default there are as many shuffles as samples, or as many as p-values of so many parameters need.
+    By default there are as many shuffles as samples, or twice as many as p-values of so many parameters need.
     """
     for name, n in (("n_resamples", n_resamples), ("n_shuffles", n_shuffles)):
         if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
@@ -31,7 +31,7 @@ def check_resampling(
     _checks.one_of("resampling", method, tuple(METHODS))
     n_samples = int(n_resamples)
     if n_shuffles is None:
-        n_shuffles = max(n_samples, min(shuffles_for(n_parameters), _MOST_SHUFFLES)) if n_samples else 0
+        n_shuffles = max(n_samples, min(2 * shuffles_for(n_parameters), _MOST_SHUFFLES)) if n_samples else 0
     n_shuffles = int(n_shuffles)
     if n_samples or n_shuffles:
         if key is None:

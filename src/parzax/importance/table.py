@@ -168,9 +168,13 @@ def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
     """The adjusted p-value of one parameter; "" where there is none."""
     if result.uncertainty is None or result.n_seeds > 1 or len(parameters) > 1:
         return ""
-    p = float(result.uncertainty.p_adjusted.reshape(-1)[parameters[0]])
-    least = len(result.names) / (result.uncertainty.n_shuffles + 1)
-    return "" if np.isnan(p) else f"{p:.3f}" if p >= 0.001 or least > 0.001 else "<0.001"
+    known = result.uncertainty
+    p, alone = (float(x.reshape(-1)[parameters[0]]) for x in (known.p_adjusted, known.p_value))
+    if np.isnan(p):
+        return ""
+    # Where no shuffle came near, their number alone sets the p-value.
+    at_most = alone * (known.n_shuffles + 1) < 1.5 and p < 1
+    return f"{'≤' * at_most}{p:.3f}"
 
 
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:

@@ -107,7 +107,7 @@ def importance_sweep(
             f"{ax.get_ylabel()}, {100 * by_samples.level:g} % interval\n(of one log, by resampling)"
         )
     elif result.n_seeds > 1 and "seeds" not in ax.get_ylabel():
-        ax.set_ylabel(f"{ax.get_ylabel()} (mean ± standard error,\n{result.n_seeds} seeds)")
+        ax.set_ylabel(f"{ax.get_ylabel()}\n(mean ± standard error of {result.n_seeds} seeds)")
     ax.spines["bottom"].set_bounds(left, right)
     return ax
 
