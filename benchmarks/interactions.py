@@ -88,7 +88,7 @@ def closed_form(gamma: float, share: float = 1.0) -> float:
 
 def outcomes(obs: px.Observations, n_draws: int) -> dict[tuple[str, str], Outcome]:
     """Of every pair that has one in most logs."""
-    found, out = px.interactions(obs, LEVELS, n_permutations=n_draws, key=jax.random.key(3)), {}
+    found, out = px.interactions(obs, LEVELS, n_draws=n_draws, key=jax.random.key(3)), {}
     for i, pair in enumerate(found.pairs):
         variance, p = found.variance[..., i], found.p_value[..., i]
         if not np.isnan(p).all():
@@ -105,7 +105,7 @@ def by_shuffles(obs: px.Observations, n_draws: int) -> list[float]:
         copies = px.Observations.from_arrays(
             obs.space, np.broadcast_to(values, (len(shuffled), *values.shape)), shuffled
         )
-        drawn = px.interactions(copies, LEVELS, pairs=[("x", "y")], n_permutations=0).variance[..., 0]
+        drawn = px.interactions(copies, LEVELS, pairs=[("x", "y")], n_draws=0).variance[..., 0]
         often.append((drawn >= drawn[0]).mean(axis=0) <= 0.05)
     return np.mean(often, axis=0).tolist()
 
@@ -181,7 +181,7 @@ def _times(quick: bool) -> None:
         obs = px.Observations.from_arrays(
             px.Space({f"x{i}": px.Float(-1, 1) for i in range(d)}), x, x[:, 0] * x[:, 1]
         )
-        call, seconds = partial(px.interactions, obs, 0.1, n_permutations=n_draws), []
+        call, seconds = partial(px.interactions, obs, 0.1, n_draws=n_draws), []
         for _ in range(3):
             start = perf_counter()
             call()

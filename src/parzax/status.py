@@ -98,7 +98,7 @@ _ADVICE = {
     Status.NEVER_TOGETHER: "The two parameters are never active in the same row of the region, so they have "
     "no interaction.",
     Status.CROWDED: "More than half of the rows lie in the lowest or the highest 2 % of the range, which the "
-    "grid can hardly tell apart; declare it log=True, or narrow it.",
+    "grid can hardly tell apart; narrow it, or declare it log=True if it is positive and is not yet.",
 }
 
 

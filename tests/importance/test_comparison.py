@@ -62,3 +62,15 @@ def test_logs_that_cannot_be_compared_are_refused():
 def test_logs_of_one_search_rarely_differ():
     found = [px.compare(_log(2 * i), _log(2 * i + 1), 0.2, n_resamples=200).differs[0] for i in range(150)]
     assert 0.02 < np.mean(found, axis=0)[:2].mean() < 0.2
+
+
+def test_nothing_differs_from_a_log_about_which_nothing_can_be_said():
+    log = _log(0)
+    flat = px.Observations.from_arrays(log.space, log.values, np.ones(log.n))
+    found = px.compare(log, flat, n_resamples=20)
+    assert np.isnan(found.difference).all()
+    assert not found.differs.any()
+    assert "second: ALL_EQUAL" in str(found)
+    # Rows that do not count are in neither half.
+    first = px.compare(log.select(np.arange(log.n) < 200), n_resamples=20)
+    assert first.first.n_region == first.second.n_region == 100

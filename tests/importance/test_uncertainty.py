@@ -152,3 +152,64 @@ def test_p_values_of_noise_are_uniform(estimator):
     assert (positives[:, :2] > 0.5).all()
     assert (positives[:, 2:] < 0.085).all()  # 0.05 with three standard errors
     assert (positives[:, 2:] > 0.005).all()
+
+
+def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
+    """Samples without shuffles, and shuffles without samples: tables, pictures and ranks of both."""
+    sampled = px.cond_ped_anova(_noisy(), 0.2, n_resamples=20, n_shuffles=0, key=jax.random.key(0))
+    assert np.isnan(sampled.uncertainty.p_value).all()
+    assert "°" not in str(sampled)
+    shuffled = px.cond_ped_anova(_noisy(), 0.2, n_shuffles=99, key=jax.random.key(0))
+    known = shuffled.uncertainty
+    for array in (known.top(), known.rank_stability, known.importance_interval, known.margin):
+        assert np.isnan(array).all()
+    assert known.verdicts() == ["nothing can be said of this level"]
+    assert "≤0.020" in str(shuffled)  # of two that were tested
+    assert "interval" not in str(shuffled)
+
+
+def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
+    obs = _noisy().select(np.arange(200) < 150)
+    alone = px.Observations.from_arrays(
+        px.Space({"x": px.Float(0, 1)}), obs.values[:150, :1], obs.losses[:150, 0]
+    )
+    known = px.cond_ped_anova(alone, 0.2, n_resamples=20, key=jax.random.key(0)).uncertainty
+    assert known.verdicts()[0].startswith("enough rows")
+
+
+def test_seeds_without_a_loss_do_not_count_as_sure():
+    obs = _noisy()
+    losses = np.stack([obs.losses[:, 0], np.full(200, np.nan)])
+    both = px.Observations.from_arrays(obs.space, np.stack([obs.values] * 2), losses)
+    known = px.cond_ped_anova(both, 0.2, n_resamples=50, key=jax.random.key(0)).uncertainty
+    np.testing.assert_allclose(known.rows_needed()[1], np.nan)
+    mine = known.rows_needed()[0, 0]
+    assert (known.verdicts()[0].startswith("enough")) == bool(mine <= 200)
+
+
+def test_many_parameters_can_be_above_chance():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(150, 102))
+    space = px.Space({f"p{i}": px.Float(0, 1) for i in range(102)})
+    obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
+    known = px.cond_ped_anova(obs, 0.2, n_resamples=2, key=jax.random.key(0)).uncertainty
+    assert known.above_chance[0, 0]
+
+
+def test_samples_of_a_front_do_not_depend_on_the_order_of_the_objectives():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(300, 2))
+    f = np.stack([x[:, 0] + 0.1 * rng.uniform(size=300), (1 - x[:, 0]) ** 2 + x[:, 1]], axis=1)
+    space = px.Space({name: px.Float(0, 1) for name in "ab"})
+
+    def sampled(objectives):
+        obs = px.Observations.from_arrays(space, x, objectives, direction=["minimize"] * 2)
+        how = {"selection": "pareto", "n_resamples": 400, "n_shuffles": 0, "key": jax.random.key(0)}
+        return px.cond_ped_anova(obs, [0.1, 0.3], **how).uncertainty
+
+    one, other = sampled(f), sampled(f[:, ::-1])
+    np.testing.assert_allclose(one.variance, other.variance, rtol=1e-5)
+    # Other rows are drawn, as places in fronts that no level cuts go by the first objective.
+    apart = np.abs(one.sampled.mean(axis=0) - other.sampled.mean(axis=0))
+    error = np.hypot(one.sampled.std(axis=0), other.sampled.std(axis=0)) / 400**0.5
+    assert (apart < 4.5 * error).all()

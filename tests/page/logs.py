@@ -64,6 +64,7 @@ class FakeUncertainty:
 
     mean: np.ndarray
     n_resamples: int = 100
+    n_shuffles: int = 999
     level: float = 0.9
 
     def __post_init__(self) -> None:
@@ -99,5 +100,5 @@ def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> 
     importance = np.linspace(-0.01, 0.3, len(levels) * len(pairs)).reshape(len(levels), len(pairs))
     return SimpleNamespace(
         pairs=pairs, importance=importance, variance=importance / 10, p_value=0.3 - importance,
-        target_quantile=levels,
+        p_adjusted=0.4 - importance, target_quantile=levels,
     )  # fmt: skip

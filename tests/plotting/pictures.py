@@ -30,7 +30,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     code = np.arange(40) % 2
     x = np.stack([rng.uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
     obs = px.Observations.from_arrays(space, x, x[:, 0])
-    result, found = px.cond_ped_anova(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_permutations=20)
+    result, found = px.cond_ped_anova(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_draws=20)
     losses = rng.uniform(size=(3, 40, 2))
     trace = Trace(np.stack([x, x, x]), losses, rng.uniform(-1, 1, (3, 40, 1)), ("minimize",) * 2)
     sampler = px.c_tpe(space)

@@ -25,7 +25,7 @@ def found() -> px.InteractionResult:
     space = px.Space(domains | {name: px.Float(-1, 1, when=on) for name in "xy"})
     values = [z, np.where(c < 0.5, np.nan, u), c, *np.where(c < 0.5, [x, y], np.nan)]
     obs = px.Observations.from_arrays(space, np.stack(values, -1), np.where(c < 0.5, x * y, 2 * noise - 1))
-    return px.interactions(obs, [0.2, 0.5], n_permutations=400)
+    return px.interactions(obs, [0.2, 0.5], n_draws=400)
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def many(d: int, names=None, seeds: int | None = None) -> px.InteractionResult:
     x = rng.uniform(-1, 1, shape)
     space = px.Space({name: px.Float(-1, 1) for name in names or [f"x{i}" for i in range(d)]})
     obs = px.Observations.from_arrays(space, x, x[..., -1] * x[..., 0])
-    return px.interactions(obs, 0.5, n_permutations=max(10 * d**2, 100))
+    return px.interactions(obs, 0.5, n_draws=max(10 * d**2, 100))
 
 
 def cells(ax) -> dict[tuple[str, str], float]:
@@ -102,7 +102,7 @@ def test_seeds_are_averaged_and_it_is_said():
 
 
 def test_without_permutations_what_is_zero_is_grey(found):
-    result = px.interactions(px.Observations.from_arrays(found.space, *_rows(found)), 0.5, n_permutations=0)
+    result = px.interactions(px.Observations.from_arrays(found.space, *_rows(found)), 0.5, n_draws=0)
     ax = interactions(result)
     assert len(cells(ax)) == int((result.importance > 0).sum())
     assert "p > 0.05" not in " ".join(below(ax))

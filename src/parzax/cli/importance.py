@@ -65,6 +65,8 @@ def run_importance(args: Namespace) -> None:
     estimator = ESTIMATORS[args.estimator]()
     how = {"region_quantile": region[0], "rows": args.rows, "reference": args.reference}
     if args.objective == "all":
+        if args.resamples:
+            raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
         with progress("compiling and computing"), jax.enable_x64(True):
             objectives.say_all(obs, levels, estimator=estimator, **how)
         return
@@ -100,7 +102,7 @@ def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str,
         n = (_RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
         n = min(n, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
         n = n if n >= _FEWEST else 0
-    return {"n_resamples": n, "key": jax.random.key(0)} if n else {}
+    return {"n_resamples": n, "key": jax.random.key(0)}
 
 
 def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:

@@ -26,7 +26,8 @@ class Comparison:
 
     Attributes:
         first, second: the results; (..., q, d) arrays as ever.
-        difference: (q, d) importance in the second log less that in the first, means over seeds.
+        difference: (q, d) importance in the second log less that in the first, means over seeds; NaN where
+            one of them has none at that level.
         interval: (q, d, 2) ends of the interval of the difference.
         level: nominal coverage of the intervals.
     """
@@ -70,11 +71,12 @@ class Comparison:
         ours, others = (result.over_seeds()[0][0] for result in (self.first, self.second))
         short = short_names([visible(name) for name in self.names], 40)
         rows = [["parameter", "first", "second", "difference", f"{100 * self.level:g} % interval", ""]]
-        for j in np.argsort(-np.abs(self.difference[0]), kind="stable")[:_SHOWN]:
+        for j in np.argsort(-np.abs(np.nan_to_num(self.difference[0])), kind="stable")[:_SHOWN]:
             low, high = self.interval[0, j]
             ends = "" if np.isnan(low) else f"{low:+.2f} to {high:+.2f}"
             said = "differs" if self.differs[0, j] else ""
-            numbers = f"{ours[j]:.3f}", f"{others[j]:.3f}", f"{self.difference[0, j]:+.3f}"
+            change = "-" if np.isnan(self.difference[0, j]) else f"{self.difference[0, j]:+.3f}"
+            numbers = f"{ours[j]:.3f}", f"{others[j]:.3f}", change
             rows.append([short[visible(self.names[j])], *numbers, ends, said])
         return f"importance at level {self.target_quantile[0]:g}", rows
 
@@ -88,6 +90,8 @@ class Comparison:
             lines.append(
                 f"the first of {len(self.target_quantile)} levels; all are in difference and interval"
             )
+        for name, result in (("first", self.first), ("second", self.second)):
+            lines += [f"{name}: {sentence}" for sentence in result.advice()]
         return lines
 
 
@@ -142,8 +146,10 @@ def compare(
         return cond_ped_anova(obs, target_quantile, region_quantile, **sampled, **options)
 
     before, after = analysed(first, keys[0]), analysed(second, keys[1])
-    difference = after.over_seeds()[0] - before.over_seeds()[0]
-    return Comparison(before, after, difference, _interval(before, after, difference))
+    known = ((before.seeds_counted > 0) & (after.seeds_counted > 0))[:, None]
+    difference = np.where(known, after.over_seeds()[0] - before.over_seeds()[0], np.nan)
+    interval = np.where(known[..., None], _interval(before, after, difference), np.nan)
+    return Comparison(before, after, difference, interval)
 
 
 def _interval(first: ImportanceResult, second: ImportanceResult, difference: np.ndarray) -> np.ndarray:
@@ -174,9 +180,11 @@ def _single(obs: Observations) -> bool:
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:
-    if obs.n < 4:
-        raise ValueError(f"a log of {obs.n} rows has no halves to compare; give a second one.")
-    early = np.broadcast_to(np.arange(obs.n) < obs.n // 2, (*obs.batch_shape, obs.n))
+    usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+    n = int(usable.sum(axis=-1).min(initial=obs.n))
+    if n < 4:
+        raise ValueError(f"a log of {n} usable rows has no halves to compare; give a second one.")
+    early = np.cumsum(usable, axis=-1) <= usable.sum(axis=-1, keepdims=True) // 2
     return obs.select(early), obs.select(~early)
 
 

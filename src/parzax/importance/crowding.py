@@ -19,7 +19,10 @@ def crowded(region: np.ndarray, layout: Layout) -> np.ndarray:
     blocks = [
         block
         for block in layout.blocks
-        if block.family is not None and not block.family.exchangeable and block.n_cells >= _MANY
+        if block.family is not None
+        and not block.family.exchangeable
+        and block.n_cells >= _MANY
+        and not block.is_pool
     ]
     out = np.zeros((len(region), len(layout.offsets)), np.int32)
     if not blocks:

@@ -60,8 +60,8 @@ def cond_ped_anova(
             uniform density of the domain (global importance).
         n_resamples: how many samples of the log `ImportanceResult.uncertainty` is made of; none for 0.
         n_shuffles: how many shuffles of the losses p-values come from. With d parameters the least adjusted
-            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 40 d (but not
-            beyond 2000) where that is more.
+            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 40 d (beyond
+            2000: 20 d) where that is more.
         resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
             those between quantiles of bootstrap samples, which are wider than they need be with few rows.
         key: a typed key such as ``jax.random.key(0)``, where there are samples or shuffles.
@@ -99,7 +99,10 @@ def cond_ped_anova(
     n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
     target, region = checked_levels(target_quantile, region_quantile)
     obs = obs if rows == "all" else counted_rows(obs, rows)
-    losses = ranking_losses(obs, objective, selection, ties, [*target, region], estimator)
+    cuts = [*target, region]
+    if n_samples:  # samples cut other fronts
+        cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in _near(obs.n)]
+    losses = ranking_losses(obs, objective, selection, ties, cuts, estimator)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     size = capacity(obs.n)
@@ -158,6 +161,11 @@ def ped_anova(
         obs, target_quantile, region_quantile, objective=objective, selection=selection, ties=ties, rows=rows,
         estimator=estimator, reference=reference, **resampled,
     )  # fmt: skip
+
+
+def _near(n: int) -> np.ndarray:
+    """How far from a level the cut-offs of half-samples of n rows may lie, in steps of a few rows."""
+    return np.linspace(-1, 1, 25) * min(2 / max(n, 1) ** 0.5, 0.5)
 
 
 def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:

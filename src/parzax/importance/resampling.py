@@ -12,7 +12,7 @@ from parzax.observations import LevelSets, level_weight
 
 # Roundings by which a variance may differ from the same counts' in another place of the program.
 _SAME = 1e-5
-# Shuffles that nobody asked for.
+# Shuffles that nobody asked for, beyond those without which nothing could be above chance.
 _MOST_SHUFFLES = 2000
 # Rows that weights may stand for.
 _MOST_ROWS = 1 << 24
@@ -31,13 +31,18 @@ def check_resampling(
     _checks.one_of("resampling", method, tuple(METHODS))
     n_samples = int(n_resamples)
     if n_shuffles is None:
-        n_shuffles = max(n_samples, min(2 * shuffles_for(n_parameters), _MOST_SHUFFLES)) if n_samples else 0
+        n_shuffles = max(n_samples, _shuffles(n_parameters)) if n_samples else 0
     n_shuffles = int(n_shuffles)
     if n_samples or n_shuffles:
         if key is None:
             raise TypeError("resampling needs a key, such as key=jax.random.key(0).")
         _checks.check_key(key)
     return n_samples, n_shuffles
+
+
+def _shuffles(n_parameters: int) -> int:
+    least = shuffles_for(n_parameters)
+    return max(least, min(2 * least, _MOST_SHUFFLES))
 
 
 def uncertainty(
@@ -93,6 +98,8 @@ def uncertainty(
 
 def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     """(s, q, d) from (s, b, q, d); NaN without shuffles, and where nothing ever varies."""
+    if not shuffled.shape[1]:
+        return np.full(variance.shape, np.nan)
     reached = (shuffled >= variance[:, None] - _SAME * np.abs(variance[:, None])).sum(axis=1)
     p = (1 + reached) / (shuffled.shape[1] + 1)
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)

@@ -220,7 +220,7 @@ def _sureness(result: ResultArrays) -> list[str]:
             f"p: by {known.n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
         )
     if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
-        lines[-1] += f", as it may be for want of shuffles: {least} would do"
+        lines[-1] += f", because there are too few shuffles; {least} are enough"
     verdicts = known.verdicts() if known.n_resamples else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]

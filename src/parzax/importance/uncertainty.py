@@ -88,10 +88,13 @@ class Uncertainty:
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.
 
-        Equal ones count in the order of the space. Parameters without variance are never among them.
+        Equal ones count in the order of the space. Parameters without variance are never among them. NaN
+        without samples.
         """
         if type(r) is not int or r < 1:
             raise ValueError(f"r must be an integer of at least 1, got {r!r}.")
+        if not len(self.sampled):
+            return np.full(self.variance.shape, np.nan)
         order = np.argsort(-self.draws, axis=-1, kind="stable")[..., :r]
         among = np.zeros(self.draws.shape, bool)
         np.put_along_axis(among, order, True, axis=-1)
@@ -102,8 +105,10 @@ class Uncertainty:
         """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
 
         1 where all agree, about 0 where they have nothing to do with each other; NaN for fewer than two
-        different variances.
+        different variances, and without samples.
         """
+        if not len(self.sampled):
+            return np.full(self.variance.shape[:-1], np.nan)
         return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
 
     @property
@@ -118,9 +123,10 @@ class Uncertainty:
 
     @property
     def margin(self) -> np.ndarray:
-        """(..., q) half the width of the widest interval of an importance."""
+        """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
         ends = self.importance_interval
-        return (ends[..., 1] - ends[..., 0]).max(axis=-1) / 2
+        known = (self.importance > 0).any(axis=-1)
+        return np.where(known, (ends[..., 1] - ends[..., 0]).max(axis=-1) / 2, np.nan)
 
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
         """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
@@ -152,15 +158,15 @@ class Uncertainty:
     def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
         """One sentence per level: whether the rows are enough, or about how many more are needed.
 
-        Of several seeds, each a log of its own, for a log of their mean size.
+        Of several seeds, each a log of its own, for a log of the mean size of those that have an importance.
         """
         shape = (-1, self.variance.shape[-2])
         needed, margin = self.rows_needed(tolerance).reshape(shape), self.margin.reshape(shape)
-        rows = float(np.mean(self.n_rows))
-        return [
-            _verdict(rows, float(n), float(now), tolerance)
-            for n, now in zip(needed.mean(axis=0), margin.mean(axis=0), strict=True)
-        ]
+        rows, counts = np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape), np.isfinite(margin)
+        n = np.maximum(counts.sum(axis=0), 1)
+        means = [np.where(counts, x, 0).sum(axis=0) / n for x in (rows, needed, margin)]
+        means[2] = np.where(counts.any(axis=0), means[2], np.nan)
+        return [_verdict(float(a), float(b), float(c), tolerance) for a, b, c in zip(*means, strict=True)]
 
     def _recentred(self, whole: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if self.method == "bootstrap" or not len(sampled):
@@ -191,18 +197,21 @@ def shuffles_for(n_parameters: int) -> int:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p-values (..., d) adjusted for d tests (Holm 1979); NaN is no test.
+    """p-values (..., d) adjusted for d tests, max over j <= i of (d - j + 1) p_(j), at most 1 (Holm 1979).
 
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
+    NaN is no test: it stays NaN and does not count.
+
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
+    [0.03, 0.06, nan, 0.06]
     """
-    order = np.argsort(p, axis=-1)  # NaN last
+    order = np.argsort(p, axis=-1, kind="stable")  # NaN last
+    ranked = np.take_along_axis(p, order, axis=-1)
     tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
-    left = np.maximum(tests - np.arange(p.shape[-1]), 1)
-    ordered = np.maximum.accumulate(np.take_along_axis(p, order, axis=-1) * left, axis=-1)
-    adjusted = np.empty_like(p)
-    np.put_along_axis(adjusted, order, np.minimum(ordered, 1), axis=-1)
-    return adjusted
+    steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)
+    adjusted = np.minimum(np.maximum.accumulate(steps, axis=-1), 1) if p.shape[-1] else steps
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, np.where(np.isnan(ranked), np.nan, adjusted), axis=-1)
+    return out
 
 
 def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -213,7 +222,7 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _verdict(rows: float, needed: float, margin: float, tolerance: float) -> str:
-    if np.isnan(margin) or margin == 0:
+    if np.isnan(margin):
         return "nothing can be said of this level"
     if needed <= rows:
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"

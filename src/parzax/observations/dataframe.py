@@ -203,7 +203,8 @@ def _moving_space(
             raise ValueError(f"bounds: {name!r} is no number but {own.kind}; it has no bounds.")
         lows, highs = (x[keep & np.isfinite(x)] for x in (low, high))
         ends = lows.min(initial=own.low), highs.max(initial=own.high)
-        domains[name] = (Varying(*ends, log=own.log, step=1 if own.whole else None, when=own.when),)
+        kind = {"log": own.log and ends[0] > 0, "step": 1 if own.whole else None}
+        domains[name] = (Varying(*ends, when=own.when, **kind),)
     return Space(domains)
 
 

@@ -64,7 +64,7 @@ def numbers(result: ImportanceResult) -> Numbers:
     """Of several seeds means and standard errors; of one the intervals of ``result.uncertainty``, if any."""
     order = np.argsort(result.target_quantile, kind="stable")
     shape = result.importance.shape[-2:]
-    uncertainty: Any = getattr(result, "uncertainty", None)
+    uncertainty = result.uncertainty
     mean, error = (np.asarray(x, np.float64) for x in result.over_seeds())
     defined = _most(result, result.is_defined, any_seed=True)
     mean = np.where(defined, mean, np.nan)
@@ -75,9 +75,10 @@ def numbers(result: ImportanceResult) -> Numbers:
     chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
     if result.n_seeds > 1:
         low, high, interval = mean - error, mean + error, f"± standard error of {result.n_seeds} seeds"
+    tested = uncertainty is not None and uncertainty.n_shuffles > 0
     if uncertainty is not None:
-        above = np.asarray(uncertainty.above_chance)
-        chance = ~_most(result, above) & (status & int(_NOT_COMPARED) == 0)
+        if tested:
+            chance = ~_most(result, uncertainty.above_chance) & (status & int(_NOT_COMPARED) == 0)
         if result.n_seeds == 1:
             low, high = np.moveaxis(_only(uncertainty.importance_interval, (*shape, 2)), -1, 0)
             p, top = _only(uncertainty.p_adjusted, shape), _only(uncertainty.top(TOP), shape)
@@ -88,7 +89,7 @@ def numbers(result: ImportanceResult) -> Numbers:
     by_level = [x[order] for x in (mean, low, high, p, top, chance, status, stability)]
     return Numbers(
         order, np.asarray(result.target_quantile, np.float64)[order], *by_level,
-        verdicts=[verdicts[i] for i in order], interval=interval, tested=uncertainty is not None,
+        verdicts=[verdicts[i] for i in order], interval=interval, tested=tested,
     )  # fmt: skip
 
 

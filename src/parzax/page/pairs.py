@@ -24,9 +24,9 @@ def pairs(
         return None
     n = len(interactions.pairs)
     importance, p = (
-        np.asarray(getattr(interactions, name), np.float64) for name in ("importance", "p_value")
+        np.asarray(getattr(interactions, name), np.float64) for name in ("importance", "p_adjusted")
     )
-    levels = np.asarray(getattr(interactions, "target_quantile", own.levels), np.float64).reshape(-1)
+    levels = np.asarray(interactions.target_quantile, np.float64).reshape(-1)
     if importance.shape[-2:] != (len(levels), n):
         raise ValueError(
             f"interactions: importance has shape {importance.shape} for {len(levels)} levels and {n} pairs."

@@ -10,7 +10,6 @@ import numpy as np
 from parzax import _checks
 from parzax.importance import ImportanceResult, cond_ped_anova
 from parzax.importance import interactions as pairs_of
-from parzax.importance.targets import counted_rows, objective_index
 from parzax.observations import Observations
 from parzax.page.content import Origin, content
 
@@ -105,9 +104,10 @@ def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]
     levels = result.target_quantile
     near = [levels[np.abs(levels - level).argmin()] for level in _PAIR_LEVELS]
     return pairs_of(
-        source if options.get("rows", "all") == "all" else counted_rows(source, options["rows"]),
+        source,
         list(dict.fromkeys(near)),
         result.region_quantile,
         pairs=list(combinations(names, 2)),
-        objective=objective_index(source, options.get("objective", 0)),
+        objective=options.get("objective", 0),
+        rows=options.get("rows", "all"),
     )

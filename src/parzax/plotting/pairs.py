@@ -11,9 +11,9 @@ from matplotlib.patches import Rectangle
 
 from parzax import _checks
 from parzax.importance import InteractionResult
+from parzax.importance.phrases import value_text
 from parzax.plotting import _axes, _text
 from parzax.plotting._arguments import check_names, level_number
-from parzax.plotting.bars import value_text
 
 _MOST_SEEDS = 0.5  # a pair is above chance where it is in more than this share of the seeds
 _CHANCE = "0.87"  # cells of pairs that are not
@@ -85,7 +85,7 @@ def interactions(
 
 def _map(result: InteractionResult, level: int, chosen: list[str] | None, most: int) -> _Map:
     importance = result.matrix(level)
-    if result.n_permutations:
+    if result.n_draws:
         share = result.by_seed(result.above_chance)[:, level].mean(axis=0)
         above = result.to_matrix(share) > _MOST_SEEDS
     else:
@@ -132,7 +132,7 @@ def _words(result: InteractionResult, shown: _Map) -> tuple[list[_axes.Entry], s
     if (below & known & ~shown.above).any():
         square = Line2D([], [], linestyle="None", marker="s", markersize=6.5, color=_CHANCE)
         p = len(result.pairs)
-        how = f" (p > 0.05, adjusted for {p} pair{'s' * (p > 1)})" if result.n_permutations else ""
+        how = f" (p > 0.05, adjusted for {p} pair{'s' * (p > 1)})" if result.n_draws else ""
         entries.append((square, f"not above chance{how}"))
     if (below & shown.asked & ~known).any():
         cross = Line2D([], [], linestyle="None", marker="x", markersize=5, color=_axes.GREY)

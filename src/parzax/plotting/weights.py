@@ -69,7 +69,7 @@ def importance_over_weights(
     first, second = (_text.name(name, 22) for name in sweep.objectives)
     ax.set(
         xlabel=f"weight of {second} (the rest: {first})",
-        ylabel=levels[0].label("", "mean of {}") if levels[0].result.n_seeds > 1 else levels[0].label("", ""),
+        ylabel=levels[0].label("", "mean ± standard error, {}"),
         ylim=(0, None),
     )
     _axes.tidy(ax)

@@ -15,7 +15,7 @@ MEASURES = ("variance", "joint", "importance", "status", "n_active")
 
 
 def without_draws(obs, levels=(0.1, 0.5), **settings):
-    return px.interactions(obs, levels, n_permutations=0, **settings)
+    return px.interactions(obs, levels, n_draws=0, **settings)
 
 
 def test_an_order_of_parameters_and_of_pairs_is_an_order_of_results():
@@ -94,7 +94,7 @@ def test_a_weight_of_two_is_a_row_seen_twice():
     weight = np.random.default_rng(1).integers(1, 4, obs.n)
     rows = np.repeat(np.arange(obs.n), weight)
     twice = px.Observations.from_arrays(obs.space, obs.values[rows], obs.losses[rows])
-    for settings in ({"n_permutations": 0}, {"n_permutations": 300}):
+    for settings in ({"n_draws": 0}, {"n_draws": 300}):
         one = px.interactions(obs.with_weight(weight), 0.3, **settings)
         other = px.interactions(twice, 0.3, **settings)
         np.testing.assert_allclose(one.variance, other.variance, atol=1e-7)
@@ -122,14 +122,14 @@ def test_more_pairs_and_rows_of_a_capacity_share_a_program():
     # Catches compilation for every number of rows.
     before = _program.pair_arrays.n_compiled
     for n in (201, 230, 256):
-        px.interactions(log_of(product, n), [0.2, 0.4, 0.7], n_permutations=77)
+        px.interactions(log_of(product, n), [0.2, 0.4, 0.7], n_draws=77)
     assert _program.pair_arrays.n_compiled - before == 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 12])
 def test_few_rows(n):
     # Catches a division by nothing; so few rows say nothing, and a status says that.
-    found = px.interactions(log_of(product, n), [0.1, 0.5], n_permutations=50)
+    found = px.interactions(log_of(product, n), [0.1, 0.5], n_draws=50)
     assert np.isfinite(found.variance).all()
     assert (found.status != 0).all()
     assert not found.above_chance.any()

@@ -25,10 +25,10 @@ def test_every_kind_of_parameter(region):
     # Catches a wrong cell, margin, regime, weight, tie or normaliser anywhere.
     obs = mixed()
     with jax.enable_x64(True):
-        found = px.interactions(obs, [0.3, 0.1], region, n_permutations=0)
+        found = px.interactions(obs, [0.3, 0.1], region, n_draws=0)
     assert found.variance.dtype == np.float64
     check(found, obs, 1e-12)
-    check(px.interactions(obs, [0.3, 0.1], region, n_permutations=0), obs, 3e-6)
+    check(px.interactions(obs, [0.3, 0.1], region, n_draws=0), obs, 3e-6)
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_every_number_of_rows(n):
     # Catches a grid size or a padding that is right for some numbers of rows only.
     for obs in (mixed(n, seed=n), gated(n, seed=n)):
         with jax.enable_x64(True):
-            check(px.interactions(obs, [0.2, 0.5], n_permutations=0), obs, 1e-12)
+            check(px.interactions(obs, [0.2, 0.5], n_draws=0), obs, 1e-12)
 
 
 def closed_form(gamma: float) -> float:
@@ -61,7 +61,7 @@ def test_a_product_is_near_its_closed_form(gamma, known):
     truth = closed_form(gamma)
     assert truth == pytest.approx(known, abs=5e-5)
     for n, share in ((1000, 0.7), (30_000, 0.78)):
-        found = px.interactions(log_of(product, n), gamma, n_permutations=0)
+        found = px.interactions(log_of(product, n), gamma, n_draws=0)
         assert share < found.variance[0, 0] / truth < 1.1
         assert np.abs(found.variance[0, 1:]).max() < 12 / n
 
@@ -69,7 +69,7 @@ def test_a_product_is_near_its_closed_form(gamma, known):
 def test_a_sum_of_two_interacts_in_the_top_set():
     # Catches documentation that takes an additive loss for additive membership: of x + y, uniform on [0, 1],
     # at gamma' = 1/2, P(T | x) = 1 - x, so that I = 1/4 - 2 / 12. Ten cells do not see all of the diagonal.
-    found = px.interactions(log_of(lambda x, noise: x[:, 0] + x[:, 1], 30_000), 0.5, n_permutations=100)
+    found = px.interactions(log_of(lambda x, noise: x[:, 0] + x[:, 1], 30_000), 0.5, n_draws=100)
     assert 0.65 / 12 < found.variance[0, 0] < 1 / 12
     assert found.above_chance[0, 0]
     assert found.main[0, 0] == pytest.approx(1 / 12, rel=0.05)
@@ -80,7 +80,7 @@ def test_an_additive_chance_has_none():
     def either(x, noise):
         return np.where(noise < 0.5, x[:, 0], x[:, 1])
 
-    found = px.interactions(log_of(either, 30_000), 0.5, n_permutations=0)
+    found = px.interactions(log_of(either, 30_000), 0.5, n_draws=0)
     assert found.main[0, 0] == pytest.approx(1 / 16, rel=0.1)
     assert abs(found.variance[0, 0]) < 2e-3
 
@@ -108,7 +108,7 @@ def test_regimes_add_up_and_are_told_apart():
     domains = (px.Float(-1, 1, when=px.Between("c", high=0.5)), px.Float(5, 7, when=px.Between("c", low=0.5)))
     space = px.Space({"c": px.Float(0, 1), "x": domains, "y": px.Float(-1, 1)})
     obs = px.Observations.from_arrays(space, np.stack([c, x, y], -1), np.where(c < 0.5, x * y, noise))
-    found = px.interactions(obs, 0.5, pairs=[("y", "x")], n_permutations=0)
+    found = px.interactions(obs, 0.5, pairs=[("y", "x")], n_draws=0)
     assert [slot.regimes for slot in found.slots] == [(0, 0), (0, 1)]
     np.testing.assert_allclose(found.slot_variance.sum(-1), found.variance[:, 0], atol=1e-7)
     assert found.slot_variance[0, 0] == pytest.approx(0.125, rel=0.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance.pairs.arrays import holm
+from parzax.importance.uncertainty import holm
 
 from .logs import gated, log_of, mixed, product
 
@@ -83,8 +83,8 @@ def test_one_parameter_has_no_pairs():
         ({"pairs": "some"}, ValueError, "pairs must be one of 'all'"),
         ({"pairs": 3}, TypeError, "pairs must be"),
         ({"objective": 1}, ValueError, "objective"),
-        ({"n_permutations": -1}, ValueError, "n_permutations"),
-        ({"n_permutations": 2.5}, ValueError, "n_permutations"),
+        ({"n_draws": -1}, ValueError, "n_draws"),
+        ({"n_draws": 2.5}, ValueError, "n_draws"),
         ({"key": 0}, TypeError, "key must be a typed key"),
         ({"target_quantile": 1.5}, ValueError, "target_quantile"),
         ({"target_quantile": 0.5, "region_quantile": 0.4}, ValueError, "below region_quantile"),
@@ -134,7 +134,7 @@ def test_the_result_adds_up_and_its_frame_has_every_number():
 
 def test_the_matrix_is_symmetric_and_blank_where_nothing_is_known():
     obs = gated(300)
-    found = px.interactions(obs, [0.1, 0.5], pairs=[("y", "x"), ("c", "x"), ("x", "u")], n_permutations=0)
+    found = px.interactions(obs, [0.1, 0.5], pairs=[("y", "x"), ("c", "x"), ("x", "u")], n_draws=0)
     matrix = found.matrix(1)
     at = obs.space.index
     np.testing.assert_array_equal(matrix, matrix.T)
@@ -153,7 +153,7 @@ def test_text_says_what_is_above_chance():
     assert any("NEVER_TOGETHER (4 of 10 pairs)" in line for line in lines)
     assert any("not above chance (p > 0.05, adjusted for 10 pairs; 1000 draws" in line for line in lines)
     assert "<table>" in found._repr_html_()
-    several = str(px.interactions(gated(600), np.arange(1, 20) / 20, n_permutations=0))
+    several = str(px.interactions(gated(600), np.arange(1, 20) / 20, n_draws=0))
     assert "6 of 19 levels shown" in several
     assert "above chance (p" not in several
     seeds = [gated(200, seed) for seed in range(2)]

@@ -84,10 +84,10 @@ def pool_moving(regimes: list[Any], which: np.ndarray) -> tuple[list[Any], np.nd
         d = regimes[i]
         kinds.setdefault((type(d), bool(d.log), d.step), []).append(i)
     moving = [own for own in kinds.values() if len(own) > 1]
-    pooled = [i for own in moving for i in own]
+    pooled = {i for own in moving for i in own}
     if not moving:
         return regimes, which, 0
-    kept = [i for i in range(len(regimes)) if i not in set(pooled)]
+    kept = [i for i in range(len(regimes)) if i not in pooled]
     code = np.empty(len(regimes), dtype=which.dtype)
     code[kept] = np.arange(len(kept))
     domains = []

@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from parzax.importance.arrays import mean_and_error
+from parzax.importance.uncertainty import SIGNIFICANCE
 from parzax.observations import ImportReport
 from parzax.space import Space
 from parzax.status import Status, describe
 
-# Pairs with a larger adjusted p-value are not above chance.
-_SIGNIFICANT = 0.05
 # Where nothing can be said of a pair.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 
@@ -43,7 +42,7 @@ class InteractionArrays:
     n_region: np.ndarray
     slots: tuple[Slot, ...]
     slot_variance: np.ndarray
-    n_permutations: int
+    n_draws: int
     report: ImportReport
 
     @property
@@ -64,7 +63,7 @@ class InteractionArrays:
     @property
     def above_chance(self) -> np.ndarray:
         """(..., q, p) whether a pair's adjusted p-value is at most 5 %; nowhere without permutations."""
-        return np.asarray(self.p_adjusted <= _SIGNIFICANT)
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
     def by_seed(self, array: np.ndarray) -> np.ndarray:
         """(s, q, p) a (..., q, p) array with all its seed axes as one, of length 1 if there is none."""
@@ -102,21 +101,3 @@ class InteractionArrays:
     def advice(self) -> list[str]:
         """One sentence for each status set anywhere in the result."""
         return describe(self.status)
-
-
-def holm(p_value: np.ndarray) -> np.ndarray:
-    """p-values adjusted for all of the last axis, max over j <= i of (m - j + 1) p_(j), at most 1 (Holm).
-
-    NaN stays NaN and does not count.
-
-    >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
-    [0.03, 0.06, nan, 0.06]
-    """
-    order = np.argsort(p_value, axis=-1, kind="stable")  # NaN last
-    ranked = np.take_along_axis(p_value, order, axis=-1)
-    m = (~np.isnan(p_value)).sum(axis=-1, keepdims=True)
-    steps = ranked * np.maximum(m - np.arange(p_value.shape[-1]), 1)
-    adjusted = np.minimum(np.maximum.accumulate(steps, axis=-1), 1) if p_value.shape[-1] else steps
-    out = np.empty_like(p_value)
-    np.put_along_axis(out, order, np.where(np.isnan(ranked), np.nan, adjusted), axis=-1)
-    return out

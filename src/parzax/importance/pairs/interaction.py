@@ -9,12 +9,13 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.pairs.arrays import holm
 from parzax.importance.pairs.cells import PairCells, pair_cells
 from parzax.importance.pairs.flags import UNKNOWN, pair_status
 from parzax.importance.pairs.program import PairArrays, pair_arrays
 from parzax.importance.pairs.result import InteractionResult
 from parzax.importance.ped_anova import checked_levels, frequencies
+from parzax.importance.targets import counted_rows, objective_index
+from parzax.importance.uncertainty import holm
 from parzax.observations import Observations, capacity, level_sets
 from parzax.space import Space
 
@@ -29,8 +30,9 @@ def interactions(
     region_quantile: float = 1.0,
     *,
     pairs: str | Iterable[Sequence[str]] = "all",
-    objective: int = 0,
-    n_permutations: int | None = None,
+    objective: int | str = 0,
+    rows: str | Sequence[str] = "all",
+    n_draws: int | None = None,
     key: Any = None,
 ) -> InteractionResult:
     """Interactions: how much two parameters explain together of who is in the target, beyond each alone.
@@ -59,9 +61,9 @@ def interactions(
 
     Args:
         obs: the log; a leading seed axis is kept.
-        target_quantile, region_quantile, objective: of `parzax.cond_ped_anova`.
+        target_quantile, region_quantile, objective, rows: of `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
-        n_permutations: B, draws from the null; 1000 by default, or 20 per pair if those are more. 0 leaves
+        n_draws: B, draws from the null; 1000 by default, or 20 per pair if those are more. 0 leaves
             p-values out: they are NaN.
         key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
 
@@ -71,7 +73,7 @@ def interactions(
 
     Raises:
         ValueError: unknown names, a parameter with itself, the same pair twice; levels as in
-            `parzax.cond_ped_anova`; a negative ``n_permutations``.
+            `parzax.cond_ped_anova`; a negative ``n_draws``.
 
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1000, 3))
@@ -83,15 +85,16 @@ def interactions(
     if not isinstance(obs, Observations):
         raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
     target, region = checked_levels(target_quantile, region_quantile)
-    objective = _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
+    obs = obs if rows == "all" else counted_rows(obs, rows)
+    number = objective_index(obs, objective)
     chosen = _chosen(pairs, obs.space)
-    if n_permutations is None:
+    if n_draws is None:
         n_draws = max(_DRAWS, _DRAWS_PER_PAIR * len(chosen))
     else:
-        n_draws = _checks.whole_number("n_permutations", n_permutations, 0)
+        n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if key is not None:
         _checks.check_key(key)
-    losses = obs.losses[..., objective].reshape(math.prod(obs.batch_shape), obs.n)
+    losses = obs.losses[..., number].reshape(math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     size, q = capacity(obs.n), len(target)
     sets = level_sets(losses, weight, target, region, rows=size)
@@ -113,7 +116,7 @@ def interactions(
         pairs=tuple((names[a], names[b]) for a, b in chosen.tolist()),
         target_quantile=target,
         region_quantile=region,
-        n_permutations=n_draws,
+        n_draws=n_draws,
         slots=cells.slots,
         report=obs.report,
     )
@@ -160,7 +163,7 @@ def _computed(
             np.zeros(none), np.zeros((s, 0)), np.zeros((s, 0, 3), int), sets,
         )  # fmt: skip
     of_slots = np.array([slot.pair for slot in cells.slots], np.int32)
-    sizes = {"width": cells.width, "n_levels": q, "n_pairs": p, "n_permutations": n_draws}
+    sizes = {"width": cells.width, "n_levels": q, "n_pairs": p, "n_draws": n_draws}
     found = pair_arrays(
         jax.random.key(0) if key is None else key,
         cells.codes,

@@ -54,7 +54,7 @@ def pair_arrays(
     width: int,
     n_levels: int,
     n_pairs: int,
-    n_permutations: int,
+    n_draws: int,
 ) -> PairArrays:
     """Interactions of all seeds, levels and pairs; one dispatch, in JAX's default dtype.
 
@@ -66,7 +66,7 @@ def pair_arrays(
         level: (s, n) first level set of each row; q = region only, more = excluded.
         weight: (s, n) frequency weights, or None.
         width: codes are below; other codes are outside.
-        n_levels, n_pairs, n_permutations: q, p and b; static, as ``width`` is.
+        n_levels, n_pairs, n_draws: q, p and b; static, as ``width`` is.
     """
     last = jnp.append(pair[1:] != pair[:-1], True)[: len(pair)]
     first = jnp.append(True, pair[1:] != pair[:-1])[: len(pair)]
@@ -89,18 +89,18 @@ def pair_arrays(
         there = region > 0
         lines = (there.sum((1, 2)), there.any(axis=2).sum(1), there.any(axis=1).sum(1))
         beyond = jnp.zeros((n_pairs, n_levels), jnp.int32)
-        if n_permutations:
+        if n_draws:
             share = sets[:-1].astype(dtype) / whole
             slack = _ROUNDING * jnp.finfo(dtype).eps * share * (1 - share)
             observed = summed[..., 0] - summed[..., 1] - summed[..., 2] - slack[None]
 
             def step(sums: Array, own: tuple[Array, ...]) -> tuple[Array, Array]:
                 number, one, begins, counts = own
-                drawn = _null_of_slot(jax.random.fold_in(key, number), counts, n_permutations, dtype, whole)
+                drawn = _null_of_slot(jax.random.fold_in(key, number), counts, n_draws, dtype, whole)
                 sums = jnp.where(begins, 0, sums) + drawn
                 return sums, (sums >= observed[one][:, None]).sum(axis=1).astype(jnp.int32)
 
-            start = jnp.zeros((n_levels, n_permutations), dtype)
+            start = jnp.zeros((n_levels, n_draws), dtype)
             number = jnp.arange(len(pair))
             _, counted_beyond = jax.lax.scan(step, start, (number, pair, first, counts))
             # The sums of a pair are complete at its last slot.

@@ -32,7 +32,7 @@ class InteractionResult(InteractionArrays):
         n_target, n_region: (..., q) and (...,) rows (weight) of target and region, ties included.
         slots: the pairs of regimes with rows in common.
         slot_variance: (..., q, r) the part that each of these has in ``variance``.
-        n_permutations: draws from the null.
+        n_draws: draws from the null.
         report: how the log was read.
     """
 

@@ -94,7 +94,7 @@ def _share(result: InteractionArrays, level: int, pair: int) -> str:
         return "0"
     text = f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
     above = result.by_seed(result.above_chance)[:, level, pair].mean() > 0.5
-    return text if above or not result.n_permutations else f"({text})"
+    return text if above or not result.n_draws else f"({text})"
 
 
 def _notes(result: InteractionArrays) -> list[str]:
@@ -104,8 +104,8 @@ def _notes(result: InteractionArrays) -> list[str]:
     lines = ["importance: interaction's share of the variance of membership in the target"]
     if p > _ROWS_SHOWN + 1:
         lines.append(f"{p - _ROWS_SHOWN} more pairs, in to_dataframe()")
-    if result.n_permutations:
-        n = f"{result.n_permutations} draws from the null"
+    if result.n_draws:
+        n = f"{result.n_draws} draws from the null"
         lines.append(f"in brackets: not above chance (p > 0.05, adjusted for {p} pair{'s' * (p > 1)}; {n})")
     if len(result.target_quantile) == 1:
         lines.append(f"target: {size_text(result.n_target)} rows")
