@@ -16,6 +16,8 @@ def most_cells(n: float, n_region: float) -> tuple[int, int]:
 def place(twice: Fraction, whole: Fraction, n: int) -> int:
     """Which n-th of the whole a place is in, from twice the place; between two, that nearer the middle."""
     at = n * twice / (2 * whole)
+    if abs(at - round(at)) < 1e-9:  # logarithms are rounded
+        at = Fraction(round(at))
     return min(floor(at) if twice <= whole else ceil(at) - 1, n - 1)
 
 

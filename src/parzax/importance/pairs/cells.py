@@ -19,6 +19,8 @@ _ROWS_PER_CELL, _FEWEST_PER_CELL, _FEWEST, _MOST = 15, 5, 4, 10
 _MORE_LABELS, _ROWS_PER_LABEL_CELL = 2, 8
 # Cells are of equal width where each of them has this part of an even share of the rows.
 _LEAST_SHARE = 0.5
+# A place that is this near to a border, in cells, is on it.
+_ROUNDING = 1e-9
 ELSEWHERE = 255  # code of rows that are not in a regime
 
 
@@ -146,7 +148,10 @@ def _twice_the_place(domain: Domain, values: np.ndarray) -> tuple[np.ndarray, fl
 
 def _cut(twice: np.ndarray, whole: float, n: int) -> np.ndarray:
     """Which n-th of ``whole`` half of each is in; between two, that nearer to the middle."""
-    lower, upper = n * twice // whole, -(-n * twice // whole) - 1
+    at = n * twice / whole
+    # Logarithms miss a border by rounding.
+    at = np.where(np.abs(at - np.rint(at)) < _ROUNDING, np.rint(at), at)
+    lower, upper = np.floor(at), np.ceil(at) - 1
     return np.clip(np.where(2 * twice <= whole, lower, upper), 0, n - 1).astype(np.int64)
 
 
