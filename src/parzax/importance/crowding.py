@@ -1,5 +1,7 @@
 """Where most rows share a few cells at one end of the grid, as values of a log axis do on a linear one."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from parzax.importance.grid import Layout
@@ -16,27 +18,29 @@ def crowded(region: np.ndarray, layout: Layout) -> np.ndarray:
         region: (s, w) counts of the region.
         layout: its columns.
     """
-    blocks = [
-        block
-        for block in layout.blocks
-        if block.family is not None
-        and not block.family.exchangeable
-        and block.n_cells >= _MANY
-        and not block.is_pool
-    ]
     out = np.zeros((len(region), len(layout.offsets)), np.int32)
-    if not blocks:
+    start, end, parameter = _numeric(layout)
+    if not len(start):
         return out
-    start, cells, parameter = np.array([(b.start, b.n_cells, b.parameter) for b in blocks]).T
-
-    def between(x: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        upto = np.pad(np.cumsum(x, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
-        return upto[:, last] - upto[:, first]
-
-    end = start + cells
-    at_ends = np.maximum(between(region, start, start + _AT_END), between(region, end - _AT_END, end))
-    # All rows in one cell are a constant, which has a status of its own.
-    full = (at_ends > between(region, start, end) / 2) & (between(region > 0, start, end) > 1)
-    seed, block = np.nonzero(full)
-    out[seed, parameter[block]] = int(Status.CROWDED)
+    upto = np.zeros((len(region), region.shape[1] + 1))
+    np.cumsum(region, axis=1, out=upto[:, 1:])
+    first, last = upto[:, start], upto[:, end]
+    at_ends = np.maximum(upto[:, start + _AT_END] - first, last - upto[:, end - _AT_END])
+    for seed, block in np.argwhere(2 * at_ends > last - first).tolist():
+        # All rows in one cell are a constant, which has a status of its own.
+        if np.count_nonzero(region[seed, start[block] : end[block]]) > 1:
+            out[seed, parameter[block]] = int(Status.CROWDED)
     return out
+
+
+@lru_cache(maxsize=256)
+def _numeric(layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First column, the one after the last, and parameter of the blocks of numbers with many cells."""
+    blocks = [
+        (block.start, block.start + block.n_cells, block.parameter)
+        for block in layout.blocks
+        if block.family is not None and not block.family.exchangeable
+        if block.n_cells >= _MANY and not block.is_pool
+    ]
+    start, end, parameter = np.array(blocks, np.int64).reshape(-1, 3).T
+    return start, end, parameter
