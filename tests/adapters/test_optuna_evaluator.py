@@ -122,7 +122,6 @@ class TestParity:
         assert first != CondPedAnovaImportanceEvaluator().evaluate(study)
 
     def test_four_objectives(self):
-        pytest.importorskip("moocore")
         assert_agrees(many_objectives(("minimize",) * 4, 9, n=40), target_quantile=0.3)
 
     def test_several_objectives_of_which_one_is_infinite(self):

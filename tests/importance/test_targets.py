@@ -1,6 +1,7 @@
 """Which rows count and which loss ranks them, as `cond_ped_anova` takes them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import parzax as px
@@ -94,7 +95,6 @@ class TestRows:
 
 class TestObjective:
     def test_by_name(self):
-        pd = pytest.importorskip("pandas")
         x = log().values
         df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "loss": x[:, 0], "acc": x[:, 1]})
         obs = px.Observations.from_dataframe(

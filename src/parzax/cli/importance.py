@@ -37,11 +37,7 @@ _OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
     levels = parse_levels("--target-quantile", args.target_quantile)
-    region = parse_levels("--region-quantile", args.region_quantile)
-    if len(region) != 1:
-        raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
-    path = log_path(args.file)
-    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    region, path, inputs = region_and_files(args)
     wanted = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
     outputs = {option: path for option, path in wanted.items() if path is not None}
     writing.check_outputs(outputs, inputs)
@@ -63,7 +59,7 @@ def run_importance(args: Namespace) -> None:
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
     estimator = ESTIMATORS[args.estimator]()
-    how = {"region_quantile": region[0], "rows": args.rows, "reference": args.reference}
+    how = {"region_quantile": region, "rows": args.rows, "reference": args.reference}
     if args.objective == "all":
         if args.resamples:
             raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
@@ -89,6 +85,19 @@ def run_importance(args: Namespace) -> None:
     if args.good_values:
         say(*to_lines(result.good_values(), obs.space, levels[0]), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+
+
+def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:
+    """The region's level, the log, and what is read by what it is."""
+    region = parse_levels("--region-quantile", args.region_quantile)
+    if len(region) != 1:
+        raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
+    path = log_path(args.file)
+    return (
+        region[0],
+        path,
+        {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)}),
+    )
 
 
 def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:

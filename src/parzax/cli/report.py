@@ -10,8 +10,8 @@ from pathlib import Path
 import jax
 
 from parzax.cli import objectives, writing
-from parzax.cli.importance import ESTIMATORS, parse_levels, resampling
-from parzax.cli.reading import log_path, read_log
+from parzax.cli.importance import ESTIMATORS, parse_levels, region_and_files, resampling
+from parzax.cli.reading import read_log
 from parzax.cli.writing import progress, say
 
 
@@ -20,11 +20,7 @@ def run_report(args: Namespace) -> None:
     levels = None
     if args.target_quantile is not None:
         levels = parse_levels("--target-quantile", args.target_quantile)
-    region = parse_levels("--region-quantile", args.region_quantile)
-    if len(region) != 1:
-        raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
-    path = log_path(args.file)
-    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    region, path, inputs = region_and_files(args)
     writing.check_outputs({"-o": args.out}, inputs)
     from parzax import page
     from parzax.page import rendering as rendering  # says now if a page cannot be made
@@ -41,7 +37,7 @@ def run_report(args: Namespace) -> None:
                 obs,
                 file,
                 target_quantile=levels,
-                region_quantile=region[0],
+                region_quantile=region,
                 rows=args.rows,
                 estimator=ESTIMATORS[args.estimator](),
                 reference=args.reference,

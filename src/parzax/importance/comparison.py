@@ -16,8 +16,8 @@ from parzax.importance.table import aligned
 from parzax.observations import Observations
 
 _SHOWN = 30
-# Half the width of a normal interval, in standard errors, by its level.
-_NORMAL = {0.9: 1.6448536269514722}
+# Nominal coverage of intervals, and half the width of a normal one in standard errors.
+_LEVEL, _NORMAL = 0.9, 1.6448536269514722
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Comparison:
     second: ImportanceResult
     difference: np.ndarray
     interval: np.ndarray
-    level: float = 0.9
+    level: float = _LEVEL
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,7 +139,9 @@ def compare(
             f"the logs have different spaces, {list(first.space.names)} and {list(second.space.names)}, or "
             "other domains of these; read both with one space=."
         )
-    keys = jax.random.split(jax.random.key(0) if key is None else _typed(key))
+    key = jax.random.key(0) if key is None else key
+    _checks.check_key(key)
+    keys = jax.random.split(key)
 
     def analysed(obs: Observations, own: Any) -> ImportanceResult:
         sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own} if _single(obs) else {}
@@ -154,17 +156,16 @@ def compare(
 
 def _interval(first: ImportanceResult, second: ImportanceResult, difference: np.ndarray) -> np.ndarray:
     """(q, d, 2) ends: quantiles of differences of draws, or as many standard errors to either side."""
-    level = 0.9
     draws = [_draws(result) for result in (first, second)]
     if draws[0] is not None and draws[1] is not None:
-        tail = (1 - level) / 2
+        tail = (1 - _LEVEL) / 2
         ends = np.quantile(draws[1] - draws[0], [tail, 1 - tail], axis=0)
         return np.moveaxis(ends, 0, -1).astype(difference.dtype)
     errors = [
         result.over_seeds()[1] if own is None else own.std(axis=0)
         for result, own in zip((first, second), draws, strict=True)
     ]
-    away = _NORMAL[level] * np.hypot(*errors)
+    away = _NORMAL * np.hypot(*errors)
     return np.stack([np.asarray(difference - away), np.asarray(difference + away)], axis=-1)
 
 
@@ -186,8 +187,3 @@ def _halves(obs: Observations) -> tuple[Observations, Observations]:
         raise ValueError(f"a log of {n} usable rows has no halves to compare; give a second one.")
     early = np.cumsum(usable, axis=-1) <= usable.sum(axis=-1, keepdims=True) // 2
     return obs.select(early), obs.select(~early)
-
-
-def _typed(key: Any) -> Any:
-    _checks.check_key(key)
-    return key

@@ -66,7 +66,7 @@ def replicates(
 ) -> Replicates:
     """Samples of ``size`` rows each, with cut-offs of their own, and shuffles of the losses within regimes.
 
-    In each sample and each shuffle all parameters and levels see the same rows.
+    All parameters and levels see the same rows in a sample, and the same random keys in a shuffle.
 
     Args:
         key: a typed key.

@@ -1,6 +1,7 @@
 """How sure importances are: intervals, ranks and p-values from replicates of the log, on the host."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,12 +76,12 @@ class Uncertainty:
         """(b, ..., q, d) importances (Eq. 8) as they might have come out, recentred alike."""
         return self._of_parameters(slice(None))
 
-    @property
+    @cached_property
     def variance_interval(self) -> np.ndarray:
         """(..., q, d, 2) ends of the intervals of the variances; debiased ones may be negative."""
         return self._interval(self.draws)
 
-    @property
+    @cached_property
     def importance_interval(self) -> np.ndarray:
         """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself."""
         return self._interval(self.importances)
@@ -100,7 +101,7 @@ class Uncertainty:
         np.put_along_axis(among, order, True, axis=-1)
         return (among & (self.draws > 0)).mean(axis=0)
 
-    @property
+    @cached_property
     def rank_stability(self) -> np.ndarray:
         """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
 
@@ -111,7 +112,7 @@ class Uncertainty:
             return np.full(self.variance.shape[:-1], np.nan)
         return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
 
-    @property
+    @cached_property
     def p_adjusted(self) -> np.ndarray:
         """(..., q, d) p-values adjusted for the parameters that were tested at the level (Holm 1979)."""
         return holm(self.p_value)
@@ -174,11 +175,16 @@ class Uncertainty:
         spread = self.spread.reshape(*self.spread.shape, *(1,) * (whole.ndim - self.spread.ndim))
         return whole + spread.astype(whole.dtype) * (sampled - sampled.mean(axis=0))
 
-    def _of_parameters(self, parameters: Any, together: bool = False) -> np.ndarray:
-        """Importances of some parameters, or their sum, within 0 and 1."""
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """(b, ..., q, d) importances of the samples, not recentred."""
         positive = np.maximum(self.sampled, 0)
         total = positive.sum(axis=-1, keepdims=True)
-        sampled = (positive / np.where(total > 0, total, 1))[..., parameters]
+        return positive / np.where(total > 0, total, 1)
+
+    def _of_parameters(self, parameters: Any, together: bool = False) -> np.ndarray:
+        """Importances of some parameters, or their sum, within 0 and 1."""
+        sampled = self._shares[..., parameters]
         whole = self.importance[..., parameters]
         if together:
             sampled, whole = sampled.sum(axis=-1), whole.sum(axis=-1)
