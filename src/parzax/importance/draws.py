@@ -1,4 +1,4 @@
-"""Random halves of a log, bootstrap samples of it, and shuffles of its losses: levels and weights of rows.
+"""Random halves of a log and bootstrap samples of it: levels and weights of rows.
 
 Rows stand in the order of their losses, best first; those without a place in it, and padding, come last.
 """
@@ -6,11 +6,9 @@ Rows stand in the order of their losses, best first; those without a place in it
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, UInt
+from jaxtyping import Array, Int, PRNGKeyArray
 
-_BITS, _LARGEST = 32, np.uint32(2**32 - 1)
-# Up to this many places are compared with every key; beyond, they are searched.
-_COMPARED = 32
+_LARGEST = np.uint32(2**32 - 1)
 
 
 def half_samples(
@@ -62,34 +60,3 @@ def sample_levels(
     upto = jnp.cumsum(weight, axis=1, dtype=jnp.int32)
     better = (upto - weight)[:, first_tied]
     return level_after[better]
-
-
-def shuffled_levels(
-    key: PRNGKeyArray, b: int, regime: UInt[Array, "u n"], ends: Int[Array, "u e"], n_sets: int
-) -> Int[Array, "b u n"]:
-    """First level set of each row after the losses were shuffled within regimes, b times.
-
-    The target rows of a regime are then a random subset of its rows, so that counts per cell are
-    multivariate hypergeometric, and the sets of all levels are nested as before.
-
-    Args:
-        regime: of each row, for u ways in which rows have regimes; rows outside the region are in the last.
-        ends: for each regime but the last, and each of its ``n_sets`` target sets in ascending order, the
-            rows of regimes before it and of the set.
-        n_sets: q, number of target sets.
-    """
-    e, n = ends.shape[1], regime.shape[1]
-    shift = (e // n_sets).bit_length()
-    bits = jax.random.bits(key, (b, n), jnp.uint32) >> shift
-
-    def of_one(own: UInt[Array, " n"], end: Int[Array, " e"]) -> Int[Array, "b n"]:
-        # In order, keys of a regime follow those of the regime before it.
-        keys = (own.astype(jnp.uint32) << (_BITS - shift))[None] | bits
-        ordered = jnp.sort(keys, axis=1)
-        first_out = jnp.where(end < n, ordered[:, jnp.minimum(end, n - 1)], _LARGEST)
-        method = "compare_all" if e <= _COMPARED else "scan_unrolled"
-        search = jax.vmap(lambda a, v: jnp.searchsorted(a, v, side="right", method=method))
-        level = search(first_out, keys).astype(jnp.int32) - n_sets * own.astype(jnp.int32)[None]
-        return jnp.clip(level, 0, n_sets)
-
-    return jnp.moveaxis(jax.lax.map(lambda pair: of_one(*pair), (regime, ends)), 0, 1)

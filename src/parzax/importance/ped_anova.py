@@ -118,7 +118,16 @@ def cond_ped_anova(
         counted = {"n_samples": n_samples, "n_shuffles": n_shuffles, "method": resampling}
         levels = [*np.sort(target).tolist(), region]
         known = uncertainty(
-            key, losses, weight, codes, sets, out.variance, out.importance, levels=levels, **counted, **how
+            key,
+            losses,
+            weight,
+            codes,
+            out.counts,
+            out.variance,
+            out.importance,
+            levels=levels,
+            **counted,
+            **how,
         ).arranged(sets.order, obs.batch_shape)
     asked = {"target_quantile": target, "region_quantile": region, "estimator": estimator}
     asked["uncertainty"] = known

@@ -8,7 +8,7 @@ from parzax import _checks
 from parzax.importance.grid import GridEstimator, Layout
 from parzax.importance.replicates import METHODS, Rows, replicates
 from parzax.importance.uncertainty import Uncertainty, shuffles_for
-from parzax.observations import LevelSets, level_weight
+from parzax.observations import level_weight
 
 # Roundings by which a variance may differ from the same counts' in another place of the program.
 _SAME = 1e-5
@@ -50,7 +50,7 @@ def uncertainty(
     losses: np.ndarray,
     weight: np.ndarray | None,
     codes: np.ndarray,
-    sets: LevelSets,
+    counts: np.ndarray,
     variance: np.ndarray,
     importance: np.ndarray,
     *,
@@ -69,24 +69,21 @@ def uncertainty(
         losses: (s, n), NaN where not usable.
         weight: (s, n) whole numbers, each row as many rows; or None.
         codes: (s, d, padded n).
-        sets: the level sets of the whole logs.
+        counts: (s, q + 1, w) of the whole logs.
         variance, importance: (s, q, d) of the whole logs.
         levels: target levels, ascending, and the region's last.
         layout, estimator, uniform: as in `parzax.importance.sweep`.
         n_samples, n_shuffles, method: see `parzax.importance.replicates`.
     """
-    n_levels = len(levels) - 1
     if weight is not None:
-        losses, codes, level = _repeated(losses, weight, codes, sets.level, n_levels)
-    else:
-        level = sets.level
-    rows = _ordered(losses, codes, level)
+        losses, codes = _repeated(losses, weight, codes)
+    rows = _ordered(losses, codes)
     usable = rows.usable.astype(np.int64)
     size = usable // 2 if method == "half-sampling" else usable
-    after = _level_after(size, levels, level.shape[1], raw=estimator.raw_levels)
+    after = _level_after(size, levels, codes.shape[2], raw=estimator.raw_levels)
     found = replicates(
-        key, rows, after, size, n_levels=n_levels, n_samples=n_samples, n_shuffles=n_shuffles,
-        layout=layout, estimator=estimator, uniform=uniform, method=method,
+        key, rows, np.rint(counts).astype(np.int64), after, size, n_samples=n_samples,
+        n_shuffles=n_shuffles, layout=layout, estimator=estimator, uniform=uniform, method=method,
     )  # fmt: skip
     # Of m of n rows without replacement deviations are sqrt((n - m) / m) of those of n new rows.
     spread = np.sqrt(size / np.maximum(usable - size, 1)) if method == "half-sampling" else np.ones(len(size))
@@ -105,9 +102,9 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
 
 
-def _ordered(losses: np.ndarray, codes: np.ndarray, level: np.ndarray) -> Rows:
+def _ordered(losses: np.ndarray, codes: np.ndarray) -> Rows:
     """The rows by loss, best first, NaN and padding last."""
-    s, padded = level.shape
+    s, _, padded = codes.shape
     order = np.empty((s, padded), np.int64)
     order[:, : losses.shape[1]] = np.argsort(losses, axis=1, kind="stable")
     order[:, losses.shape[1] :] = np.arange(losses.shape[1], padded)
@@ -118,7 +115,6 @@ def _ordered(losses: np.ndarray, codes: np.ndarray, level: np.ndarray) -> Rows:
     first_tied = np.maximum.accumulate(np.where(starts, np.arange(padded), 0), axis=1)
     return Rows(
         np.take_along_axis(codes, order[:, None], axis=2),
-        np.take_along_axis(level, order, axis=1),
         first_tied.astype(np.int32),
         (~np.isnan(losses)).sum(axis=1).astype(np.int32),
     )
@@ -133,9 +129,7 @@ def _level_after(size: np.ndarray, levels: list[float], padded: int, *, raw: boo
     return np.stack([known[n] for n in size.tolist()])
 
 
-def _repeated(
-    losses: np.ndarray, weight: np.ndarray, codes: np.ndarray, level: np.ndarray, n_levels: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _repeated(losses: np.ndarray, weight: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of weight w as w rows; without those of weight 0."""
     if (weight != np.floor(weight)).any():
         raise ValueError(
@@ -154,10 +148,8 @@ def _repeated(
     s, d, _ = codes.shape
     new_losses = np.full((s, n), np.nan)
     new_codes = np.zeros((s, d, n), codes.dtype)
-    new_level = np.full((s, n), n_levels + 1, level.dtype)
     for i in range(s):
         index = np.repeat(np.arange(losses.shape[1]), times[i])
         new_losses[i, : len(index)] = losses[i, index]
         new_codes[i, :, : len(index)] = codes[i][:, index]
-        new_level[i, : len(index)] = level[i, index]
-    return new_losses, new_codes, new_level
+    return new_losses, new_codes

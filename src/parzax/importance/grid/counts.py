@@ -97,22 +97,17 @@ def sweep_counts(
 
 def replicate_counts(
     codes: Integer[Array, "d n"],
-    level: Integer[Array, "b u n"],
-    level_of: Integer[Array, " d"],
+    level: Integer[Array, "b n"],
     weight: Shaped[Array, "b n"],
     *,
     n_levels: int,
     layout: Layout,
 ) -> Shaped[Array, "b q1 w"]:
-    """Counts of one log whose rows have levels and weights anew in each of b replicates.
-
-    ``level_of`` says which of the u levels of a row each parameter goes by.
-    """
+    """Counts of one log whose rows have levels and weights anew in each of b replicates."""
     b, sets = len(level), n_levels + 2
     replicate = jnp.arange(b, dtype=jnp.int32)[:, None, None]
     place = jnp.asarray(layout.offsets, jnp.int32)[:, None] + codes.astype(jnp.int32)
-    own = level[:, level_of] if level.shape[1] > 1 else level
-    bins = (replicate * sets + own) * layout.n_columns + place[None]
+    bins = (replicate * sets + level[:, None]) * layout.n_columns + place[None]
     flat = jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
     histogram = _histogram(bins.reshape(-1), flat, b * sets * layout.n_columns)
     return _running_sum(histogram.reshape(b, sets, layout.n_columns)[:, :-1])
