@@ -658,3 +658,15 @@ def test_resamples_are_drawn_once_and_written(logs, capsys, tmp_path):
         assert low - 1e-6 <= share <= high + 1e-6
     assert main([*asked[:-1], "few"]) == 2
     assert "whole number, 0 or more" in capsys.readouterr().err
+
+
+def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("parzax.cli.importance._MOST_NUMBERS", 1000)
+    asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
+    assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
+    out = capsys.readouterr().out
+    assert "p: by 1000 shuffles" in out
+    assert "intervals" not in out
+    known = json.loads((tmp_path / "a.json").read_text())["uncertainty"]
+    assert (known["n_resamples"], known["n_shuffles"]) == (0, 1000)
+    assert known["importance_interval"][0][0][0] == [None, None]

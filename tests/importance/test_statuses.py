@@ -288,3 +288,29 @@ def test_values_of_a_log_axis_on_a_linear_one_are_crowded():
 
     assert flagged() == [[True, False, False]] * 2
     assert flagged(lr=True) == [[False, False, False]] * 2
+
+
+def _branch(n, share, seed):
+    """The better losses are those of the branch c < share, in which x matters a little."""
+    rng = np.random.default_rng(seed)
+    c, x = rng.uniform(size=n), rng.uniform(size=n)
+    space = px.Space({"c": px.Float(0, 1), "x": px.Float(0, 1, when=px.Between("c", high=share))})
+    loss = np.where(c < share, 0.2 * x, 1 + rng.uniform(size=n))
+    values = np.column_stack([c, np.where(c < share, x, np.nan)])
+    return px.Observations.from_arrays(space, values, loss)
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_a_cutoff_between_regimes(n):
+    """Where the level is the branch's share, in nearly every log; not further away, nor of one regime."""
+    flagged = np.mean([
+        px.cond_ped_anova(_branch(n, 0.4, seed), [0.1, 0.4, 0.7]).status & S.REGIME_BOUNDARY != 0
+        for seed in range(20)
+    ], axis=0)  # fmt: skip
+    assert flagged[1, 1] >= 0.9
+    assert (flagged[[0, 2], 1] == 0).all()
+    assert (flagged[:, 0] == 0).all()
+    # Few rows: LOW_DATA says enough.
+    few = px.cond_ped_anova(_branch(10, 0.4, 0), 0.4).status
+    assert (few & S.LOW_DATA != 0).all()
+    assert not (few & S.REGIME_BOUNDARY).any()

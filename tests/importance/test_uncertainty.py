@@ -9,15 +9,16 @@ import parzax as px
 from parzax.importance.uncertainty import holm
 
 
-def _known(sampled, variance, method="half-sampling", p=None, n_rows=100):
+def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewer=30):
     sampled, variance = np.asarray(sampled, float), np.asarray(variance, float)
     positive = np.maximum(variance, 0)
     importance = positive / positive.sum(axis=-1, keepdims=True)
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
     shape = variance.shape[:-2]
     return px.Uncertainty(
-        sampled, variance, importance, p, np.ones(shape), np.full(shape, n_rows), 999, method
-    )
+        sampled, variance, importance, p, np.ones(shape), np.full(shape, n_rows),
+        np.full(variance.shape[:-1], n_fewer), 999, method,
+    )  # fmt: skip
 
 
 def test_intervals_of_half_samples_are_recentred_quantiles_of_their_deviations():
@@ -85,6 +86,27 @@ def test_a_verdict_extrapolates_by_the_root_of_the_rows():
     assert known.verdicts(0.4) == ["enough rows: importances are known to within 0.36"]
     with pytest.raises(ValueError, match="tolerance"):
         known.rows_needed(0)
+
+
+def test_nothing_is_extrapolated_from_few_rows():
+    deviations = np.linspace(-0.4, 0.4, 201)
+    sampled = np.stack([0.5 + deviations, 0.5 - deviations], axis=-1)[:, None]
+    known = _known(sampled, [[0.5, 0.5]], n_fewer=20)
+    assert np.isnan(known.rows_needed()).all()
+    assert known.verdicts() == [
+        "more rows for importances to within 0.1, now 0.36 (how many cannot be told from 20 "
+        "in the target, or outside it)"
+    ]
+    np.testing.assert_allclose(known.rows_needed(0.4), 100 * 0.9**2)
+    assert known.verdicts(0.4)[0].startswith("enough rows")
+
+
+def test_the_fewer_rows_are_those_of_the_target_or_those_outside_it():
+    obs, levels = _noisy(), [0.9, 0.1, 0.5]
+    known = px.cond_ped_anova(obs, levels, n_resamples=4, key=jax.random.key(0)).uncertainty
+    assert known.n_fewer.tolist() == [20, 20, 100]
+    inside = px.cond_ped_anova(obs, [0.3, 0.1], 0.4, n_resamples=4, key=jax.random.key(0)).uncertainty
+    assert inside.n_fewer.tolist() == [20, 20]
 
 
 def _noisy(n=200, seed=0):
@@ -192,7 +214,8 @@ def test_many_parameters_can_be_above_chance():
     x = rng.uniform(size=(150, 102))
     space = px.Space({f"p{i}": px.Float(0, 1) for i in range(102)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
-    known = px.cond_ped_anova(obs, 0.2, n_resamples=2, key=jax.random.key(0)).uncertainty
+    coarse = px.GridEstimator(grid=px.GridSpec(max_cells=6))
+    known = px.cond_ped_anova(obs, 0.2, estimator=coarse, n_resamples=2, key=jax.random.key(0)).uncertainty
     assert known.above_chance[0, 0]
 
 

@@ -17,6 +17,7 @@ from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
+from parzax.importance.resampling import shuffles_by_default
 from parzax.importance.table import to_text
 from parzax.observations import Observations
 from parzax.observations.columns import listed
@@ -103,15 +104,19 @@ def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:
 def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:
     """How often the log is resampled: unless asked otherwise a single log whose rows count once.
 
-    Every run draws the same samples.
+    Every run draws the same samples. Of a log too large for them there are shuffles alone, whose time does
+    not grow with the rows.
     """
-    n = asked
-    if n is None:
-        single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
-        n = (_RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS) if single else 0
-        n = min(n, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
-        n = n if n >= _FEWEST else 0
-    return {"n_resamples": n, "key": jax.random.key(0)}
+    key = jax.random.key(0)
+    if asked is not None:
+        return {"n_resamples": asked, "key": key}
+    single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
+    if not single:
+        return {}
+    wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
+    n = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+    n_shuffles = shuffles_by_default(wanted, len(obs.space))
+    return {"n_resamples": n if n >= _FEWEST else 0, "n_shuffles": n_shuffles, "key": key}
 
 
 def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from parzax._numerics import namespace, total
+from parzax._numerics import divisor, namespace, total
 from parzax.importance.grid import GridEstimator, Layout
 from parzax.status import Status
 
@@ -32,6 +32,8 @@ def level_status(
     bits = _bit(Status.SAME_SETS, n_target == n_region) | _bit(Status.LOW_DATA, low)
     bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any()) | _bit(Status.LOW_REGIME_DATA, much)
     bits |= _bit(Status.NOT_IN_TARGET, absent & (n_target > 0))
+    between = between_regimes(regime_target, regime_region, n_target, n_region)
+    bits |= _bit(Status.REGIME_BOUNDARY, between & ~low)
     return bits | _bit(Status.NOT_ABOVE_CHANCE, variance < 0)
 
 
@@ -48,6 +50,21 @@ def low_regimes(
     xp = namespace(region)
     expected = region * (n_target / xp.where(n_region > 0, n_region, xp.ones_like(n_region)))
     return few_rows(xp.maximum(target, expected), region) & (region > 0)
+
+
+def between_regimes(
+    target: Shaped[Array, "d k"], region: Shaped[Array, "d k"], n_target: Any, n_region: Any
+) -> Bool[Array, " d"]:
+    """Which parameters have regimes that are in the target but for chance, and others that are not.
+
+    From log to log the rows of a share n_T / n_R of the search vary by sqrt(n_T (n_R - n_T) / n_R). Where no
+    more than twice as many are on the other side than most of their regime, the cut-off may as well be where
+    regimes meet. Rows that are inactive are a regime here.
+    """
+    mixed = jnp.minimum(target, region - target).sum(axis=-1)
+    deviation = jnp.sqrt(n_target * (n_region - n_target) / divisor(n_region))
+    into, out = (2 * target > region).any(axis=-1), (2 * target < region).any(axis=-1)
+    return into & out & (mixed <= 2 * deviation)
 
 
 def parameter_status(

@@ -31,7 +31,7 @@ def check_resampling(
     _checks.one_of("resampling", method, tuple(METHODS))
     n_samples = int(n_resamples)
     if n_shuffles is None:
-        n_shuffles = max(n_samples, _shuffles(n_parameters)) if n_samples else 0
+        n_shuffles = shuffles_by_default(n_samples, n_parameters) if n_samples else 0
     n_shuffles = int(n_shuffles)
     if n_samples or n_shuffles:
         if key is None:
@@ -40,9 +40,10 @@ def check_resampling(
     return n_samples, n_shuffles
 
 
-def _shuffles(n_parameters: int) -> int:
+def shuffles_by_default(n_samples: int, n_parameters: int) -> int:
+    """As many as samples, and enough for p-values of so many parameters."""
     least = shuffles_for(n_parameters)
-    return max(least, min(2 * least, _MOST_SHUFFLES))
+    return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
 
 
 def uncertainty(
@@ -85,11 +86,14 @@ def uncertainty(
         key, rows, np.rint(counts).astype(np.int64), after, size, n_samples=n_samples,
         n_shuffles=n_shuffles, layout=layout, estimator=estimator, uniform=uniform, method=method,
     )  # fmt: skip
+    # Every row is in one column of the first parameter.
+    n_set = counts[..., : layout.n_codes[0]].sum(axis=-1)
+    fewer = np.minimum(n_set[:, :-1], n_set[:, -1:] - n_set[:, :-1])
     # Of m of n rows without replacement deviations are sqrt((n - m) / m) of those of n new rows.
     spread = np.sqrt(size / np.maximum(usable - size, 1)) if method == "half-sampling" else np.ones(len(size))
     return Uncertainty(
         np.moveaxis(found.sampled, 1, 0), variance, importance, _p_values(variance, found.shuffled), spread,
-        usable, n_shuffles, method,
+        usable, fewer, n_shuffles, method,
     )  # fmt: skip
 
 

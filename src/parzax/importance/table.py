@@ -229,8 +229,7 @@ def _sureness(result: ResultArrays) -> list[str]:
         levels = _levels(result.target_quantile, enough)
         lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
     if verdicts and not enough.all():
-        needed = known.rows_needed().reshape(-1)
-        worst = int(np.argmax(np.where(enough | np.isnan(needed), -1, needed)))
+        worst = int(np.argmax(np.where(enough, -1, np.nan_to_num(known.margin.reshape(-1)))))
         lines.append(f"at level {result.target_quantile[worst]:g}: {verdicts[worst]}")
     return lines
 

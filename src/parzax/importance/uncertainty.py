@@ -8,6 +8,9 @@ import numpy as np
 
 # Importances that are known to within this much are known well enough.
 TOLERANCE = 0.1
+# From as few rows in the target, or outside it, nothing is extrapolated: margins do not fall as a law would
+# have it before there are more.
+FEW_ROWS = 20
 # Tests at this level, over all parameters.
 SIGNIFICANCE = 0.05
 
@@ -24,6 +27,7 @@ class Uncertainty:
         spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
             n rows without replacement, which is about 1 for halves.
         n_rows: (...,) rows that have a loss, n.
+        n_fewer: (..., q) rows in the target, or in the region outside it where these are fewer.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
         level: nominal coverage of the intervals.
@@ -35,12 +39,13 @@ class Uncertainty:
     p_value: np.ndarray
     spread: np.ndarray
     n_rows: np.ndarray
+    n_fewer: np.ndarray
     n_shuffles: int
     method: str
     level: float = 0.9
 
     # Of what `to_arrays` gives; the others are the result's.
-    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows")
+    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_fewer")
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """For a file: the arrays that the result does not have, and what JSON can hold."""
@@ -55,6 +60,7 @@ class Uncertainty:
             return x.reshape(*x.shape[:first], *shape, *x.shape[first + 1 :])
 
         arrays = {name: moved(getattr(self, name), 0) for name in ("variance", "importance", "p_value")}
+        arrays["n_fewer"] = moved(self.n_fewer[..., None], 0)[..., 0]
         arrays |= {name: getattr(self, name).reshape(shape) for name in ("spread", "n_rows")}
         return replace(self, sampled=moved(self.sampled, 1), **arrays)
 
@@ -133,11 +139,14 @@ class Uncertainty:
         """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
 
         An extrapolation: `margin` in proportion to 1 / sqrt(rows). At most the rows there are where these are
-        enough.
+        enough; NaN where they are not, and 20 or fewer are in the target, or outside it, since margins of so
+        few follow no law.
         """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
-        return np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
+        known = (self.n_fewer > FEW_ROWS) | (self.margin <= tolerance)
+        needed = np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
+        return np.where(known, needed, np.nan)
 
     def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
         """Low and high end of the interval of what some parameters of a single log have together.
@@ -163,11 +172,15 @@ class Uncertainty:
         """
         shape = (-1, self.variance.shape[-2])
         needed, margin = self.rows_needed(tolerance).reshape(shape), self.margin.reshape(shape)
-        rows, counts = np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape), np.isfinite(margin)
-        n = np.maximum(counts.sum(axis=0), 1)
-        means = [np.where(counts, x, 0).sum(axis=0) / n for x in (rows, needed, margin)]
-        means[2] = np.where(counts.any(axis=0), means[2], np.nan)
-        return [_verdict(float(a), float(b), float(c), tolerance) for a, b, c in zip(*means, strict=True)]
+        fewer, rows = (
+            self.n_fewer.reshape(shape),
+            np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape),
+        )
+        columns = (
+            [x[known].mean() if known.any() else np.nan for x in arrays]
+            for known, *arrays in zip(np.isfinite(margin).T, rows.T, needed.T, margin.T, fewer.T, strict=True)
+        )
+        return [_verdict(*map(float, column), tolerance) for column in columns]
 
     def _recentred(self, whole: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if self.method == "bootstrap" or not len(sampled):
@@ -227,15 +240,15 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(pairs > 0, (of_x * of_y).sum(axis=(-1, -2)) / np.where(pairs > 0, pairs, 1), np.nan)
 
 
-def _verdict(rows: float, needed: float, margin: float, tolerance: float) -> str:
+def _verdict(rows: float, needed: float, margin: float, fewer: float, tolerance: float) -> str:
     if np.isnan(margin):
         return "nothing can be said of this level"
     if needed <= rows:
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
-    return (
-        f"about {_round(needed - rows)} more rows for importances to within {tolerance:g}, now {margin:.2f} "
-        "(extrapolated: errors shrink as 1 / sqrt(rows))"
-    )
+    wanted = f"more rows for importances to within {tolerance:g}, now {margin:.2f}"
+    if np.isnan(needed):
+        return f"{wanted} (how many cannot be told from {fewer:.0f} in the target, or outside it)"
+    return f"about {_round(needed - rows)} {wanted} (extrapolated: errors shrink as 1 / sqrt(rows))"
 
 
 def _round(n: float) -> int:
