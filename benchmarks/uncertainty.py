@@ -79,10 +79,10 @@ def coverage(quick: bool) -> Iterator[str]:
                 cells += inside[own, j].tolist()
                 flagged += (between | few)[own, j].tolist()
         low, high = min(cells), max(cells)
-        below, above = ([*map(limit, cells)] for limit in (least.__gt__, largest.__lt__))
+        below, above = np.array(cells) < least, np.array(cells) > largest
         print(f"  {n} rows: {low:.0f} to {high:.0f}, mean {np.mean(cells):.1f}; of {len(cells)} cells "
-              f"{sum(below)} below {least} ({np.sum(np.logical_and(below, flagged))} of them flagged), "
-              f"{sum(above)} above {largest}")  # fmt: skip
+              f"{below.sum()} below {least} ({(below & np.array(flagged)).sum()} of them flagged), "
+              f"{above.sum()} above {largest}")  # fmt: skip
         if not MEAN[0] <= np.mean(cells) <= MEAN[1]:
             yield f"mean coverage at {n} rows is {np.mean(cells):.1f} %, not within {MEAN}"
         if low < least - 5:  # a run of few logs scatters by 3 %

@@ -96,9 +96,10 @@ def test_observations_as_results(tmp_path):
 
 def test_levels_by_default(tmp_path):
     """0.01 to 0.99, below the region's."""
-    data = data_of(page(tmp_path, logs.activation()))
+    quick = {"n_resamples": 0, "interactions": False}
+    data = data_of(page(tmp_path, logs.activation(), **quick))
     np.testing.assert_allclose(data["levels"], np.arange(1, 100) / 100)
-    data = data_of(page(tmp_path, logs.activation(), region_quantile=0.3))
+    data = data_of(page(tmp_path, logs.activation(), region_quantile=0.3, **quick))
     np.testing.assert_allclose(data["levels"], np.arange(1, 30) / 100)
 
 

@@ -11,6 +11,7 @@ TOLERANCE = 0.1
 # From as few rows in the target, or outside it, nothing is extrapolated: margins do not fall as a law would
 # have it before there are more.
 FEW_ROWS = 20
+_NO_VERDICT = "nothing can be said of this level"
 # Tests at this level, over all parameters.
 SIGNIFICANCE = 0.05
 
@@ -171,16 +172,14 @@ class Uncertainty:
         Of several seeds, each a log of its own, for a log of the mean size of those that have an importance.
         """
         shape = (-1, self.variance.shape[-2])
-        needed, margin = self.rows_needed(tolerance).reshape(shape), self.margin.reshape(shape)
-        fewer, rows = (
-            self.n_fewer.reshape(shape),
-            np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape),
-        )
-        columns = (
-            [x[known].mean() if known.any() else np.nan for x in arrays]
-            for known, *arrays in zip(np.isfinite(margin).T, rows.T, needed.T, margin.T, fewer.T, strict=True)
-        )
-        return [_verdict(*map(float, column), tolerance) for column in columns]
+        margin = self.margin.reshape(shape)
+        rows = np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape)
+        arrays = rows, self.rows_needed(tolerance).reshape(shape), margin, self.n_fewer.reshape(shape)
+        counts = np.isfinite(margin)
+        n = counts.sum(axis=0)
+        means = [np.where(counts, x, 0).sum(axis=0) / np.maximum(n, 1) for x in arrays]
+        said = [_verdict(*map(float, level), tolerance=tolerance) for level in np.transpose(means)]
+        return [text if any_seed else _NO_VERDICT for text, any_seed in zip(said, n > 0, strict=True)]
 
     def _recentred(self, whole: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if self.method == "bootstrap" or not len(sampled):
@@ -240,9 +239,7 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(pairs > 0, (of_x * of_y).sum(axis=(-1, -2)) / np.where(pairs > 0, pairs, 1), np.nan)
 
 
-def _verdict(rows: float, needed: float, margin: float, fewer: float, tolerance: float) -> str:
-    if np.isnan(margin):
-        return "nothing can be said of this level"
+def _verdict(rows: float, needed: float, margin: float, fewer: float, *, tolerance: float) -> str:
     if needed <= rows:
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
     wanted = f"more rows for importances to within {tolerance:g}, now {margin:.2f}"
