@@ -33,6 +33,10 @@ if not os.environ.get("PARZAX_UNCHECKED"):
 import parzax as px
 from parzax import _programs
 
+# Tracing makes objects by the million, most of which stay; to look through them as often as Python does by
+# default takes a sixth of the time of a test.
+gc.set_threshold(100_000, 50, 100)
+
 
 @functools.cache
 def observations(name: str) -> px.Observations:

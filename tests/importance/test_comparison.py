@@ -60,7 +60,7 @@ def test_logs_that_cannot_be_compared_are_refused():
 
 @pytest.mark.slow
 def test_logs_of_one_search_rarely_differ():
-    found = [px.compare(_log(2 * i), _log(2 * i + 1), 0.2, n_resamples=200).differs[0] for i in range(150)]
+    found = [px.compare(_log(2 * i), _log(2 * i + 1), 0.2, n_resamples=100).differs[0] for i in range(150)]
     assert 0.02 < np.mean(found, axis=0)[:2].mean() < 0.2
 
 

@@ -34,7 +34,16 @@ def test_every_fraction_of_some_numbers_of_rows():
 
 @pytest.mark.slow
 def test_every_fraction_of_all_numbers_of_rows():
-    """k / N of N rows for all k < N <= 10^4."""
+    """k / N of N rows for all k < N <= 10^4.
+
+    Of N above 500 that are no multiples of 25 only those whose product is not k in floats; these are all.
+    """
+    n_calls = 0
     for n in range(1, 10_001):
-        found = [level_weight(level, n) for level in (np.arange(1, n) / n).tolist()]
-        np.testing.assert_array_equal(found, np.arange(1, n))
+        k = np.arange(1, n)
+        if n > 500 and n % 25:
+            k = k[k / n * n != k]
+        found = [level_weight(level, n) for level in (k / n).tolist()]
+        np.testing.assert_array_equal(found, k)
+        n_calls += len(k)
+    assert n_calls > 5_000_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from reference import meta as oracle
 from reference import tpe
-from samplers.tables import SPACE_OF, Table, candidates, score_of, table, told
+from samplers.tables import SPACE_OF, Table, candidates, score_of, searching_alike, table, told
 
 import parzax as px
 
@@ -41,11 +41,28 @@ def meta(space: str, m: int = 1, c: int = 0, logs=None, **options) -> px.sampler
     return px.meta_learn_tpe(own, logs, m, c, n_samples=200, **options)
 
 
-@eqx.filter_jit
-def alike(sampler, state):
+def _alike(sampler, state):
     split, smoothing = sampler.split(state), sampler.smoothing
     groups = range(1 + sampler.n_constraints)
     return [smoothing.sources.similarities(smoothing.own, state, split, i) for i in groups]
+
+
+_alike_compiled = eqx.filter_jit(_alike)
+
+
+def alike(sampler, state):
+    """The similarities of every group."""
+    return _alike_compiled(searching_alike(sampler), state)
+
+
+@eqx.filter_jit
+def _judged(sampler, state, at):
+    return _alike(sampler, state), sampler.score_of(state, at)
+
+
+def judged(sampler, state, at):
+    """`alike` and `score_of`: the scores need the similarities, which are compiled once for both."""
+    return _judged(searching_alike(sampler), state, at)
 
 
 CASES = [
@@ -69,8 +86,8 @@ def test_scores(space, m, c, double, record_property):
         for data in ("random", "ties", "pending", "one row", "none") + (("nothing feasible",) if c else ()):
             own = table(space, data, m, c)
             state = told(sampler, own)
-            found = np.asarray(score_of(sampler, state, at), float)
-            s = [np.asarray(x, float) for x in alike(sampler, state)]
+            s, found = judged(sampler, state, at)
+            s, found = [np.asarray(x, float) for x in s], np.asarray(found, float)
             wanted = oracle.scores(
                 settings, SPACE_OF[space], [own, *sources(space, m, c)], s, candidates(space)
             )
@@ -132,13 +149,14 @@ def test_limits():
     at = jnp.asarray(candidates("mixed"), jnp.float32)
     wanted = np.asarray(score_of(plain, told(plain, own), at))
     nothing = px.Observations.from_arrays(space, own.x[:1], np.full((1, 2), np.nan))
-    empty = px.meta_learn_tpe(space, [nothing], 2, n_samples=100)
+    # Both with as much room for rows, and all parameters: they share what is compiled.
+    empty = px.meta_learn_tpe(space, [nothing], 2, n_samples=100, eta=None)
     np.testing.assert_allclose(score_of(empty, told(empty, own), at), wanted, atol=2e-4)
     assert "0 rows" in empty.smoothing.sources.report[0]
-    far, better = own.x[:10].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
+    far, better = own.x[:8].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
     far[:, 2] = 2.0  # another category in every row
     disjoint = px.meta_learn_tpe(
-        space, [px.Observations.from_arrays(space, far, own.objectives[:10])], 2, n_samples=100, eta=None
+        space, [px.Observations.from_arrays(space, far, own.objectives[:8])], 2, n_samples=100, eta=None
     )
     state = told(disjoint, better)
     assert float(alike(disjoint, state)[0][0]) == 0

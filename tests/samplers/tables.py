@@ -1,6 +1,7 @@
 """Tables of rows, ordinary and degenerate, of one size: shared by the tests of the engine."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.samplers import Sampler, State
-from parzax.space import frame_of
+from parzax.space import Points, frame_of
 
 N_ROWS, N_EXTRA, CAPACITY, N_CANDIDATES = 30, 6, 40, 12
 NAN, INF = math.nan, math.inf
@@ -106,30 +107,59 @@ DATA = (
 )  # fmt: skip
 
 
+def _told_alike(sampler: Sampler) -> Sampler:
+    """The one that stands for all whose states are the same: what is compiled for it serves them all."""
+    return replace(px.tpe(sampler.space), directions=sampler.directions, n_constraints=sampler.n_constraints)
+
+
 @eqx.filter_jit
-def empty(sampler: Sampler, capacity: int) -> State:
-    """`Sampler.init`, compiled."""
+def _empty(sampler: Sampler, capacity: int) -> State:
     return sampler.init(capacity)
 
 
 @eqx.filter_jit
-def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_only: bool) -> State:
-    """`Sampler.tell` or `Sampler.augment`, compiled."""
+def _add(sampler: Sampler, state: State, x, objectives, constraints, constraint_only: bool) -> State:
     if constraint_only:
         return sampler.augment(state, x, constraints)
     return sampler.tell(state, x, objectives, constraints)
 
 
+def empty(sampler: Sampler, capacity: int) -> State:
+    """`Sampler.init`, compiled."""
+    return _empty(_told_alike(sampler), capacity)
+
+
+def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_only: bool) -> State:
+    """`Sampler.tell` or `Sampler.augment`, compiled."""
+    return _add(_told_alike(sampler), state, x, objectives, constraints, constraint_only)
+
+
+def searching_alike(sampler: Sampler) -> Sampler:
+    """With the search of any other sampler of the space: nothing but suggestions depends on it."""
+    plain = px.tpe(sampler.space)
+    names = "start", "n_startup", "n_candidates", "epsilon", "gradient_steps"
+    return replace(sampler, **{name: getattr(plain, name) for name in names})
+
+
 @eqx.filter_jit
+def _score_of(sampler: Sampler, state: State, x):
+    return sampler.score_of(state, x)
+
+
 def score_of(sampler: Sampler, state: State, x):
     """`Sampler.score_of`, compiled."""
-    return sampler.score_of(state, x)
+    return _score_of(searching_alike(sampler), state, x)
+
+
+@eqx.filter_jit
+def encoded(space: px.Space, x) -> Points:
+    """Native values on the axes of a space, compiled."""
+    return frame_of(space, x.dtype).encode(x)
 
 
 def valid(space: px.Space, x) -> np.ndarray:
     """(n,) which rows are configurations of a space, as compiled code sees them."""
-    x = jnp.asarray(x)
-    return np.asarray(frame_of(space, x.dtype).encode(x).valid.all(axis=-1))
+    return np.asarray(encoded(space, jnp.asarray(x)).valid.all(axis=-1))
 
 
 def told(sampler: Sampler, own: Table, capacity: int = CAPACITY) -> State:

@@ -174,13 +174,9 @@ def _try(way: Callable, cases: list, tolerance: float) -> None:
         _tried.append(name)
 
 
-@pytest.mark.parametrize(
-    "way",
-    [pytest.param(_jit, id="jit"), pytest.param(_mapped, id="vmap", marks=pytest.mark.slow)],
-)
-def test_table(way):
+def test_table():
     """Every table; one test, because they share what is compiled. float32: see test_scores."""
-    _try(way, TABLES, 1e-3)
+    _try(_jit, TABLES, 1e-3)
 
 
 # Two objectives and one constraint: losses, constraints, what the status says, and how many rows are below.
@@ -229,6 +225,7 @@ def test_two_objectives_and_a_constraint(ties):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [pytest.param(_jit, id="jit"), pytest.param(_mapped, id="vmap")])
 def test_table_in_float64(way, double):
+    """Rounding hides nothing; under vmap in this precision alone, whose tolerance is the closer one."""
     _try(way, TABLES, 1e-10)
 
 
@@ -352,7 +349,8 @@ def test_any_batch_of_the_same_rows():
     score = jax.jit(jax.vmap(lambda s: SAMPLER.score_of(s, jnp.asarray(AT, jnp.float32))))
     five, one = score(stacked), score(jax.tree.map(lambda a: a[:1], stacked))
     np.testing.assert_allclose(one[0], five[0], rtol=2e-5, atol=2e-5)
-    np.testing.assert_allclose(_jit(states[0])[0], five[0], rtol=2e-5, atol=2e-5)
+    alone = score_of(SAMPLER, states[0], jnp.asarray(AT, jnp.float32))
+    np.testing.assert_allclose(alone, five[0], rtol=2e-5, atol=2e-5)
     _tried.extend(["a batch of 1", "a batch of 5"])
 
 

@@ -14,10 +14,9 @@ from parzax.parzen.common import CommonScale
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers import State
-from parzax.space import frame_of
 
 from . import tables
-from .tables import SPACE_OF, add, candidates, empty
+from .tables import SPACE_OF, add, candidates, empty, encoded
 
 NAN, INF = np.nan, np.inf
 SPACE = px.Space({"x": px.Float(0.0, 1.0), "k": px.Categorical(["a", "b"]), "n": px.Int(0, 3)})
@@ -163,18 +162,20 @@ RULES = {
     "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), px.bandwidth.optuna_top(), 2.5),
     "constant": (px.bandwidth.constant(0.1), px.bandwidth.fixed_top(0.9), 0.01),
 }
-CASES = [(s, r, double) for s in ("mixed", *SPACES) for r in RULES for double in (True, False)]
+# float32 loses the most digits with narrow kernels and with a light prior: those of the other two rules.
+CASES = [
+    (s, r, double)
+    for s in ("mixed", *SPACES)
+    for r in RULES
+    for double in (True, False)
+    if double or r != "magic clip"
+]
 
 
 @functools.cache
 def _masks(n: int) -> np.ndarray:
     """Some, all, one, none."""
     return np.stack([np.arange(n) % 3 == 0, np.ones(n, bool), np.arange(n) == 4, np.zeros(n, bool)])
-
-
-@eqx.filter_jit
-def _encode(space, x):
-    return frame_of(space, x.dtype).encode(x)
 
 
 @eqx.filter_jit
@@ -209,7 +210,7 @@ def test_groups_with_one_scale(name, rule, double):
     space, tolerance = (SPACE_OF | SPACES)[name], 1e-11 if double else 2e-4
     own = (rows(name), points(name)) if name in SPACES else (tables.rows(name, N, 1), candidates(name))
     with jax.enable_x64(double):
-        observed, at = (_encode(space, jnp.asarray(values)) for values in own)
+        observed, at = (encoded(space, jnp.asarray(values)) for values in own)
         masks = jnp.asarray(_masks(len(own[0])))
         ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[1]), masks.shape))
         found, unordered, wanted, drawn, alone = _both(

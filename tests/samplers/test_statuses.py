@@ -8,7 +8,7 @@ import pytest
 
 import parzax as px
 
-from .tables import empty
+from .tables import add, empty
 
 S = px.Status
 SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(0, 3), "k": px.Categorical(["a", "b"])})
@@ -53,12 +53,17 @@ def test_a_sampler_with_such_a_bandwidth_has_a_status(name):
     @eqx.filter_jit
     def outcome(state, value):
         sampler = px.tpe(SPACE, bandwidth=RULES[name](value), n_startup=2)
-        state = sampler.tell(state, jnp.asarray(X), jnp.arange(12.0))
-        at = jnp.asarray(X)
-        slope = jax.grad(lambda x: sampler.score_of(state, x).sum())(at)
-        return sampler.status(state), sampler.score_of(state, at), sampler.ask(KEY, state, 2), slope
 
+        def total(x):
+            scores = sampler.score_of(state, x)
+            return scores.sum(), scores
+
+        slope, scores = jax.grad(total, has_aux=True)(jnp.asarray(X, jnp.float32))
+        return sampler.status(state), scores, sampler.ask(KEY, state), slope
+
+    plain, rows = px.tpe(SPACE), (X, np.arange(12.0)[:, None], np.zeros((12, 0)))
+    told = add(plain, empty(plain, 16), *(jnp.asarray(part, jnp.float32) for part in rows), False)
     for value, status in VALUES.items():
-        found, *parts = outcome(empty(px.tpe(SPACE), 16), jnp.asarray(value))
+        found, *parts = outcome(told, jnp.asarray(value))
         assert S(int(found)) == status, value
         assert all(np.isfinite(part).all() for part in parts), value
