@@ -32,7 +32,11 @@ def _log(n=N, seed=0, ties=False):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize(
-    "estimator", [px.GridEstimator(), px.GridEstimator.optuna()], ids=["default", "parity"]
+    "estimator",
+    [
+        pytest.param(px.GridEstimator(), id="default"),
+        pytest.param(px.GridEstimator.optuna(), id="parity", marks=pytest.mark.slow),
+    ],
 )
 def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, ties):
     obs, levels = _log(ties=ties), [0.1, 0.35, 0.8]
@@ -115,6 +119,7 @@ def test_padding_seeds_and_order_of_levels_change_nothing():
     assert (several.uncertainty.sampled[:, 0] != several.uncertainty.sampled[:, 1]).any()
 
 
+@pytest.mark.slow
 def test_whole_weights_are_repeated_rows():
     obs, key = _log(), jax.random.key(7)
     times = np.random.default_rng(1).integers(0, 3, N)

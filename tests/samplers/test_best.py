@@ -136,7 +136,7 @@ def _equal(found, wanted) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", ["tpe", pytest.param("c_tpe", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("direction", ["maximize", Direction.MAXIMIZE])
 def test_a_direction_is_a_sign(name, direction):
     """To the last bit, as negating by hand."""
@@ -147,7 +147,9 @@ def test_a_direction_is_a_sign(name, direction):
     _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize(
+    "name", ["mo_tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in SEVERAL if name != "mo_tpe")]
+)
 def test_directions_are_signs(name):
     """Of each objective its own, one for all, and as members of an enumeration."""
     x, objectives, constraints = _told(2, 0)

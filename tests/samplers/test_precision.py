@@ -41,7 +41,7 @@ OF_STATES = {
     "best": lambda state: SAMPLER.best(state).x,
     "grow": lambda state: SAMPLER.grow(state, 64).x,
 }
-SLOW = {"conditional", "ask with a pool"}
+SLOW = {"conditional", "ask with a pool", "score_of", "log_prob of an array of JAX"}
 CASES: list[Any] = [
     pytest.param(make, use, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
     for make, uses in ((_fitted, OF_ESTIMATORS), (_told, OF_STATES))
