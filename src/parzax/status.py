@@ -100,9 +100,9 @@ _ADVICE = {
     "no interaction.",
     Status.CROWDED: "More than half of the rows lie in the lowest or the highest 2 % of the range, which the "
     "grid can hardly tell apart; narrow it, or declare it log=True if it is positive and is not yet.",
-    Status.REGIME_BOUNDARY: "The cut-off lies between regimes: nearly all rows of some are in the target and "
-    "nearly none of the others, so that another log, or a level beside it, may give another importance; "
-    "choose a level further away.",
+    Status.REGIME_BOUNDARY: "The cut-off lies between regimes: nearly all rows of some are in the target, of "
+    "others nearly none, so that the importance may be another a little further on, or in another log; look "
+    "at levels on either side.",
 }
 
 

@@ -37,10 +37,27 @@ def observations(n_seeds: int | None = None) -> px.Observations:
     return px.Observations.from_arrays(SPACE, values, losses)
 
 
+def _check_shares(own, obs, n_target):
+    """Of the regime's rows, in the target and in all, those that have the values: no density, but counts."""
+    values = np.atleast_3d(obs.values.T).T if obs.values.ndim == 2 else obs.values
+    values, losses = values.reshape(-1, N, 4), obs.losses[..., 0].reshape(-1, N)
+    c, x = values[..., 0], values[..., SPACE.index(own.parameter)]
+    regime = np.ones_like(c, bool) if own.parameter != "x" else (c == 0) == (own.regime == 0)
+    ranked = np.argsort(np.argsort(losses, axis=1), axis=1)
+    best = ranked < np.reshape(n_target, (-1, 1))
+    if own.parameter == "c":
+        has = np.isin(x, ["abc".index(choice) for choice in own.values])
+    else:
+        has = (own.values[0] <= x) & (x <= own.values[1])
+    for share, rows in ((own.target, best & regime), (own.region, regime)):
+        np.testing.assert_allclose(share, has[rows].mean(), atol=1e-6)
+
+
 @pytest.mark.parametrize("n_seeds", [None, pytest.param(3, marks=pytest.mark.slow)])
 def test_good_values_are_those_of_the_problem(n_seeds):
     """Ranges end where the problem's do, within cells; catches a range of the wrong regime or parameter."""
-    result = px.cond_ped_anova(observations(n_seeds), [0.02, 0.5])
+    obs = observations(n_seeds)
+    result = px.cond_ped_anova(obs, [0.02, 0.5])
     found = {(own.parameter, own.regime): own for own in result.good_values()}
     assert set(found) == {("c", 0), ("x", 0), ("x", 1), ("k", 0)}
     assert set(found["c", 0].values) <= {"a", "b"}
@@ -50,6 +67,7 @@ def test_good_values_are_those_of_the_problem(n_seeds):
     for own in found.values():
         assert 0 <= own.region < own.target <= 1 + 1e-6
         assert own.n_target > 0
+        _check_shares(own, obs, result.n_target[..., 0])
     shares = [own.importance for own in result.good_values()]
     assert shares == sorted(shares, reverse=True)
 

@@ -81,8 +81,10 @@ def test_a_verdict_extrapolates_by_the_root_of_the_rows():
     np.testing.assert_allclose(known.margin, 0.36)
     np.testing.assert_allclose(known.rows_needed(), 100 * 3.6**2)
     (verdict,) = known.verdicts()
-    assert verdict.startswith("about 1200 more rows")
-    assert "extrapolated" in verdict
+    assert verdict == (
+        "not enough rows: importances are known to within 0.36; about 1200 more would make that 0.1 "
+        "(extrapolated: errors shrink as 1 / sqrt(rows))"
+    )
     assert known.verdicts(0.4) == ["enough rows: importances are known to within 0.36"]
     with pytest.raises(ValueError, match="tolerance"):
         known.rows_needed(0)
@@ -93,12 +95,13 @@ def test_nothing_is_extrapolated_from_few_rows():
     sampled = np.stack([0.5 + deviations, 0.5 - deviations], axis=-1)[:, None]
     known = _known(sampled, [[0.5, 0.5]], n_fewer=20)
     assert np.isnan(known.rows_needed()).all()
-    assert known.verdicts() == [
-        "more rows for importances to within 0.1, now 0.36 (how many cannot be told from 20 "
-        "in the target, or outside it)"
-    ]
+    wanted = "not enough rows, and 20 in the target (or outside it) are too few to say how many more it takes"
+    assert known.verdicts() == [wanted]
     np.testing.assert_allclose(known.rows_needed(0.4), 100 * 0.9**2)
     assert known.verdicts(0.4)[0].startswith("enough rows")
+    # Of ten not even that.
+    fewest = _known(sampled, [[0.5, 0.5]], n_fewer=10)
+    assert fewest.verdicts(0.4)[0].startswith("not enough rows, and 10")
 
 
 def test_the_fewer_rows_are_those_of_the_target_or_those_outside_it():

@@ -19,6 +19,7 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
 from parzax.importance.resampling import shuffles_by_default
 from parzax.importance.table import to_text
+from parzax.importance.uncertainty import SIGNIFICANCE
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.status import Status
@@ -84,8 +85,20 @@ def run_importance(args: Namespace) -> None:
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
     say(*objectives.heading(args.objective, obs))
     if args.good_values:
-        say(*to_lines(result.good_values(), obs.space, levels[0]), "")
+        good = result.good_values()
+        sure = [own for own in good if _not_by_chance(result, own.parameter)]
+        names = {own.parameter for own in good} - {own.parameter for own in sure}
+        say(*to_lines(sure, obs.space, levels[0], len(names)), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+
+
+def _not_by_chance(result: ImportanceResult, name: str) -> bool:
+    """Whether a parameter is above chance at the first level, in any log; True where that was not tested."""
+    known = result.uncertainty
+    if known is None or not known.n_shuffles:
+        return True
+    p = known.p_adjusted[..., 0, result.space.index(name)]
+    return bool((p <= SIGNIFICANCE).any())
 
 
 def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:

@@ -1,5 +1,6 @@
 """Do two logs give different importances? Differences, and how sure they are."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from parzax.importance.labels import short_names
 from parzax.importance.ped_anova import cond_ped_anova
 from parzax.importance.result import ImportanceResult
 from parzax.importance.table import aligned
+from parzax.importance.uncertainty import holm
 from parzax.observations import Observations
 
 _SHOWN = 30
@@ -29,6 +31,7 @@ class Comparison:
         difference: (q, d) importance in the second log less that in the first, means over seeds; NaN where
             one of them has none at that level.
         interval: (q, d, 2) ends of the interval of the difference.
+        p_value: (q, d) of no difference, two-sided; NaN where there is none.
         level: nominal coverage of the intervals.
     """
 
@@ -36,6 +39,7 @@ class Comparison:
     second: ImportanceResult
     difference: np.ndarray
     interval: np.ndarray
+    p_value: np.ndarray
     level: float = _LEVEL
 
     @property
@@ -50,8 +54,11 @@ class Comparison:
 
     @property
     def differs(self) -> np.ndarray:
-        """(q, d) whether 0 is outside the interval; of many parameters some are by chance."""
-        return (self.interval[..., 0] > 0) | (self.interval[..., 1] < 0)
+        """(q, d) whether the p-value, adjusted for the parameters of a level (Holm 1979), is at most 0.1.
+
+        Of all parameters of two logs of one search any differs in about one comparison of ten.
+        """
+        return holm(self.p_value) <= 1 - self.level
 
     def __repr__(self) -> str:
         n, q = int(self.differs.sum()), len(self.target_quantile)
@@ -83,6 +90,8 @@ class Comparison:
     def _notes(self) -> list[str]:
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
         lines = [f"rows: {' and '.join(sizes)}"]
+        if self.differs[0].any():
+            lines.append("differs: adjusted for all parameters (Holm), each interval is by itself")
         left = len(self.names) - _SHOWN
         if left > 0:
             lines.append(f"{left} parameters with smaller differences are not shown")
@@ -150,23 +159,31 @@ def compare(
     before, after = analysed(first, keys[0]), analysed(second, keys[1])
     known = ((before.seeds_counted > 0) & (after.seeds_counted > 0))[:, None]
     difference = np.where(known, after.over_seeds()[0] - before.over_seeds()[0], np.nan)
-    interval = np.where(known[..., None], _interval(before, after, difference), np.nan)
-    return Comparison(before, after, difference, interval)
+    interval, p = _interval(before, after, difference)
+    interval, p = np.where(known[..., None], interval, np.nan), np.where(known, p, np.nan)
+    return Comparison(before, after, difference, interval, p)
 
 
-def _interval(first: ImportanceResult, second: ImportanceResult, difference: np.ndarray) -> np.ndarray:
-    """(q, d, 2) ends: quantiles of differences of draws, or as many standard errors to either side."""
+def _interval(
+    first: ImportanceResult, second: ImportanceResult, difference: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(q, d, 2) ends and (q, d) p-values: of differences of draws, or from standard errors."""
     draws = [_draws(result) for result in (first, second)]
     if draws[0] is not None and draws[1] is not None:
-        tail = (1 - _LEVEL) / 2
-        ends = np.quantile(draws[1] - draws[0], [tail, 1 - tail], axis=0)
-        return np.moveaxis(ends, 0, -1).astype(difference.dtype)
+        between, tail = draws[1] - draws[0], (1 - _LEVEL) / 2
+        ends = np.quantile(between, [tail, 1 - tail], axis=0)
+        beyond = np.minimum((between <= 0).sum(axis=0), (between >= 0).sum(axis=0))
+        p = np.minimum(2 * (1 + beyond) / (len(between) + 1), 1)
+        return np.moveaxis(ends, 0, -1).astype(difference.dtype), p
     errors = [
         result.over_seeds()[1] if own is None else own.std(axis=0)
         for result, own in zip((first, second), draws, strict=True)
     ]
-    away = _NORMAL * np.hypot(*errors)
-    return np.stack([np.asarray(difference - away), np.asarray(difference + away)], axis=-1)
+    error = np.hypot(*errors)
+    ends = np.stack([difference - _NORMAL * error, difference + _NORMAL * error], axis=-1)
+    away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)
+    away = np.where(difference == 0, 0, away)
+    return ends, np.vectorize(math.erfc, otypes=[float])(away / math.sqrt(2))
 
 
 def _draws(result: ImportanceResult) -> np.ndarray | None:

@@ -21,8 +21,8 @@ class GoodValues(NamedTuple):
         regime: number of the domain.
         values: (low, high) of a range of numbers, both inside; or the choices, the best of them first. Where
             bounds move (`parzax.Varying`), places between them, from 0 to 1.
-        target: share of the regime's rows in the target that have such values, by its density.
-        region: the same of the region; (target - region) is the largest of all ranges or sets of choices.
+        target: share of the regime's rows in the target that have such values.
+        region: the same of the region.
         importance: the parameter's mean importance over seeds.
         n_target: mean number of rows of the target in the regime.
     """
@@ -42,9 +42,9 @@ def good_values(
     """Good values of all parameters at the ``level``-th level, the most important parameter first.
 
     ``densities`` of a parameter, of its regimes, are averaged over the seeds. The values are those whose
-    share of the target is furthest above that of the region: a contiguous range of a number, any set of
-    choices of a category. Regimes without rows in the target, parameters of a single value, and importances
-    that are not defined or 0 are left out.
+    share of the target's density is furthest above that of the region's: a contiguous range of a number, any
+    set of choices of a category. Regimes without rows in the target, parameters of a single value, and
+    importances that are not defined or 0 are left out.
     """
     importance, _ = result.over_seeds()
     defined = np.any(result.is_defined.reshape(-1, *importance.shape), axis=0)
@@ -60,37 +60,55 @@ def good_values(
                     np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[level]
                     for x in (density.target, density.region)
                 )
-                best = _best(density.domain, density.values, target, region)
-                share = float(importance[level, j])
-                found.append(GoodValues(name, regime, *best, share, float(rows[level, j, regime])))
+                values, cells = _best(density.domain, density.values, target, region)
+                counts = density.rows.reshape(-1, *density.rows.shape[-2:]).sum(axis=0)
+                in_target, in_region = (
+                    float(of[cells].sum() / of.sum()) for of in (counts[level], counts[-1])
+                )
+                found.append(
+                    GoodValues(
+                        name, regime, values, in_target, in_region, float(importance[level, j]),
+                        float(rows[level, j, regime]),
+                    )
+                )  # fmt: skip
     return found
 
 
 def _best(
     domain: Domain, values: list, target: np.ndarray, region: np.ndarray
-) -> tuple[tuple[Any, ...], float, float]:
+) -> tuple[tuple[Any, ...], Any]:
+    """The values, and their cells."""
     excess = target - region
     if isinstance(domain, Categorical):
         chosen = np.flatnonzero(excess > 0)
         chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
-        return tuple(values[i] for i in chosen), float(target[chosen].sum()), float(region[chosen].sum())
+        return tuple(values[i] for i in chosen), chosen
     # The contiguous cells with the largest sum: of the differences of the running sums the largest.
     running = np.concatenate([[0.0], np.cumsum(excess)])
     lowest = np.minimum.accumulate(running[:-1])
     stop = int(np.argmax(running[1:] - lowest)) + 1
     start = int(np.argmin(running[:stop]))
-    cells = slice(start, stop)
-    ends = values[start], values[stop - 1]
+    return _ends(domain, values, start, stop), slice(start, stop)
+
+
+def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any]:
+    """The ends of some cells: midway to the next one, on the domain's axis; of numbers in a list these."""
+    if isinstance(domain, Ordinal):
+        return float(values[start]), float(values[stop - 1])
+    # Places between bounds that move are not on the domain's axis.
+    log = getattr(domain, "log", False) and not isinstance(domain, Varying)
+    centres = np.log(values) if log else np.asarray(values, np.float64)
+    middles = (centres[1:] + centres[:-1]) / 2
+    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    low, high = edges[start], edges[stop]
     if isinstance(domain, Int):
-        ends = int(np.ceil(ends[0] - 1e-9)), int(np.floor(ends[1] + 1e-9))
-        ends = (ends[0], max(ends))
-    elif isinstance(domain, Ordinal):
-        ends = tuple(float(end) for end in ends)
-    return ends, float(target[cells].sum()), float(region[cells].sum())
+        low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
+        return low, max(low, high)
+    return float(low), float(high)
 
 
-def to_lines(found: Sequence[GoodValues], space: Space, level: float) -> list[str]:
-    """A title and a line of text for each of `good_values`."""
+def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
+    """A title and a line of text for each of `good_values`, and how many parameters are not above chance."""
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
     for own in found:
@@ -98,7 +116,11 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float) -> list[st
         where = f" [{own.regime}]" if own.parameter in several else ""
         shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
         lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")
-    return lines if len(lines) > 1 else [f"{lines[0]}: none stand out"]
+    if len(lines) == 1:
+        lines[0] += ": none stand out"
+    if left_out:
+        lines.append(f"({left_out} more {'is' if left_out == 1 else 'are'} not above chance)")
+    return lines
 
 
 def values_text(own: GoodValues, domain: Domain) -> str:

@@ -21,7 +21,7 @@ OF_PARAMETER = {
     Status.UNIQUE_LABELS: "as many labels as rows, says nothing",
     Status.LOW_REGIME_DATA: "few rows in a regime: rough",
     Status.SPARSE_REGIME: "a regime with one row left out",
-    Status.REGIME_BOUNDARY: "the cut-off lies between its regimes: try a level beside it",
+    Status.REGIME_BOUNDARY: "the cut-off lies between its regimes: look on either side",
     Status.CROWDED: "most rows at one end of the range: narrow it, or log=True",
     Status.NOT_ABOVE_CHANCE: "not above chance, counts as 0",
 }

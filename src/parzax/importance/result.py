@@ -42,6 +42,7 @@ class RegimeDensity(NamedTuple):
         target: (..., q, g) p_T, mass per cell.
         region: (..., q, g) p_R, mass per cell.
         ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
+        rows: (..., q + 1, g) rows (weight) per cell of the target sets, and of the region last.
     """
 
     domain: Domain
@@ -49,6 +50,7 @@ class RegimeDensity(NamedTuple):
     target: np.ndarray
     region: np.ndarray
     ratio: np.ndarray
+    rows: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class ImportanceResult(ResultArrays):
                 with jax.enable_x64(dtype == np.float64):
                     densities = _densities(counts.reshape(-1, *counts.shape[-2:]), how)
                 target, region = (np.asarray(density).reshape(shape) for density in densities)
-            out.append(RegimeDensity(domain, values, target, region, target / region))
+            out.append(RegimeDensity(domain, values, target, region, target / region, counts))
         return out
 
     def _counts_of(self, block: Block) -> np.ndarray:

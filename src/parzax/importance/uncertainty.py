@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from parzax.importance.flags import LOW_DATA_ROWS
+
 # Importances that are known to within this much are known well enough.
 TOLERANCE = 0.1
 # From as few rows in the target, or outside it, nothing is extrapolated: margins do not fall as a law would
@@ -140,14 +142,14 @@ class Uncertainty:
         """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
 
         An extrapolation: `margin` in proportion to 1 / sqrt(rows). At most the rows there are where these are
-        enough; NaN where they are not, and 20 or fewer are in the target, or outside it, since margins of so
-        few follow no law.
+        enough. NaN where ten rows or fewer are in the target, or outside it, and where 20 or fewer are and
+        there are not enough: margins of so few follow no law.
         """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
-        known = (self.n_fewer > FEW_ROWS) | (self.margin <= tolerance)
+        least = np.where(self.margin <= tolerance, LOW_DATA_ROWS, FEW_ROWS)
         needed = np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
-        return np.where(known, needed, np.nan)
+        return np.where(self.n_fewer > least, needed, np.nan)
 
     def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
         """Low and high end of the interval of what some parameters of a single log have together.
@@ -240,12 +242,17 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _verdict(rows: float, needed: float, margin: float, fewer: float, *, tolerance: float) -> str:
+    if np.isnan(needed):
+        return (
+            f"not enough rows, and {fewer:.0f} in the target (or outside it) are too few to say how many "
+            "more it takes"
+        )
     if needed <= rows:
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
-    wanted = f"more rows for importances to within {tolerance:g}, now {margin:.2f}"
-    if np.isnan(needed):
-        return f"{wanted} (how many cannot be told from {fewer:.0f} in the target, or outside it)"
-    return f"about {_round(needed - rows)} {wanted} (extrapolated: errors shrink as 1 / sqrt(rows))"
+    return (
+        f"not enough rows: importances are known to within {margin:.2f}; about {_round(needed - rows)} more "
+        f"would make that {tolerance:g} (extrapolated: errors shrink as 1 / sqrt(rows))"
+    )
 
 
 def _round(n: float) -> int:

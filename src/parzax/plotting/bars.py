@@ -27,7 +27,7 @@ _SIGNS = {
     Status.UNIQUE_LABELS: "#",
     Status.LOW_REGIME_DATA: "~",
     Status.SPARSE_REGIME: "§",
-    Status.REGIME_BOUNDARY: "|",
+    Status.REGIME_BOUNDARY: "»",
     Status.CROWDED: "^",
     Status.NOT_ABOVE_CHANCE: "°",
 }
