@@ -1,8 +1,12 @@
 """The picture of the regimes."""
 
+from dataclasses import replace
+
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 import parzax as px
@@ -110,3 +114,24 @@ def test_signs_of_statuses_and_an_exact_zero(mixed):
     assert [label.get_text() for label in ax.get_yticklabels()][1].startswith("never †")
     assert "0" in [t.get_text() for t in ax.texts]
     assert "† never active" in written(ax)
+
+
+def test_what_is_not_above_chance_is_grey():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(100, 2))
+    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
+    p = np.array([[0.01, 0.9]])
+    result = px.cond_ped_anova(obs, 0.3)
+    known = px.cond_ped_anova(obs, 0.3, n_shuffles=9, key=jax.random.key(0)).uncertainty
+    ax = regimes(replace(result, uncertainty=replace(known, p_value=p)), parameters=["x", "noise"])
+    by_row = {
+        round(float(bar.get_y() + bar.get_height() / 2), 3): to_rgb(bar.get_facecolor()) for bar in ax.patches
+    }
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    found = dict(zip(labels, (by_row[y] for y in sorted(by_row)), strict=False))
+    assert len(set(found["x"])) > 1
+    assert len(found) == 2
+    assert all(len(set(colour)) == 1 for name, colour in found.items() if name.startswith("noise"))
+    assert "grey: not above chance" in ax.get_xlabel()
+    assert "grey" not in regimes(result).get_xlabel()

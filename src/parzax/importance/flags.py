@@ -89,7 +89,9 @@ def parameter_status(
     unplaced = ~((occupied > 0) & pools).any(axis=-1) & varying
     bits = _bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
     bits |= _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    bits |= _bit(Status.CONSTANT, (occupied.max(axis=-1) == 1) & ~(unplaced | single))
+    # A row on its own is no sign of that.
+    constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
+    bits |= _bit(Status.CONSTANT, constant & ~(unplaced | single))
     bits |= _bit(Status.UNIQUE_LABELS, each_once & labels)
     return bits | _bit(Status.UNIDENTIFIABLE, unplaced) | _bit(Status.SINGLE_VALUE, single)
 

@@ -74,11 +74,11 @@ def importance_bars(
     if (known := result.uncertainty) is not None and result.n_seeds == 1:
         ends = np.array([known.interval_of(own.number, part.columns) for part in drawn])
         away = np.maximum(np.stack([mean - ends[:, 0], ends[:, 1] - mean]), 0)
-        sure = [bool(known.any_above_chance(own.number, part.columns)) for part in drawn]
+        sure = [_sure(result, own, part.columns) for part in drawn]
         colours = [colour if above else _UNSURE for colour, above in zip(colours, sure, strict=True)]
         if known.n_resamples:
             kind = f"\n{100 * known.level:g} % interval of one log, by resampling"
-        kind += "" if all(sure) else ("; " if kind else "\n") + "grey: not above chance"
+        kind += "" if all(sure) else ("; " if kind else "\n") + _grey(sure)
     ax.barh(y, mean, color=colours, height=height)
     if np.isfinite(away).any():
         ax.errorbar(mean, y, xerr=away, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
@@ -98,7 +98,8 @@ def regimes(
     """Each regime's part of a parameter's importance: one bar per parameter, stacked, the largest on top.
 
     A bar is as long as the importance (mean over the seeds that have one); above it stand its regimes, in the
-    order of the stack, each with its domain, the conditions under which it applies, and its part.
+    order of the stack, each with its domain, the conditions under which it applies, and its part. Of a single
+    log with an uncertainty they are grey where the parameter is not above chance.
 
     Args:
         result, level, ax: as in all pictures.
@@ -112,7 +113,12 @@ def regimes(
     importance, _ = own.mean_and_error(own.of(result.importance)[:, rows])
     parts, _ = own.mean_and_error(own.of(result.regime_importance)[:, rows])
     domains = [result.space[name] for name in names]
-    colours = [np.array(to_rgb(_arguments.colours(result)[name])) for name in names]
+    sure = [_sure(result, own, row) for row in rows]
+    own_colours = [
+        _arguments.colours(result)[name] if above else _UNSURE
+        for name, above in zip(names, sure, strict=True)
+    ]
+    colours = [np.array(to_rgb(colour)) for colour in own_colours]
     # From the colour itself towards white.
     shares = [np.linspace(0, 0.68, len(own_domains))[:, None] for own_domains in domains]
     shades = [list(map(tuple, rgb + (1 - rgb) * share)) for rgb, share in zip(colours, shares, strict=True)]
@@ -130,8 +136,23 @@ def regimes(
         lines = [_axes.key_line(line, size, 10) for line in caption]
         _axes.write_rows(ax, lines, (0, y - thick / 2 - 0.025), (3, 0), **above)
     ax.set_yticks(centres, _names_with_signs(own, names))
-    ax.set(ylim=(sum(heights) + 0.06, 0), xlabel=own.label(", by regime", "mean of {}"))
+    ax.set(
+        ylim=(sum(heights) + 0.06, 0),
+        xlabel=own.label(", by regime" + "\n" * (not all(sure)) + _grey(sure), "mean of {}"),
+    )
     return _finish(ax, own, names, centres, importance)
+
+
+def _sure(result: ImportanceResult, own: Level, columns: Any) -> bool:
+    """Whether any of some parameters of a single log is above chance; True where nothing was tested."""
+    known = result.uncertainty
+    if known is None or result.n_seeds > 1:
+        return True
+    return bool(known.any_above_chance(own.number, np.atleast_1d(columns)))
+
+
+def _grey(sure: Sequence[bool]) -> str:
+    return "" if all(sure) else "grey: not above chance"
 
 
 def _names_with_signs(own: Level, names: Sequence[str]) -> list[str]:
