@@ -95,13 +95,23 @@ def _mark(edge: bool, between: bool, few: bool) -> str:
     return "e" if edge else "b" if between else "f" if few else " "
 
 
+def _beside_noise() -> px.Problem:
+    own = px.problems.ellipsoid(4)
+    domains = {name: own.space[name] for name in own.space.names}
+    noise = {"noise": px.Float(-5, 5), "label": px.Categorical(list("abc"))}
+    return px.Problem(
+        lambda key, x: own(key, x[:4])[0], px.Space(domains | noise), name="ellipsoid and noise"
+    )
+
+
 def dependent(quick: bool) -> Iterator[str]:
     """The same of logs that TPE made, whose rows depend on each other and crowd; nothing is claimed."""
-    problem = px.problems.ellipsoid(4)
+    problem = _beside_noise()
     sampler = px.tpe(problem.space)
-    n_logs, n_truth, n_resamples = (60, 120, 100) if quick else (300, 600, 200)
+    n_logs, n_truth, n_resamples, n_shuffles = (60, 120, 100, 99) if quick else (300, 600, 200, 199)
     levels = [0.1, 0.3, 0.5]
-    print(f"\nthe same of {n_logs} logs of px.tpe on a 4-dimensional ellipsoid")
+    print(f"\nthe same of {n_logs} logs of px.tpe on a 4-dimensional ellipsoid beside two parameters that do "
+          f"nothing,\nand how often these have p <= 0.05, {n_shuffles} shuffles")  # fmt: skip
     for n in (100,) if quick else (100, 200):
         keys = jax.random.split(jax.random.key(11), n_logs + n_truth)
         trace = px.optimize_many(sampler, problem, keys, n_evaluations=n)
@@ -110,12 +120,14 @@ def dependent(quick: bool) -> Iterator[str]:
         truth = px.cond_ped_anova(px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels)
         found = px.cond_ped_anova(
             px.Observations.from_arrays(problem.space, x[first], loss[first]), levels,
-            n_resamples=n_resamples, n_shuffles=0, key=jax.random.key(0),
+            n_resamples=n_resamples, n_shuffles=n_shuffles, key=jax.random.key(0),
         )  # fmt: skip
+        positive = (found.uncertainty.p_value <= 0.05).mean(axis=0)
         ends, mean = found.uncertainty.variance_interval, truth.variance.mean(axis=0)
         inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
-        for level, row in zip(levels, inside, strict=True):
-            print(f"  {n:5d} rows, level {level}: " + " ".join(f"{cell:.0f}" for cell in row))
+        for level, row, rates in zip(levels, inside[:, :4], positive[:, 4:], strict=True):
+            print(f"  {n:5d} rows, level {level}: " + " ".join(f"{cell:.0f}" for cell in row) + "; "
+                  + " ".join(f"{rate:.3f}" for rate in rates))  # fmt: skip
     yield from ()
 
 

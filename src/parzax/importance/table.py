@@ -222,7 +222,7 @@ def _sureness(result: ResultArrays) -> list[str]:
     if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
         lines[-1] += f", because there are too few shuffles; {least} are enough"
     lines.append(
-        "rows of a sampler that learns, such as TPE, depend on each other: then this looks surer than it is"
+        "made by a sampler that learns, such as TPE? then p is far too low, and intervals too narrow"
     )
     verdicts = known.verdicts() if known.n_resamples else []
     if len(verdicts) == 1:
