@@ -221,9 +221,9 @@ def _sureness(result: ResultArrays) -> list[str]:
         )
     if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
         lines[-1] += f", because there are too few shuffles; {least} are enough"
-    lines.append(
-        "made by a sampler that learns, such as TPE? then p is far too low, and intervals too narrow"
-    )
+    wrong = ["p is far too low"] * bool(known.n_shuffles)
+    wrong += ["intervals are too narrow"] * bool(known.n_resamples)
+    lines.append(f"made by a sampler that learns, such as TPE? Then {' and '.join(wrong)}.")
     verdicts = known.verdicts() if known.n_resamples else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]
