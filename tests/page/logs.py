@@ -102,3 +102,22 @@ def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> 
         pairs=pairs, importance=importance, variance=importance / 10, p_value=0.3 - importance,
         p_adjusted=0.4 - importance, target_quantile=levels,
     )  # fmt: skip
+
+
+def tested_interactions(own: px.ImportanceResult) -> SimpleNamespace:
+    """Of the first five parameters at the first and the last level: by level 0 and 4 of 10 above chance.
+
+    What is not is the most important. Two pairs are never together at any level, with 0 for an importance.
+    """
+    names = own.names[:5]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    importance = np.tile(np.linspace(0.1, 0.28, 10), (2, 1))
+    p = np.full((2, 10), 0.9)
+    p[1, :4] = [0.01, 1 / 501, 0.03, 0.04]
+    status = np.zeros((2, 10), np.int32)
+    status[:, 6:8] = int(px.Status.NEVER_TOGETHER)
+    importance[:, 6:8], p[:, 6:8] = 0, np.nan
+    return SimpleNamespace(
+        pairs=pairs, importance=importance, p_value=p, p_adjusted=p,
+        target_quantile=LEVELS[[0, -1]], status=status, n_draws=500,
+    )  # fmt: skip

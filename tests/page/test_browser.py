@@ -26,6 +26,7 @@ def pages(tmp_path_factory):
     px.report(own, folder / "plain.html", interactions=logs.fake_interactions(own))
     px.report(nasty, folder / "nasty.html", title=logs.NASTY[0], interactions=logs.fake_interactions(nasty))
     px.report(px.cond_ped_anova(logs.activation(4), 0.3), folder / "one.html")
+    px.report(nasty, folder / "pairs.html", interactions=logs.tested_interactions(nasty))
     return folder
 
 
@@ -61,7 +62,7 @@ def shown(driver) -> dict:
         "headline: document.getElementById('headline').textContent,"
         "value: document.getElementById('value-0').textContent,"
         "density: document.querySelector('#density-0 .best').getAttribute('d'),"
-        "heat: JSON.stringify(document.getElementById('heat').data[0].z),"
+        "heat: JSON.stringify(document.getElementById('heat').data.map(trace => [trace.z, trace.x])),"
         "spoken: document.getElementById('slider').getAttribute('aria-valuetext')};"
     )
 
@@ -104,6 +105,90 @@ def test_slider_moves_everything(driver, pages):
         assert now["value"] == data["values"][0][i]
         for key in ("x", "cursor", "cells", "headline", "density", "heat"):
             assert now[key] != before[key], key
+
+
+def test_interactions_are_bright_only_above_chance(driver, pages):
+    """Others have one grey, crosses stand where nothing is known, and the table is in order."""
+    browser.open_page(driver, pages / "pairs.html")
+    data = json.loads(driver.execute_script("return document.getElementById('data').textContent"))
+    own = data["pairs"]
+    for i, above in ((0, 0), (3, 4)):
+        move(driver, i)
+        q = own["level"][i]
+        traces = driver.execute_script("return document.getElementById('heat').data")
+        for trace, wanted in zip(traces[:2], (1, 0), strict=True):
+            cells = {
+                frozenset((own["map"][a], own["map"][b]))
+                for a, row in enumerate(trace["z"]) for b, z in enumerate(row) if z is not None
+            }  # fmt: skip
+            assert cells == {
+                frozenset(pair)
+                for pair, z, sure in zip(own["pairs"], own["importance"][q], own["above"][q], strict=True)
+                if z is not None and sure == wanted
+            }
+        assert len({colour for _, colour in traces[1]["colorscale"]}) == 1
+        assert len(traces[2]["x"]) == 2 * own["importance"][q].count(None) > 0
+        assert sum(own["above"][q]) == above
+        assert traces[0]["showscale"] == bool(above)  # no bar of colours without any
+        rows = driver.execute_script(
+            "return Array.from(document.getElementById('pair-table').tBodies[0].rows)"
+            ".map(row => [row.className, ...Array.from(row.cells).map(cell => cell.textContent)])"
+        )
+        assert [row[0] for row in rows] == [""] * above + ["pale"] * 3
+        for row, (k, *texts) in zip(rows, own["table"][q], strict=True):
+            assert row[1:] == [" × ".join(data["labels"][j] for j in own["pairs"][k]), *texts]
+        for name, key in (("pair-more", "more"), ("pair-words", "words")):
+            shown_text = driver.execute_script(f"return document.getElementById('{name}').textContent")
+            assert shown_text == "".join(own[key][q])
+
+
+def test_curves_are_coloured_only_above_chance(driver, pages):
+    """Grey and thin elsewhere, without a ribbon; catches one drawn across levels at which it is not."""
+    browser.open_page(driver, pages / "plain.html", 375)
+    data = json.loads(driver.execute_script("return document.getElementById('data').textContent"))
+    traces = driver.execute_script("return document.getElementById('curves').data")
+    chance, levels = np.array(data["chance"]), np.array(data["levels"])
+    seen = 0
+    assert chance.any()
+    for j in data["lines"]:
+        own = [t for t in traces if t.get("name") == data["short"][j] and t["meta"] == "sure"]
+        assert bool(own) == (not chance[:, j].all())
+        for trace in own:
+            assert [y is None for y in trace["y"]] == chance[:, j].astype(bool).tolist()
+            assert trace["line"]["color"] == data["colours"][j]
+        areas = [t for t in traces if t.get("fillcolor") == f"{data['colours'][j]}30"]
+        seen += len(areas)
+        for area in areas:
+            inside = [x for x in area["x"] if x is not None]
+            for level in levels[chance[:, j].astype(bool)]:
+                assert min(abs(level - x) for x in inside) > 0.005
+    assert seen
+    grey = [t for t in traces if t.get("meta") == "unsure"]
+    assert grey
+    assert all(t["line"]["width"] == 1 and not t.get("fill") for t in grey)
+    assert len({t["line"]["color"] for t in grey}) == 1
+    assert [t["name"] for t in traces if t.get("showlegend") is not False][-1] == "not above chance"
+
+
+@pytest.mark.parametrize("width", [375, 600])
+def test_narrow_table_shows_every_column(driver, pages, width):
+    """Nothing is outside the window; remarks stand below, and take no room where there are none."""
+    browser.open_page(driver, pages / "plain.html", width)
+    rows = driver.execute_script(
+        "return Array.from(document.getElementById('table').tBodies[0].rows).map(row => Array.from(row.cells)"
+        ".map(c => [c.textContent, c.getBoundingClientRect().right, c.getBoundingClientRect().top,"
+        "c.getBoundingClientRect().height, getComputedStyle(c, '::before').content]))"
+    )
+    for name, *numbers, remark in rows:
+        for text, right, top, height, label in numbers:
+            assert right <= width
+            assert height > 0
+            assert top > name[2]
+            assert len(label) > 2, text
+        assert bool(remark[3]) == bool(remark[0])
+        assert not remark[0] or remark[2] > numbers[-1][2]
+    assert any(row[-1][0] for row in rows)
+    assert not all(row[-1][0] for row in rows)
 
 
 def test_static_page_shows_what_the_script_shows(driver, pages):

@@ -179,14 +179,16 @@ def test_uncertainty():
     for i in range(len(logs.LEVELS)):
         for row, cells in zip(found.rows, found.data["cells"][i], strict=True):
             j = names.index(row.label)
-            assert cells[2] == (
-                f"{fake.p_adjusted[i, j]:.3f}" if fake.p_adjusted[i, j] >= 0.001 else "<0.001"
-            )
+            p, at_most = fake.p_adjusted[i, j], fake.p_value[i, j] < 1.5 / 1000
+            assert cells[2] == (f"{'≤' * int(at_most)}{p:.3f}" if p >= 0.001 else "<0.001")
             assert cells[3] == f"{100 * round(1 - fake.p_value[i, j], 2):g}\N{NO-BREAK SPACE}%"
         pale = by_name(found.data, "chance", names)[i]
         assert (pale == ~fake.above_chance[i]).all()
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
-    assert "How sure: Verdict 0 <i>: enough rows." in found.summary
+    (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
+    assert sure.startswith(
+        "How sure? Verdict 0 <i>: enough rows. Intervals and p-values take the rows to be "
+    )
 
 
 def test_chance_is_not_said_of_what_was_not_compared():
@@ -216,11 +218,110 @@ def test_interactions():
             for pair, value in zip(data["pairs"]["pairs"], data["pairs"]["importance"][i], strict=True)
         }
         for pair, value in zip(fake.pairs, fake.importance[q], strict=True):
-            assert shown[frozenset(pair)] == pytest.approx(value, abs=ROUNDING)
+            assert shown[frozenset(pair)] == pytest.approx(max(value, 0), abs=ROUNDING)
     assert made(own).data["pairs"] is None
     fake.importance = fake.importance[:1]
     with pytest.raises(ValueError, match="importance has shape"):
         made(own, fake)
+
+
+def test_pairs_above_chance_come_first():
+    """By importance at each level, then three others, then how many more; ≤ where no draw came near."""
+    own = logs.nasty()
+    found = made(own, logs.tested_interactions(own))
+    data = found.data["pairs"]
+    shares = [[texts[1:] for texts in table] for table in data["table"]]
+    assert shares[0] == [["0.28", "0.900"], ["0.26", "0.900"], ["0.20", "0.900"]]
+    assert shares[1][:4] == [["0.16", "0.040"], ["0.14", "0.030"], ["0.12", "≤0.002"], ["0.10", "0.010"]]
+    assert shares[1][4:] == shares[0]
+    assert data["more"] == ["and 7 more, none above chance", "and 3 more, none above chance"]
+    assert [words[1] for words in data["words"]] == [
+        "No pair is above chance, so no cell has a colour.",
+        "4 of 10 pairs are above chance.",
+    ]
+    assert data["words"][0][0] == "Pairs were looked at for γ′ = 0.1 and 0.7; shown are those for 0.1."
+    assert found.pairs is not None
+    assert [above for *_, above in found.pairs.rows] == [False] * 3
+
+
+def test_blank_parameters_of_the_map_say_why():
+    """Never together with any other, or never looked at; two crosses of others are named as pairs."""
+    own = logs.nasty()
+    fake = logs.tested_interactions(own)
+    named = {row.full: row.label for row in made(own, fake).rows}
+    words = " ".join(made(own, fake).data["pairs"]["words"][0])
+    assert "Crosses are pairs that are never active in the same row: " in words
+    assert "Not on the map, because no pair with them was looked at: " in words
+    assert set(made(own, fake).data["pairs"]["map"]) == {
+        row for pair in made(own, fake).data["pairs"]["pairs"] for row in pair
+    }
+    fake.status[:], fake.p_adjusted[:] = 0, 0.9
+    alone = own.names[0]
+    of = [i for i, pair in enumerate(fake.pairs) if alone in pair]
+    fake.status[:, of] = int(Status.NEVER_TOGETHER)
+    words = made(own, fake).data["pairs"]["words"][0]
+    assert f"{named[alone]} is never active in the same row as another on the map." in words
+    assert not any(text.startswith("Crosses") for text in words)
+
+
+def test_sentences_of_verdicts(monkeypatch):
+    """A capital, a full stop, no colon before a sentence, and levels without a winner are not named."""
+    own = logs.with_uncertainty(logs.result())
+    fake = own.uncertainty
+    texts = ["enough rows: known to within 0.01", "not enough rows, and so on", "nothing can be said", "a."]
+    monkeypatch.setattr(logs.FakeUncertainty, "verdicts", lambda self: texts)
+    fake.rank_stability = np.array([0.37, 0, 1, np.nan])
+    found = made(own)
+    assert any(text.startswith("How sure? Enough rows: known to within 0.01. ") for text in found.summary)
+    notes = [words["notes"] for words in found.data["words"]]
+    assert [of[0] for of in notes[:3]] == [f"{t[0].upper()}{t[1:]}." for t in texts[:3]]
+    assert notes[3][0] == "A."
+    assert notes[0][1].startswith(
+        "Other samples of these rows put about 69\N{NO-BREAK SPACE}% of the pairs of parameters in the same "
+    )
+    fake.above_chance = np.zeros_like(fake.above_chance)
+    found = made(own)
+    assert found.summary[0] == (
+        "For being among the best 10\N{NO-BREAK SPACE}% (20 rows), no parameter is above chance."
+    )
+    assert not any("depends on the level" in text for text in found.summary)
+
+
+def test_the_winner_of_levels_at_which_one_is_above_chance():
+    """Each with its own ranges; a level without any parts them, and is spoken of."""
+    own = logs.with_uncertainty(logs.result())
+    names = own.names
+    above = np.zeros((4, 3), bool)
+    above[[0, 3], 0] = above[1, 1] = True  # the most important one of a level is not what its name stands for
+    own.uncertainty.above_chance = above
+    found = numbers(own)
+    assert (found.mean[[0, 1, 3], [0, 1, 0]] > 0).all()
+    (text,) = [text for text in made(own).summary if "depends on the level" in text]
+    assert text.endswith(
+        f"γ′: {names[0]} (0.1, 0.7), {names[1]} (0.3). At the other levels no parameter is above chance."
+    )
+
+
+def test_advice_is_in_words_of_the_page():
+    """No name of the Python interface is left in what may be said of an importance, and no word is idle."""
+    from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER
+    from parzax.page.words import _WORDS, of_page
+
+    said = [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]
+    said += [*OF_PARAMETER.values(), *OF_LEVEL.values()]
+    for text in said:
+        assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", of_page(text)), of_page(text)
+    for name in _WORDS:
+        assert any(name in text for text in said), name
+
+
+def test_what_a_sampler_that_learns_does_to_intervals(tmp_path):
+    """It stands where the page says how sure it is, for one log with an uncertainty, and not without."""
+    quick = {"target_quantile": logs.LEVELS, "interactions": False}
+    text = "a sampler that learns (TPE, for one)"
+    assert text in Texts(page(tmp_path, logs.activation(n=100), **quick, n_resamples=20)).ids["short"]
+    for source in (logs.result(), logs.result(4)):
+        assert text not in Texts(page(tmp_path, source)).ids["short"]
 
 
 def test_most_parameters(tmp_path):

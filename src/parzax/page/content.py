@@ -16,9 +16,18 @@ from parzax.importance.labels import short_names, shorten
 from parzax.importance.phrases import regime, value_text
 from parzax.importance.table import advice_lines, size_text
 from parzax.page.numbers import TOP, Numbers, numbers
-from parzax.page.pairs import p_text, pairs
+from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, RegimeValues, regime_values, stride
-from parzax.page.words import LevelWords, interval_text, level_words, percent, status_words, summary
+from parzax.page.words import (
+    LevelWords,
+    interval_text,
+    level_words,
+    of_page,
+    p_text,
+    percent,
+    status_words,
+    summary,
+)
 from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
@@ -49,6 +58,15 @@ class Row(NamedTuple):
     cells: list[str]
 
 
+class Pairs(NamedTuple):
+    """Of interactions at one level: rows (name, name, texts, whether above chance), and what is said."""
+
+    rows: list[tuple[str, str, list[str], bool]]
+    more: str
+    words: list[str]
+    tested: bool
+
+
 class SpaceRow(NamedTuple):
     """One parameter of the search space: its domains in words, and in how many rows it is active."""
 
@@ -70,8 +88,7 @@ class Content:
     left_out: str
     values: list[tuple[Row, list[tuple[int, RegimeValues]]]]
     more_regimes: int
-    pairs: list[tuple[str, str, list[str]]]
-    has_pairs: bool
+    pairs: Pairs | None
     beware: list[tuple[str, str]]
     log: list[str]
     space: list[SpaceRow]
@@ -94,13 +111,13 @@ def content(result: ImportanceResult, interactions: Any, most: int, origin: Orig
     columns, cells = _cells(result, own, shown)
     values = regime_values(result, own, shown)
     step = stride(values, len(own.levels))
-    together = pairs(interactions, own, result.names, shown)
+    together = pairs(interactions, own, result.names, shown, labels)
     rows = [
         Row(labels[j], short[j], shorten(names[j], _TITLE), cells[own.default][row])
         for row, j in enumerate(shown)
     ]
     good = [(of.parameter, of.good[own.default]) for of in values if of.good[own.default]]
-    first = together["text"][together["level"][own.default]] if together else []
+    first = together["level"][own.default] if together else 0
     data = {
         "levels": own.levels.tolist(),
         "start": own.default,
@@ -131,11 +148,7 @@ def content(result: ImportanceResult, interactions: Any, most: int, origin: Orig
         left_out=_left_out(own, shown),
         values=_by_row(rows, shown, values),
         more_regimes=sum(max(len(result.space[name]) - MOST_REGIMES, 0) for name in result.names),
-        pairs=[
-            (labels[shown[a]], labels[shown[b]], text)
-            for (a, b), text in zip(together["pairs"] if together else [], first, strict=False)
-        ],
-        has_pairs=together is not None,
+        pairs=None if together is None else _pairs(together, first, rows),
         beware=_beware(result),
         log=_log(result),
         space=_space(result, names),
@@ -161,6 +174,8 @@ def _left_out(own: Numbers, shown: Sequence[int]) -> str:
     if not rest:
         return ""
     highest = value_text(float(np.nan_to_num(own.mean[:, rest]).max()))
+    if len(rest) == 1:
+        return f"1 further parameter is not shown, with an importance of at most {highest}."
     return f"{len(rest)} further parameters are not shown, each with an importance of at most {highest}."
 
 
@@ -194,7 +209,7 @@ def _cells(
             if own.interval:
                 texts.append(interval_text(own.low[i, j], own.high[i, j]) or "–")
             if has_p:
-                texts.append(p_text(float(p)) if np.isfinite(p) else "–")
+                texts.append(p_text(float(p), bool(own.bound[i, j])) if np.isfinite(p) else "–")
             if has_top:
                 texts.append(percent(round(top, 2)) if np.isfinite(top) else "–")
             cells[-1].append([*texts, sizes[j], status_words(own, i, j)])
@@ -211,6 +226,15 @@ def _by_row(
     ]
 
 
+def _pairs(together: dict[str, Any], level: int, rows: Sequence[Row]) -> Pairs:
+    above = together["above"][level]
+    table = []
+    for i, *texts in together["table"][level]:
+        a, b = together["pairs"][i]
+        table.append((rows[a].label, rows[b].label, texts, bool(above[i])))
+    return Pairs(table, together["more"][level], together["words"][level], together["tested"])
+
+
 def _thinned(picture: dict[str, Any] | None, step: int) -> dict[str, Any] | None:
     return None if picture is None else picture | {"target": picture["target"][::step]}
 
@@ -218,7 +242,13 @@ def _thinned(picture: dict[str, Any] | None, step: int) -> dict[str, Any] | None
 def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
     """Where each status holds, and what to do about it; then what holds always."""
     found = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    return [(where, text) for where, text in found] + [("", text) for text in _GENERAL]
+    return [(_status_name(where), of_page(text)) for where, text in found] + [("", text) for text in _GENERAL]
+
+
+def _status_name(where: str) -> str:
+    """ "Low data (level 0.01)" of "LOW_DATA (level 0.01)"; names of parameters in brackets stay."""
+    name, *rest = where.split(" ", 1)
+    return " ".join([name.replace("_", " ").capitalize(), *rest])
 
 
 def _log(result: ImportanceResult) -> list[str]:

@@ -26,6 +26,7 @@ class Numbers:
         levels: (q,) target quantiles.
         mean, low, high: (q, d) importance, and its interval.
         p: (q, d) p-value against chance, adjusted for the number of parameters.
+        bound: (q, d) whether no shuffle came near, so that their number alone sets the p-value.
         top: (q, d) probability of being among the `TOP` most important ones.
         chance: (q, d) whether it is not above chance; False where nothing was compared.
         status: (q, d) bits that are set in most seeds.
@@ -41,6 +42,7 @@ class Numbers:
     low: np.ndarray
     high: np.ndarray
     p: np.ndarray
+    bound: np.ndarray
     top: np.ndarray
     chance: np.ndarray
     status: np.ndarray
@@ -69,6 +71,7 @@ def numbers(result: ImportanceResult) -> Numbers:
     defined = _most(result, result.is_defined, any_seed=True)
     mean = np.where(defined, mean, np.nan)
     low, high, p, top, interval = *(np.full(shape, np.nan) for _ in range(4)), ""
+    bound = np.zeros(shape, bool)
     stability, verdicts = np.full(shape[0], np.nan), [""] * shape[0]
     bits = sum(int(bit) * _most(result, result.status & int(bit) != 0) for bit in Status if bit)
     status = np.asarray(bits, np.int64)
@@ -82,15 +85,21 @@ def numbers(result: ImportanceResult) -> Numbers:
         if result.n_seeds == 1:
             low, high = np.moveaxis(_only(uncertainty.importance_interval, (*shape, 2)), -1, 0)
             p, top = _only(uncertainty.p_adjusted, shape), _only(uncertainty.top(TOP), shape)
+            bound = at_most(_only(uncertainty.p_value, shape), p, uncertainty.n_shuffles)
             stability = _only(uncertainty.rank_stability, shape[:1])
             verdicts = [str(text) for text in uncertainty.verdicts()] or verdicts
             interval = f"{100 * uncertainty.level:g} % interval"
     low, high = (np.where(defined, x, np.nan) for x in (low, high))
-    by_level = [x[order] for x in (mean, low, high, p, top, chance, status, stability)]
+    by_level = [x[order] for x in (mean, low, high, p, bound, top, chance, status, stability)]
     return Numbers(
         order, np.asarray(result.target_quantile, np.float64)[order], *by_level,
         verdicts=[verdicts[i] for i in order], interval=interval, tested=tested,
     )  # fmt: skip
+
+
+def at_most(alone: np.ndarray, adjusted: np.ndarray, n_draws: int) -> np.ndarray:
+    """Of p-values by so many draws from the null: whether none came near, so that they are upper ends."""
+    return np.asarray((n_draws > 0) & (alone * (n_draws + 1) < 1.5) & (adjusted < 1))
 
 
 def _most(result: ImportanceResult, holds: np.ndarray, *, any_seed: bool = False) -> np.ndarray:

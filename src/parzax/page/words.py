@@ -13,8 +13,25 @@ from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
+# What advice calls by its name in Python, in words of the page.
+_WORDS = {
+    "lower target_quantile": "choose a lower target level γ′",
+    "n_target has its real size": "its real size stands beside the level",
+    "see regime_status": "look at its parts under “Which values are good”",
+    "or use log": "or search it on a logarithmic scale",
+    "declare it log=True if it is positive and is not yet": "search it on a logarithmic scale if it is "
+    "positive and is not searched so yet",
+    "narrow it, or log=True": "narrow it, or search it on a logarithmic scale",
+    "are not used by the estimator (GridEstimator.optuna()); give bounds= to Observations, or use "
+    "GridEstimator()": "are not used by the estimator “optuna”; the log needs the bounds of each row, or use "
+    "the default estimator",
+}
 # Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
 _REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
+_DEPENDENT = (
+    "Intervals and p-values take the rows to be independent; a sampler that learns (TPE, for one) chooses "
+    "each by those before it, so that for its log both are surer than they should be."
+)
 
 
 class LevelWords(NamedTuple):
@@ -40,13 +57,11 @@ def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -
         rows = f"{size_text(result.n_target[..., own.order[i]])} of {size_text(result.n_region)} rows"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
-        notes = [own.verdicts[i]] if own.verdicts[i] else []
+        notes = [_sentence(own.verdicts[i])] if own.verdicts[i] else []
         if np.isfinite(own.stability[i]):
-            notes.append(
-                f"Rankings of resamples agree with this one by {own.stability[i]:.2f} (Kendall's tau)."
-            )
+            notes.append(_stability(float(own.stability[i])))
         seen = int(np.bitwise_or.reduce(own.status[i]))
-        notes += [f"{text[0].upper()}{text[1:]}." for bit, text in OF_LEVEL.items() if seen & bit]
+        notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
         found.append(LevelWords(label, headline(own, i, labels), notes, chance_words(own, i, labels)))
     return found
 
@@ -90,24 +105,29 @@ def summary(
         then = f", then {' and '.join(rest)}" if rest else ""
         lines = [f"For being among {where}, {first} matters most{then}. Importances of all add up to 1."]
     else:
-        lines = [f"For being among {where}: {headline(own, i, labels)}"]
+        known = np.isfinite(own.mean[i]).any()
+        lines = [
+            f"For being among {where}, {'no parameter is above chance' if known else 'nothing can be said'}."
+        ]
     values = [f"{labels[j]}: {text}" for j, text in good if j in chosen]
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(own, labels)
     if own.verdicts[i]:
-        lines.append(f"How sure: {own.verdicts[i]}")
+        lines.append(f"How sure? {_sentence(own.verdicts[i])}")
     elif own.interval:
-        lines.append(f"How sure: intervals are {own.interval}.")
+        lines.append(f"How sure? Intervals are {own.interval}.")
     else:
-        lines.append("How sure: unknown. This is one run, and no resamples were asked for.")
+        lines.append("How sure? Unknown: this is one run, and no resamples were asked for.")
+    if result.n_seeds == 1 and result.uncertainty is not None:
+        lines[-1] += f" {_DEPENDENT}"
     return [*lines, chance_words(own, i, labels)] if own.chance[i].any() else lines
 
 
 def status_words(own: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
     bits = int(own.status[level, parameter])
-    found = [text for bit, text in _REMARKS.items() if bits & bit]
+    found = [of_page(text) for bit, text in _REMARKS.items() if bits & bit]
     return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + found))
 
 
@@ -134,22 +154,58 @@ def _between(own: Numbers, level: int, parameter: int, before: str = " (") -> st
 
 
 def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
-    """Which parameter is the most important one in which range of levels, if that changes."""
-    mean = np.nan_to_num(own.mean)
-    known = np.flatnonzero((mean > 0).any(axis=1))
-    first = mean[known].argmax(axis=1)
-    if len(set(first.tolist())) < 2:
+    """Which parameter is the most important one in which range of levels, if that changes.
+
+    Levels at which none is above chance do not count.
+    """
+    mean = np.where(own.chance, 0, np.nan_to_num(own.mean))
+    first = np.where((mean > 0).any(axis=1), mean.argmax(axis=1), -1)
+    if len(set(first.tolist()) - {-1}) < 2:
         return []
     starts = np.flatnonzero(np.diff(first, prepend=-1))
     stops = np.append(starts[1:], len(first)) - 1
+    starts, stops = (x[first[starts] >= 0] for x in (starts, stops))
     longest = np.sort(np.argsort(starts - stops, kind="stable")[:_MOST_RANGES])
-    parts = []
+    ranges: dict[str, list[str]] = {}
     for k in longest:
-        low, high = own.levels[known[starts[k]]], own.levels[known[stops[k]]]
+        low, high = own.levels[starts[k]], own.levels[stops[k]]
         at = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        parts.append(f"{labels[first[starts[k]]]} ({at})")
+        ranges.setdefault(labels[first[starts[k]]], []).append(at)
+    parts = ", ".join(f"{name} ({', '.join(at)})" for name, at in ranges.items())
     rest = ", and others between" if len(starts) > len(longest) else ""
-    return [f"Which one is the most important depends on the level γ′: {', '.join(parts)}{rest}."]
+    none = " At the other levels no parameter is above chance." if not rest and (first < 0).any() else ""
+    return [f"Which one is the most important depends on the level γ′: {parts}{rest}.{none}"]
+
+
+def _stability(tau: float) -> str:
+    """Kendall's tau as a share of pairs in the same order, which is what it is where there are no ties."""
+    share = percent(round((1 + tau) / 2, 2))
+    return (
+        f"Other samples of these rows put about {share} of the pairs of parameters in the same order as here "
+        f"(Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
+    )
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def of_page(text: str) -> str:
+    """Advice in words of the page, for a reader who has no Python."""
+    for name, words in _WORDS.items():
+        text = text.replace(name, words)
+    return text
+
+
+def plural(n: int, word: str) -> str:
+    """ "1 row", "2 rows"."""
+    return f"{n} {word}{'s' * (n != 1)}"
+
+
+def p_text(p: float, bound: bool = False) -> str:
+    """A p-value with three decimals, an upper end with ≤."""
+    return "<0.001" if p < 0.001 else f"{'≤' * bound}{p:.3f}"
 
 
 def percent(share: float) -> str:

@@ -82,54 +82,108 @@
     return shapes;
   }
 
+  // Closed shapes between both ends of the intervals, one for each run of levels at which ``sure`` holds.
+  function ribbon(low, high, sure) {
+    const x = data.levels, own = { x: [], y: [] };
+    const known = (i) => sure[i] && low[i] !== null && high[i] !== null;
+    for (let i = 0; i < x.length; i++) {
+      if (!known(i)) continue;
+      let end = i;
+      while (end + 1 < x.length && known(end + 1)) end++;
+      let run = Array.from({ length: end - i + 1 }, (_, k) => [x[i + k], low[i + k], high[i + k]]);
+      // A level alone would have no width.
+      if (end === i) run = [-0.004, 0.004].map((by) => [x[i] + by, low[i], high[i]]);
+      const back = run.slice().reverse();
+      own.x.push(...run.map((p) => p[0]), ...back.map((p) => p[0]), null);
+      own.y.push(...run.map((p) => p[1]), ...back.map((p) => p[2]), null);
+      i = end;
+    }
+    return own;
+  }
+
+  const FEW_LEVELS = 12;
+  const UNSURE = "rgba(140,140,140,0.6)";
+
+  // A curve is thin and grey all along, and over that coloured where it is above chance.
+  function curveTraces(mean, sure, own, called, dash) {
+    const grey = { x: data.levels, y: mean, mode: "lines", line: { color: UNSURE, width: 1, dash: dash }, showlegend: false, meta: "unsure" };
+    if (!sure.some(Boolean)) return [Object.assign(grey, { name: called, hovertemplate: "%{y:.3f}" })];
+    const shown = mean.map((y, i) => (sure[i] ? y : null)), there = (i) => shown[i] !== undefined && shown[i] !== null;
+    // Between gaps a line would be invisible.
+    const sizes = shown.map((_, i) => (there(i) && (data.levels.length <= FEW_LEVELS || !(there(i - 1) || there(i + 1))) ? 5 : 0));
+    const line = { x: data.levels, y: shown, mode: "lines+markers", name: called, line: { color: own, width: 2, dash: dash },
+                   marker: { color: own, size: sizes, opacity: 1, line: { width: 0 } }, hovertemplate: "%{y:.3f}", meta: "sure" };
+    return [...(sure.every(Boolean) ? [] : [Object.assign(grey, { hoverinfo: "skip" })]), line];
+  }
+
   function drawCurves() {
-    const traces = [], called = names(curves);
+    const ribbons = [], drawn = [], called = names(curves);
+    const surely = (rows) => data.chance.map((row) => rows.some((j) => !row[j]));
     for (const j of data.lines) {
-      const low = column(data.low, j), high = column(data.high, j), own = data.colours[j];
-      const common = { x: data.levels, mode: "lines", legendgroup: String(j) };
-      if (low.some((x) => x !== null)) {
-        const edge = { line: { width: 0 }, showlegend: false, hoverinfo: "skip" };
-        traces.push(Object.assign({ y: low }, common, edge));
-        traces.push(Object.assign({ y: high, fill: "tonexty", fillcolor: own + "30" }, common, edge));
+      const sure = surely([j]), area = ribbon(column(data.low, j), column(data.high, j), sure);
+      if (area.x.length) {
+        ribbons.push(Object.assign(area, { mode: "lines", fill: "toself", fillcolor: data.colours[j] + "30", line: { width: 0 },
+                                           showlegend: false, hoverinfo: "skip", meta: "ribbon" }));
       }
-      traces.push(Object.assign({ y: column(data.mean, j), name: called[j], line: { color: own, width: 2 },
-                                  hovertemplate: "%{y:.3f}" }, common));
+      drawn.push(...curveTraces(column(data.mean, j), sure, data.colours[j], called[j], "solid"));
     }
     const rest = data.labels.map((_, j) => j).filter((j) => !data.lines.includes(j));
     if (rest.length) {
       const sum = data.mean.map((row) => rest.reduce((total, j) => total + (row[j] || 0), 0));
-      traces.push({ x: data.levels, y: sum, mode: "lines", name: rest.length + " others", hovertemplate: "%{y:.3f}",
-                    line: { color: colour("--bar"), width: 2, dash: "dash" } });
+      const name = rest.length === 1 ? called[rest[0]] : rest.length + " others together";
+      drawn.push(...curveTraces(sum, surely(rest), colour("--bar"), name, "dash"));
     }
+    const unsure = drawn.filter((own) => own.meta === "unsure"), sure = drawn.filter((own) => own.meta === "sure");
+    const traces = [...ribbons, ...unsure, ...sure];
+    if (unsure.length) {
+      traces.push({ x: [null], y: [null], mode: "lines", name: "not above chance", line: { color: UNSURE, width: 1 }, hoverinfo: "skip" });
+    }
+    const entries = traces.filter((own) => own.showlegend !== false).length;
     const bands = roughBands();
     const words = bands.length ? " (grey: few rows, rough)" : "";
     return Plotly.react(curves, traces, layout(curves, {
       // Names stand above, where they meet no title; in a narrow picture nearly each on a line of its own.
-      height: 340 + (narrow(curves) ? 22 : 6) * traces.filter((own) => own.name).length, margin: { l: 10, r: 12, t: 6, b: 44 }, hovermode: "x unified",
+      height: 340 + (narrow(curves) ? 22 : 6) * entries, margin: { l: 10, r: 12, t: 6, b: 44 }, hovermode: "x unified",
       xaxis: { title: { text: "target level γ′" + words }, range: [Math.min(0, data.levels[0]), Math.max(...data.levels)] },
       yaxis: { title: { text: "importance" }, rangemode: "tozero" },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, showlegend: true,
       shapes: [cursor()].concat(bands),
     }), config);
   }
 
+  // Cells of pairs above chance, those of the others, and crosses where nothing is known.
   function heatNow() {
-    const d = data.labels.length, own = data.pairs, values = own.importance[own.level[level]];
-    const z = Array.from({ length: d }, () => new Array(d).fill(null));
-    own.pairs.forEach(([a, b], i) => { z[a][b] = z[b][a] = values[i] === null ? null : Math.max(values[i], 0); });
-    return z;
+    const own = data.pairs, at = own.level[level], place = new Map(own.map.map((row, k) => [row, k]));
+    const empty = () => own.map.map(() => new Array(own.map.length).fill(null));
+    const found = { above: empty(), others: empty(), x: [], y: [] };
+    own.pairs.forEach((pair, i) => {
+      const [a, b] = pair.map((row) => place.get(row)), value = own.importance[at][i];
+      if (value === null) { found.x.push(a, b); found.y.push(b, a); return; }
+      const table = own.above[at][i] ? found.above : found.others;
+      table[a][b] = table[b][a] = value;
+    });
+    return found;
   }
 
   function drawHeat() {
-    const d = data.labels.length, places = data.labels.map((_, j) => j), called = data.short.map((text, j) => plain(text) + " " + (j + 1));
-    const top = Math.max(0.01, ...numbers(data.pairs.importance));
-    const trace = { type: "heatmap", x: places, y: places, z: heatNow(), zmin: 0, zmax: top, colorscale: "Viridis",
-                    xgap: 1, ygap: 1, hovertemplate: "%{z:.3f}<extra></extra>", showscale: !narrow(heat), colorbar: { thickness: 12 } };
+    const own = data.pairs, d = own.map.length, places = own.map.map((_, k) => k), now = heatNow();
+    const called = own.map.map((row, k) => plain(data.short[row]) + " " + (k + 1));
+    const brightest = own.importance.flatMap((row, q) => row.filter((_, i) => own.above[q][i]));
+    const cells = { type: "heatmap", x: places, y: places, xgap: 1, ygap: 1, zmin: 0, zmax: Math.max(0.01, ...numbers([brightest])) };
+    const grey = "rgba(140,140,140,0.3)";
+    const traces = [
+      Object.assign({ z: now.above, colorscale: "Viridis", hovertemplate: "%{z:.3f}<extra></extra>", colorbar: { thickness: 12 },
+                      showscale: !narrow(heat) && numbers(now.above).length > 0 }, cells),
+      Object.assign({ z: now.others, colorscale: [[0, grey], [1, grey]], showscale: false,
+                      hovertemplate: "%{z:.3f}, not above chance<extra></extra>" }, cells),
+      { type: "scatter", mode: "markers", x: now.x, y: now.y, hovertemplate: "nothing known<extra></extra>", showlegend: false,
+        marker: { symbol: "x-thin", size: 7, line: { width: 1.2, color: colour("--soft") } } },
+    ];
     const axis = { tickvals: places, showgrid: false, zeroline: false, ticks: "" };
-    return Plotly.react(heat, [trace], layout(heat, {
+    return Plotly.react(heat, traces, layout(heat, {
       height: 80 + Math.min(26 * d, 720), margin: { l: 10, r: 10, t: 6, b: 10 },
-      xaxis: Object.assign({ ticktext: places.map((j) => String(j + 1)), tickangle: 0 }, axis),
-      yaxis: Object.assign({ ticktext: called, autorange: "reversed" }, axis),
+      xaxis: Object.assign({ ticktext: places.map((j) => String(j + 1)), tickangle: 0, range: [-0.5, d - 0.5] }, axis),
+      yaxis: Object.assign({ ticktext: called, range: [d - 0.5, -0.5] }, axis),
     }), config);
   }
 
@@ -154,16 +208,42 @@
     });
   }
 
+  function list(id, texts) {
+    at(id).replaceChildren(...texts.map((text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      return item;
+    }));
+  }
+
+  function element(tag, text, name) {
+    const own = document.createElement(tag);
+    own.textContent = text;
+    if (name) own.className = name;
+    return own;
+  }
+
+  // The pairs that are listed, and their order, are those of the level.
+  function showPairs() {
+    const own = data.pairs, q = own.level[level];
+    at("pair-table").tBodies[0].replaceChildren(...own.table[q].map(([i, ...texts]) => {
+      const row = element("tr", "", own.above[q][i] ? "" : "pale"), head = element("th", "");
+      const [a, b] = own.pairs[i].map((j) => element("bdi", data.labels[j]));
+      head.scope = "row";
+      head.append(a, " × ", b);
+      row.append(head, ...texts.map((text) => element("td", text, "number")));
+      return row;
+    }));
+    at("pair-more").textContent = own.more[q];
+    list("pair-words", own.words[q]);
+  }
+
   function showWords() {
     const words = data.words[level];
     at("label").textContent = words.label;
     at("headline").textContent = words.headline;
     at("chance-words").textContent = words.chance;
-    at("notes").replaceChildren(...words.notes.map((text) => {
-      const item = document.createElement("li");
-      item.textContent = text;
-      return item;
-    }));
+    list("notes", words.notes);
     if (slider) slider.setAttribute("aria-valuetext", words.label);
     fill("table", data.cells[level]);
     Array.from(at("table").tBodies[0].rows).forEach((row, j) => {
@@ -171,7 +251,7 @@
     });
     data.values.forEach((texts, i) => { at("value-" + i).textContent = texts[level]; });
     data.pictures.forEach((_, i) => drawDensity(i));
-    if (heat) fill("pair-table", data.pairs.text[data.pairs.level[level]]);
+    if (heat) showPairs();
   }
 
   function drawAll() {
@@ -179,13 +259,14 @@
   }
 
   function show(next) {
+    const before = heat && data.pairs.level[level];
     level = next;
     const now = barsNow();
     Plotly.restyle(bars, {
       x: [now.x], "error_x.array": [now.plus], "error_x.arrayminus": [now.minus], "marker.color": [now.fill],
     });
     if (curves) Plotly.relayout(curves, { "shapes[0]": cursor() });
-    if (heat) Plotly.restyle(heat, { z: [heatNow()] });
+    if (heat && data.pairs.level[level] !== before) drawHeat();
     showWords();
   }
 
