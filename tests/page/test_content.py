@@ -302,6 +302,18 @@ def test_the_winner_of_levels_at_which_one_is_above_chance():
     )
 
 
+def test_every_winner_is_named_before_a_second_range(monkeypatch):
+    """Catches a list of ranges of one parameter alone under "depends on the level"."""
+    from parzax.page import words
+
+    monkeypatch.setattr(words, "_MOST_RANGES", 2)
+    own = logs.with_uncertainty(logs.result())
+    names = own.names
+    own.uncertainty.above_chance = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]], bool)
+    (text,) = [text for text in made(own).summary if "depends on the level" in text]
+    assert text.endswith(f"γ′: {names[0]} (0.1), {names[1]} (0.7), and others between.")
+
+
 def test_advice_is_in_words_of_the_page():
     """No name of the Python interface is left in what may be said of an importance, and no word is idle."""
     from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER

@@ -51,7 +51,8 @@ def pairs(
         return None
     status = np.broadcast_to(np.asarray(getattr(interactions, "status", 0)), importance.shape)
     shape = (-1, len(levels), n)
-    importance, p, alone, status = (x.reshape(shape)[..., kept] for x in (importance, p, alone, status))
+    status = np.asarray(status.reshape(shape)[..., kept], np.int64)
+    importance, p, alone = (x.reshape(shape)[..., kept] for x in (importance, p, alone))
     known = (status & _UNDEFINED == 0) & np.isfinite(importance)
     # Over the seeds where there is something to say.
     mean = np.where(known, np.maximum(importance, 0), 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -59,7 +60,8 @@ def pairs(
     tested = bool(np.isfinite(p).any())
     above = (p <= SIGNIFICANCE).mean(axis=0) > _MOST_SEEDS if tested else np.nan_to_num(mean) > 0
     above &= np.isfinite(mean)
-    if len(p) > 1:
+    one = len(p) == 1
+    if not one:
         p = np.full_like(p, np.nan)
     bound = at_most(alone[0], p[0], getattr(interactions, "n_draws", 0))
     nearest = np.abs(own.levels[:, None] - levels).argmin(axis=1)
@@ -74,7 +76,9 @@ def pairs(
         listing = order[: min(n_above, _MOST_PAIRS) + _MOST_OTHERS]
         if n_above > _MOST_PAIRS:
             listing = order[:_MOST_PAIRS]
-        texts = [_texts(float(mean[q, i]), float(p[0, q, i]), bool(bound[q, i])) for i in listing]
+        texts = [
+            _texts(float(mean[q, i]), float(p[0, q, i]), bool(bound[q, i]), one and tested) for i in listing
+        ]
         tables.append([[i, *text] for i, text in zip(listing, texts, strict=True)])
         more.append(_more(len(kept) - len(listing), n_above - int(above[q, listing].sum())))
         several = f"Pairs were looked at for γ′ = {_and([f'{level:g}' for level in np.sort(levels[found])])}"
@@ -105,10 +109,9 @@ def _order(mean: np.ndarray, above: np.ndarray) -> list[int]:
     return np.lexsort((-np.nan_to_num(mean, nan=-1.0), ~above)).tolist()
 
 
-def _texts(importance: float, p: float, bound: bool) -> list[str]:
-    if not np.isfinite(importance):
-        return ["–", ""]
-    return [value_text(importance), p_text(p, bound) if np.isfinite(p) else ""]
+def _texts(importance: float, p: float, bound: bool, has_p: bool) -> list[str]:
+    share = value_text(importance) if np.isfinite(importance) else "–"
+    return [share, p_text(p, bound) if np.isfinite(p) else "–" * has_p]
 
 
 def _more(rest: int, above: int) -> str:

@@ -164,13 +164,19 @@ def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
         return []
     starts = np.flatnonzero(np.diff(first, prepend=-1))
     stops = np.append(starts[1:], len(first)) - 1
-    starts, stops = (x[first[starts] >= 0] for x in (starts, stops))
-    longest = np.sort(np.argsort(starts - stops, kind="stable")[:_MOST_RANGES])
+    known = first[starts] >= 0
+    starts, stops = starts[known], stops[known]
+    # The longest ones, but of each parameter one before two of another.
+    by_length = np.argsort(starts - stops, kind="stable").tolist()
+    seen: list[int] = [int(first[starts[k]]) for k in by_length]
+    repeated = [winner in seen[:i] for i, winner in enumerate(seen)]
+    chosen = [k for _, k in sorted(zip(repeated, by_length, strict=True), key=lambda pair: pair[0])]
+    longest = sorted(chosen[:_MOST_RANGES])
     ranges: dict[str, list[str]] = {}
     for k in longest:
         low, high = own.levels[starts[k]], own.levels[stops[k]]
         at = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        ranges.setdefault(labels[first[starts[k]]], []).append(at)
+        ranges.setdefault(labels[int(first[starts[k]])], []).append(at)
     parts = ", ".join(f"{name} ({', '.join(at)})" for name, at in ranges.items())
     rest = ", and others between" if len(starts) > len(longest) else ""
     none = " At the other levels no parameter is above chance." if not rest and (first < 0).any() else ""
