@@ -30,7 +30,7 @@ _WORDS = {
 _REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
 _DEPENDENT = (
     "Intervals and p-values take the rows to be independent; a sampler that learns (TPE, for one) chooses "
-    "each by those before it, so that for its log both are surer than they should be."
+    "each by those before it, so that for its log intervals are too narrow, and p is far too low."
 )
 
 
