@@ -35,7 +35,11 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
         if len(occupied) > 1 and sizes[-1] > 0:
             by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
             drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
-            found[:, :-1, block.start + occupied] = drawn[:, level]
+            # A slice where it will do: lists of places take several times as long.
+            all_grow, all_occupied = len(sizes) == len(level), len(occupied) == block.n_cells
+            found[:, :-1, own if all_occupied else block.start + occupied] = (
+                drawn if all_grow else drawn[:, level]
+            )
     return found
 
 

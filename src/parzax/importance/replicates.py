@@ -1,6 +1,8 @@
 """Variances of random parts of a log, and with its losses shuffled: one compiled function for all."""
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -18,8 +20,8 @@ from parzax.importance.null import shuffled_counts
 METHODS = {"half-sampling": half_samples, "bootstrap": bootstrap_samples}
 # Numbers that are counted, and counts, of as many replicates as are computed side by side.
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
-# Counts of shuffles that are in memory at once.
-_SHUFFLED = 1 << 25
+# Counts of shuffles that are one call of the compiled function; calls run side by side.
+_SHUFFLED = 1 << 22
 
 
 class Rows(NamedTuple):
@@ -77,20 +79,25 @@ def replicates(
     in_all = tuple(math.ceil(x / b) for x in (n_samples, n_shuffles))
     calls = math.ceil(max(s * in_all[1] * b * q1 * w, 1) / _SHUFFLED)
     rounds = tuple(math.ceil(x / calls) for x in in_all)
-    sampled, shuffled = [], []
-    for i in range(calls):
-        null = np.zeros((s, rounds[1], b, q1, w), np.int32)
-        for seed, own in enumerate(null):
-            rng = np.random.default_rng([*np.asarray(jax.random.key_data(key)).tolist(), i, seed])
-            own[:] = shuffled_counts(rng, counts[seed], layout, rounds[1] * b).reshape(own.shape)
-        found = compiled_replicates(
-            key, np.int32(i), rows, null.reshape(-1, b, q1, w), level_after.astype(np.int32),
-            size.astype(np.int32), n_levels=q1 - 1, rounds=rounds, side_by_side=b, layout=layout,
-            estimator=estimator, uniform=uniform, method=method,
-        )  # fmt: skip
-        every = np.asarray(found).reshape(s, sum(rounds) * b, q1 - 1, d)
-        sampled.append(every[:, : rounds[0] * b])
-        shuffled.append(every[:, rounds[0] * b :])
+    seed, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
+
+    def call(i: int) -> tuple[np.ndarray, np.ndarray]:
+        null = np.zeros((s, rounds[1] * b, q1, w), np.int32)
+        for j in range(s if rounds[1] else 0):
+            rng = np.random.default_rng([*seed, i, j])
+            null[j] = shuffled_counts(rng, counts[j], layout, rounds[1] * b)
+        with jax.enable_x64(x64):  # which holds for a thread
+            found = compiled_replicates(
+                key, np.int32(i), rows, null.reshape(-1, b, q1, w), level_after.astype(np.int32),
+                size.astype(np.int32), n_levels=q1 - 1, rounds=rounds, side_by_side=b, layout=layout,
+                estimator=estimator, uniform=uniform, method=method,
+            )  # fmt: skip
+            every = np.asarray(found).reshape(s, sum(rounds) * b, q1 - 1, d)
+        return every[:, : rounds[0] * b], every[:, rounds[0] * b :]
+
+    first = call(0)  # compiles
+    with ThreadPoolExecutor(max(min(calls - 1, os.cpu_count() or 1), 1)) as pool:
+        sampled, shuffled = zip(first, *pool.map(call, range(1, calls)), strict=True)
     of_samples, of_shuffles = (np.concatenate(x, axis=1) for x in (sampled, shuffled))
     return Replicates(of_samples[:, :n_samples], of_shuffles[:, :n_shuffles])
 
