@@ -4,6 +4,7 @@ import math
 import sys
 from argparse import Namespace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
 from parzax.importance.resampling import shuffles_by_default
 from parzax.importance.table import to_text
-from parzax.importance.uncertainty import SIGNIFICANCE
+from parzax.importance.uncertainty import may_matter
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.status import Status
@@ -86,19 +87,11 @@ def run_importance(args: Namespace) -> None:
     say(*objectives.heading(args.objective, obs))
     if args.good_values:
         good = result.good_values()
-        sure = [own for own in good if _not_by_chance(result, own.parameter)]
+        tested = partial(may_matter, result.uncertainty, result.n_seeds, 0)
+        sure = [own for own in good if tested(result.names.index(own.parameter))]
         names = {own.parameter for own in good} - {own.parameter for own in sure}
         say(*to_lines(sure, obs.space, levels[0], len(names)), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
-
-
-def _not_by_chance(result: ImportanceResult, name: str) -> bool:
-    """Whether a parameter is above chance at the first level, in any log; True where that was not tested."""
-    known = result.uncertainty
-    if known is None or not known.n_shuffles:
-        return True
-    p = known.p_adjusted[..., 0, result.space.index(name)]
-    return bool((p <= SIGNIFICANCE).any())
 
 
 def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:

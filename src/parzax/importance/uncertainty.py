@@ -211,6 +211,11 @@ class Uncertainty:
         return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(self.variance.dtype)
 
 
+def may_matter(known: Uncertainty | None, n_seeds: int, level: int, parameters: Any) -> bool:
+    """Whether any of some parameters is above chance at a level; True for several logs and without a test."""
+    return known is None or n_seeds > 1 or bool(known.any_above_chance(level, np.atleast_1d(parameters)))
+
+
 def shuffles_for(n_parameters: int) -> int:
     """Shuffles below which no adjusted p-value of so many parameters can be at most 0.05."""
     return round(n_parameters / SIGNIFICANCE)

@@ -12,6 +12,7 @@ from parzax import _checks
 from parzax.importance import ImportanceResult
 from parzax.importance.labels import shorten
 from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.importance.uncertainty import may_matter
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level, share_of_seeds
 from parzax.space import Domain
@@ -74,7 +75,7 @@ def importance_bars(
     if (known := result.uncertainty) is not None and result.n_seeds == 1:
         ends = np.array([known.interval_of(own.number, part.columns) for part in drawn])
         away = np.maximum(np.stack([mean - ends[:, 0], ends[:, 1] - mean]), 0)
-        sure = [_sure(result, own, part.columns) for part in drawn]
+        sure = [may_matter(known, 1, own.number, part.columns) for part in drawn]
         colours = [colour if above else _UNSURE for colour, above in zip(colours, sure, strict=True)]
         if known.n_resamples:
             kind = f"\n{100 * known.level:g} % interval of one log, by resampling"
@@ -113,7 +114,7 @@ def regimes(
     importance, _ = own.mean_and_error(own.of(result.importance)[:, rows])
     parts, _ = own.mean_and_error(own.of(result.regime_importance)[:, rows])
     domains = [result.space[name] for name in names]
-    sure = [_sure(result, own, row) for row in rows]
+    sure = [may_matter(result.uncertainty, result.n_seeds, own.number, row) for row in rows]
     own_colours = [
         _arguments.colours(result)[name] if above else _UNSURE
         for name, above in zip(names, sure, strict=True)
@@ -141,14 +142,6 @@ def regimes(
         xlabel=own.label(", by regime" + "\n" * (not all(sure)) + _grey(sure), "mean of {}"),
     )
     return _finish(ax, own, names, centres, importance)
-
-
-def _sure(result: ImportanceResult, own: Level, columns: Any) -> bool:
-    """Whether any of some parameters of a single log is above chance; True where nothing was tested."""
-    known = result.uncertainty
-    if known is None or result.n_seeds > 1:
-        return True
-    return bool(known.any_above_chance(own.number, np.atleast_1d(columns)))
 
 
 def _grey(sure: Sequence[bool]) -> str:
