@@ -47,6 +47,7 @@ LIMITS = {
     "meta_learn_tpe, 100 sources": Limit((8.0, 1.0), (30.0, 2.5), in_quick=False),
     "Optuna sampler, longest wait": Limit((1.5, 0.3), (8.0, 1.5)),
     "command line, a study": Limit((4.0, 2.0), (14.0, 6.0)),  # with intervals: one more program
+    "command line, a page": Limit((12.0, 7.0), (20.0, 12.0)),  # 1000 trials of 20 parameters, 49 levels
 }
 
 # The trial from which on our sampler has taken less processor time than Optuna's.

@@ -219,27 +219,34 @@ def study_seconds(sampler: str, space: str) -> list[float]:
     return ends
 
 
-def stored_study() -> Path:
-    """300 trials of 13 parameters, written by a process of their own: this one has imported nothing."""
+def stored_study(n_trials: int = 300, n_parameters: int = 13) -> Path:
+    """A random search, written by a process of its own: this one has imported nothing."""
     folder = Path(tempfile.mkdtemp())
     code = f"""
-import optuna
-study = optuna.create_study(study_name="s", storage="sqlite:///{folder / "study.db"}",
-                            sampler=optuna.samplers.RandomSampler(seed=0))
-study.optimize(lambda t: sum(t.suggest_float(f"x{{i}}", 0, 1) * (i + 1) for i in range(13)), n_trials=300)
+import numpy as np, optuna
+study = optuna.create_study(study_name="s", storage="sqlite:///{folder / "study.db"}")
+names = [f"x{{i}}" for i in range({n_parameters})]
+domains = dict.fromkeys(names, optuna.distributions.FloatDistribution(0, 1))
+x = np.random.default_rng(0).uniform(size=({n_trials}, len(names)))
+study.add_trials([
+    optuna.trial.create_trial(
+        params=dict(zip(names, row)), distributions=domains, value=row @ np.arange(1, len(row) + 1)
+    )
+    for row in x.tolist()
+])
 """
     subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
     return folder
 
 
-def command_line() -> Callable[[], Any]:
-    """Importances of a study of 300 trials of 13 parameters, and a picture."""
-    folder = stored_study()
+def command_line(command: str, option: str, file: str, folder: Path) -> Callable[[], Any]:
+    """A command about the study in a folder, as a process that has no other purpose."""
     from parzax.cli import main
 
     def answer() -> Any:
+        sys.argv = ["parzax", command, str(folder / "study.db"), option, str(folder / file)]
         with contextlib.redirect_stdout(io.StringIO()):
-            if main(["importance", str(folder / "study.db"), "--plot", str(folder / "out.png")]):
+            if main():
                 raise RuntimeError("the command failed")
 
     return answer
@@ -285,7 +292,8 @@ TASKS: dict[str, Task] = {
     "estimator: fit, log_prob, sample": estimator,
     "optimize, 200 evaluations, c-TPE": optimize,
     "meta_learn_tpe, 100 sources": meta,
-    "command line, a study": command_line,
+    "command line, a study": lambda: command_line("importance", "--plot", "out.png", stored_study()),
+    "command line, a page": lambda: command_line("report", "-o", "out.html", stored_study(1000, 20)),
     "its packages without parzax": packages_alone,
     "first ask, 15 of six kinds": lambda: first_ask(of_six_kinds(15)),
     "first ask, 500 of six kinds": lambda: first_ask(of_six_kinds(500)),

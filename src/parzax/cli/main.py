@@ -1,6 +1,8 @@
 """Arguments of the command ``parzax``, and how it fails: one line, status 2, nothing written."""
 
 import argparse
+import atexit
+import gc
 import logging
 import os
 import sys
@@ -35,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
+        if argv is None:
+            _no_collections()
         args = _parser().parse_args(argv)
         args.words = list(sys.argv[1:] if argv is None else argv)
         # What a user should know is printed as notes; the rest is chatter of libraries.
@@ -51,6 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _no_collections() -> None:
+    """Look through all objects seldom, and not once more at the end: of a process of seconds that is a fifth."""
+    gc.set_threshold(100_000, 50, 100)
+    atexit.register(gc.freeze)
 
 
 # What computes takes a second to import, which help and misspelt options do not need.

@@ -20,7 +20,7 @@ from parzax.importance.null import shuffled_counts
 METHODS = {"half-sampling": half_samples, "bootstrap": bootstrap_samples}
 # Numbers that are counted, and counts, of as many replicates as are computed side by side.
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
-# Counts of shuffles that are one call of the compiled function; calls run side by side.
+# Counts of shuffles in one call of the compiled function, about; calls run side by side.
 _SHUFFLED = 1 << 22
 
 
@@ -77,28 +77,35 @@ def replicates(
     side_by_side = min(_MOST, _ROWS // (n * d), _COUNTS // ((q1 + 1) * w), max(n_samples, n_shuffles))
     b = 1 << max(side_by_side, 1).bit_length() - 1
     in_all = tuple(math.ceil(x / b) for x in (n_samples, n_shuffles))
-    calls = math.ceil(max(s * in_all[1] * b * q1 * w, 1) / _SHUFFLED)
-    rounds = tuple(math.ceil(x / calls) for x in in_all)
+    # A call is some seeds with all of their shuffles, or a part of the shuffles of one.
+    of_seed = max(in_all[1] * b * q1 * w, 1)
+    parts, groups = math.ceil(of_seed / _SHUFFLED), math.ceil(s / max(_SHUFFLED // of_seed, 1))
+    rounds, side = tuple(math.ceil(x / parts) for x in in_all), math.ceil(s / groups)
     seed, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
 
-    def call(i: int) -> tuple[np.ndarray, np.ndarray]:
-        null = np.zeros((s, rounds[1] * b, q1, w), np.int32)
-        for j in range(s if rounds[1] else 0):
-            rng = np.random.default_rng([*seed, i, j])
-            null[j] = shuffled_counts(rng, counts[j], layout, rounds[1] * b)
+    def call(i: int) -> np.ndarray:
+        group = np.minimum(np.arange(side) + i // parts * side, s - 1)  # filled up with the last seed
+        null = np.zeros((side, rounds[1] * b, q1, w), np.int32)
+        if rounds[1]:
+            for own, j in zip(null, group, strict=True):
+                own[:] = shuffled_counts(np.random.default_rng([*seed, i, j]), counts[j], layout, len(own))
         with jax.enable_x64(x64):  # which holds for a thread
             found = compiled_replicates(
-                key, np.int32(i), rows, null.reshape(-1, b, q1, w), level_after.astype(np.int32),
-                size.astype(np.int32), n_levels=q1 - 1, rounds=rounds, side_by_side=b, layout=layout,
-                estimator=estimator, uniform=uniform, method=method,
+                key, np.int32(i), Rows(*(x[group] for x in rows)), null.reshape(-1, b, q1, w),
+                level_after[group].astype(np.int32), size[group].astype(np.int32), n_levels=q1 - 1,
+                rounds=rounds, side_by_side=b, layout=layout, estimator=estimator, uniform=uniform,
+                method=method,
             )  # fmt: skip
-            every = np.asarray(found).reshape(s, sum(rounds) * b, q1 - 1, d)
-        return every[:, : rounds[0] * b], every[:, rounds[0] * b :]
+            return np.asarray(found).reshape(side, sum(rounds) * b, q1 - 1, d)
 
-    first = call(0)  # compiles
-    with ThreadPoolExecutor(max(min(calls - 1, os.cpu_count() or 1), 1)) as pool:
-        sampled, shuffled = zip(first, *pool.map(call, range(1, calls)), strict=True)
-    of_samples, of_shuffles = (np.concatenate(x, axis=1) for x in (sampled, shuffled))
+    found = [call(0)]  # compiles
+    with ThreadPoolExecutor(max(min(groups * parts - 1, os.cpu_count() or 1), 1)) as pool:
+        found += pool.map(call, range(1, groups * parts))
+    # (parts, all seeds, replicates of a part, levels, parameters)
+    every = np.stack([np.concatenate(found[part::parts])[:s] for part in range(parts)])
+    of_samples, of_shuffles = (
+        np.concatenate(list(x), axis=1) for x in np.split(every, [rounds[0] * b], axis=2)
+    )
     return Replicates(of_samples[:, :n_samples], of_shuffles[:, :n_shuffles])
 
 

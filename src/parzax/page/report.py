@@ -14,7 +14,7 @@ from parzax.observations import Observations
 from parzax.page.content import Origin, content
 
 MAX_PARAMETERS = 40
-_LEVELS = np.arange(1, 100) / 100
+_LEVELS = np.arange(1, 50) / 50
 # Of a single run that is resampled; and of which parameters, at which levels, pairs are looked at.
 _RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
 
@@ -44,8 +44,8 @@ def report(
     Args:
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
         path: where the file goes; what is there is replaced.
-        target_quantile: levels of `cond_ped_anova` for observations, 0.01 to 0.99 by default (those below
-            the region's). A page of one level has no slider.
+        target_quantile: levels of `cond_ped_anova` for observations, 0.02 to 0.98 in steps of 0.02 by
+            default (those below the region's). A page of one level has no slider.
         title: what the page is about, such as the name of the log's file.
         interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
             the eight most important parameters at the levels nearest to 0.1 and 0.5; None or False for none.
