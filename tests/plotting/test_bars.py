@@ -90,7 +90,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.UNIQUE_LABELS, "# as many labels as rows, says nothing"),
         (px.Status.LOW_REGIME_DATA, "~ few rows in a regime: rough"),
         (px.Status.SPARSE_REGIME, "§ a regime with one row left out"),
-        (px.Status.NOT_ABOVE_CHANCE, "° not above chance, counts as 0"),
+        (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance: counts as 0"),
         (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it: rough"),
         (px.Status.TIED_CUTOFF, "ties at the cut-off"),
         (px.Status.SAME_SETS, "target and region are the same rows"),

@@ -161,7 +161,20 @@ def test_low_data_is_marked(mixed, seeds):
     assert hatches(ax) == ["////"]
     band = next(p for p in ax.patches if p.get_hatch())
     assert band.get_x() <= 0.1 <= band.get_x() + band.get_width() < 0.3
-    assert not hatches(importance_sweep(seeds))
+    assert "////" not in hatches(importance_sweep(seeds))
+
+
+def test_a_cutoff_between_regimes_is_marked(seeds):
+    # Catches a peak at a knife's edge that looks like any other, and a mark for lines that are not drawn.
+    flagged = seeds.status & px.Status.REGIME_BOUNDARY != 0
+    level = int(np.argmax(flagged.mean(axis=0).max(axis=-1)))
+    assert flagged[:, level].mean(axis=0).max() >= 0.5, "the example must have such a level"
+    ax = importance_sweep(seeds)
+    bands = [p for p in ax.patches if p.get_hatch() == "||"]
+    assert any(p.get_x() <= seeds.target_quantile[level] <= p.get_x() + p.get_width() for p in bands)
+    assert "cut-off between regimes" in texts(ax)
+    never = dataclasses.replace(seeds, status=seeds.status & ~int(px.Status.REGIME_BOUNDARY))
+    assert "||" not in hatches(importance_sweep(never))
 
 
 def test_levels_without_importance_are_marked():

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _no_collections() -> None:
-    """Look through all objects seldom, and not once more at the end: of a process of seconds that is a fifth."""
+    """Look through all objects seldom, and not once more at the end: that would take a fifth of the time."""
     gc.set_threshold(100_000, 50, 100)
     atexit.register(gc.freeze)
 

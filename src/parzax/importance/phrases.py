@@ -23,7 +23,7 @@ OF_PARAMETER = {
     Status.SPARSE_REGIME: "a regime with one row left out",
     Status.REGIME_BOUNDARY: "the cut-off lies between its regimes: look on either side",
     Status.CROWDED: "most rows at one end of the range: narrow it, or log=True",
-    Status.NOT_ABOVE_CHANCE: "not above chance, counts as 0",
+    Status.NOT_ABOVE_CHANCE: "varies less than by chance: counts as 0",
 }
 # What a status says about a level as a whole.
 OF_LEVEL = {

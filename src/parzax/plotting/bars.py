@@ -30,7 +30,7 @@ _SIGNS = {
     Status.SPARSE_REGIME: "§",
     Status.REGIME_BOUNDARY: "»",
     Status.CROWDED: "^",
-    Status.NOT_ABOVE_CHANCE: "°",
+    Status.NOT_ABOVE_CHANCE: "∅",
 }
 _UNSURE = "0.75"  # of bars that are not above chance
 _MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds

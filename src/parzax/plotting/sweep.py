@@ -52,7 +52,8 @@ def importance_sweep(
     With several seeds a line is the mean and its ribbon one standard error to either side; of shares over the
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
-    the status LOW_DATA, or all have ALL_ZERO or SAME_SETS, lie under hatched bands. A single level is drawn
+    the status LOW_DATA, most have REGIME_BOUNDARY for a line, or all have ALL_ZERO or SAME_SETS, lie under
+    hatched bands. A single level is drawn
     as points.
     Where nothing is defined (`ImportanceResult.is_defined`) lines have a gap. The names stand beside the
     lines where these are apart, else to the right of the last level.
@@ -92,7 +93,7 @@ def importance_sweep(
             sure = by_samples.any_above_chance(slice(None), columns)[order]
         _draw_line(ax, levels, mean, ends, sure, color=colour, linestyle=dash, label=_text.plain(name))
         lines.append(_Line(mean, short.get(name, name), colour if sure.any() else _NEVER_SURE, dash))
-    bands = _bands(result, order, anything=bool(data.any()))
+    bands = _bands(result, order, [result.names.index(n) for n in names[:most]], anything=bool(data.any()))
     top = _set_y_limits(ax, data, shares, len(bands))
     right = _name_lines(ax, levels, lines, result.region_quantile, top)
     for row, band in enumerate(bands):
@@ -196,14 +197,21 @@ def _set_x_limits(ax: Axes, levels: np.ndarray, region: float, names: list[str])
     return right
 
 
-def _bands(result: ImportanceResult, order: np.ndarray, *, anything: bool) -> list[tuple[Any, str, str]]:
-    """Which levels have few rows in some seed, and which nothing in every seed, each with words and hatch."""
+def _bands(
+    result: ImportanceResult, order: np.ndarray, drawn: list[int], *, anything: bool
+) -> list[tuple[Any, str, str]]:
+    """Which levels are rough in some seed or say nothing in every seed, each with words and hatch.
+
+    Those at a boundary between regimes count where they concern most seeds of a parameter that is ``drawn``.
+    """
     low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
     all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
+    boundary = share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= 0.5
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
     same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
     bands = [
         (low_data, "few rows: rough", "////"),
+        (boundary, "cut-off between regimes", "||"),
         (all_zero & ~same & anything, "nothing above chance", "...."),
         (same & anything, "ties: all rows in the target", "\\\\\\\\"),
     ]
