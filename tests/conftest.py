@@ -15,6 +15,8 @@ from compilation import quick_flags
 # The suite compiles hundreds of functions and runs each for microseconds, so compilation is most of its
 # time. Set XLA_FLAGS yourself (empty for JAX's defaults) to test other code generation.
 os.environ.setdefault("XLA_FLAGS", quick_flags())
+# Where in the source an operation stands, ten calls deep, takes a twentieth of the time.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 # What a test has put in the place of something must not be found by the next one, or by a user.
 os.environ.setdefault("PARZAX_NO_CACHE", "1")
 
@@ -24,9 +26,11 @@ import numpy as np
 import pytest
 from reference import logs
 
-if not os.environ.get("PARZAX_UNCHECKED"):
-    # Every shape in an annotation is verified, and nothing is promoted or broadcast by itself.
+if os.environ.get("PARZAX_CHECKED"):
+    # Every shape in an annotation is verified, for a sixth more of the time.
     jaxtyping.install_import_hook("parzax", "shapes.checked")
+if not os.environ.get("PARZAX_UNCHECKED"):
+    # Nothing is promoted or broadcast by itself.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     jax.config.update("jax_numpy_rank_promotion", "raise")
 
@@ -65,6 +69,19 @@ def synthetic_sweep(problem: str, parity: bool) -> px.ImportanceResult:
     estimator = px.GridEstimator.optuna() if parity else px.GridEstimator()
     with jax.enable_x64(parity):
         return px.cond_ped_anova(synthetic_observations(problem), TWENTIETHS, estimator=estimator)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    """Of a test with the mark ``some(n)`` all cases but n are slow, the same ones in every run."""
+    cases = {}
+    for item in items:
+        for mark in item.iter_markers("some"):
+            cases.setdefault((item.nodeid.split("[")[0], *mark.args), []).append(item)
+    for (_, n), own in cases.items():
+        own = [item for item in own if not item.get_closest_marker("slow")]
+        for i in np.random.default_rng(0).permutation(len(own))[n:]:
+            own[i].add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="module")

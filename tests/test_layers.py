@@ -35,6 +35,7 @@ def test_optional_packages_load_late():
     assert result.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_global_settings_are_left_alone():
     """Importing and using the library changes no setting of JAX."""
     code = (

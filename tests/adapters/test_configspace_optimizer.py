@@ -49,6 +49,7 @@ def run(cs, seed, n=40):
     return found
 
 
+@pytest.mark.slow
 def test_better_than_random_and_legal():
     cs = conditional_space()
     found = run(cs, 0)

@@ -85,6 +85,7 @@ def assert_agrees(study, *, params=None, target=None, **options):
 class TestParity:
     @pytest.mark.parametrize("local", [True, False])
     @pytest.mark.parametrize("levels", [(0.1, 1.0), (0.05, 0.5), (0.15, 0.75), (0.07, 1.0), (0.5, 0.9)])
+    @pytest.mark.some(10)
     def test_raw_values(self, study, local, levels):
         # Catches any detail of the estimator: grid, bandwidth, prior, floor, ties, level counts, regimes.
         ours = assert_agrees(
@@ -111,6 +112,7 @@ class TestParity:
             (("maximize", "minimize", "minimize"), 9),
         ],
     )
+    @pytest.mark.some(1)
     def test_several_objectives(self, directions, digits):
         # Catches other ranks, another reference point, ties in another order, repeated rows chosen early.
         study = many_objectives(directions, digits)

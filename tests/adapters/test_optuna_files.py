@@ -65,6 +65,7 @@ def path(request, tmp_path):
     return tmp_path / request.param
 
 
+@pytest.mark.some(2)
 def test_the_same_observations_as_from_the_study(path):
     # Catches a path that is not quoted in the URL, and values changed on the way.
     (study,) = write(path)

@@ -70,6 +70,7 @@ def xs(study):
 
 @pytest.mark.parametrize("n_startup", [0, 10], ids=["by density", "at random"])
 @pytest.mark.parametrize("distribution", [*NUMERIC, *LISTED], ids=str)
+@pytest.mark.some(8)
 def test_suggestions_are_inside_their_distribution(distribution, n_startup):
     study = new_study(n_startup=n_startup)
     kind = {FloatDistribution: float, IntDistribution: int}.get(type(distribution))
@@ -144,6 +145,7 @@ def studies():
     return made
 
 
+@pytest.mark.slow
 def test_conditional_parameters_are_sampled_jointly(studies):
     study = studies[0]
     relative = study.sampler.infer_relative_search_space(study, study.ask()._get_latest_trial())

@@ -79,6 +79,7 @@ def test_logs_of_one_search_rarely_differ():
     assert 0.01 < np.any(found, axis=-1).mean() < 0.18
 
 
+@pytest.mark.slow
 def test_nothing_differs_from_a_log_about_which_nothing_can_be_said():
     log = _log(0)
     flat = px.Observations.from_arrays(log.space, log.values, np.ones(log.n))

@@ -108,6 +108,7 @@ def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
     ],
     ids=str,
 )
+@pytest.mark.some(3)
 def test_densities_of_large_counts(counts):
     """Shares count, so the density is that of the same counts in floats: catches a sum that wraps round."""
     wanted = px.grid_density(np.asarray(counts, np.float64))

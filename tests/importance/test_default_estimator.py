@@ -61,6 +61,7 @@ def test_smoothed_divergence_equals_its_loops(double, kind, debias):
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
 @pytest.mark.parametrize("size", [2, 3, 12, 13, 96])
+@pytest.mark.some(10)
 def test_divergence_equals_its_loops(double, kind, uniform, size):
     """One regime: catches a wrong partition, leverage, degree of freedom, weight or a row of its own."""
     rng = np.random.default_rng(size)
@@ -83,6 +84,7 @@ def test_divergence_equals_its_loops(double, kind, uniform, size):
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
 @pytest.mark.parametrize(("sizes", "width"), [(range(2, 14), 16), ((7, 25, 49, 51, 95, 96), 96)])
+@pytest.mark.some(4)
 def test_padding_changes_nothing(double, kind, uniform, sizes, width):
     """Grids of several sizes in one batch: catches partitions and polynomials of the padded width."""
     rng = np.random.default_rng(3)

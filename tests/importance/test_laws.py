@@ -394,6 +394,7 @@ def test_importance_is_a_share():
         np.testing.assert_allclose(result.beta.sum(axis=-1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_debias_lowers_the_variance():
     """The subtracted term is positive wherever something is estimated: catches its sign."""
     values, losses = zoo()

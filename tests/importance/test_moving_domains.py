@@ -85,6 +85,7 @@ def _check(result, expected):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.some(6)
 def test_result_equals_its_loops(double, case):
     """Catches pools of other sizes or of another bound, places on another axis, a sum that is not Eq. 11."""
     # Of 300 rows the pool of the narrowest ranges is halved.
@@ -98,6 +99,7 @@ def test_result_equals_its_loops(double, case):
     assert (result.regime_region[..., 0] == len(x)).all()
 
 
+@pytest.mark.slow
 def test_weights_region_and_reference_follow_the_loops(double):
     """Catches pools of rows outside the region, or by number instead of weight."""
     low, high, x, losses = _rows("upper", 150, seed=1)
@@ -125,6 +127,7 @@ def test_seeds_are_pooled_one_by_one(double):
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("pooled", ["one pool", "equal bounds"])
+@pytest.mark.some(2)
 def test_one_pool_is_the_problem_of_places(double, log, pooled):
     """x in [low, c] in one pool is u = (x - low) / (c - low) on [0, 1], to the last digits."""
     rng = np.random.default_rng(3)

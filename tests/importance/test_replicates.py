@@ -61,6 +61,7 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
             np.testing.assert_allclose(result.uncertainty.sampled[i], own.variance, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
     obs, levels = _log(), [0.1, 0.5]
     key, b, usable, padded = jax.random.key(4), 4, N - 3, 256
@@ -101,6 +102,7 @@ def test_the_better_rows_of_a_sample_decide_the_level():
     assert sample_levels(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
 
 
+@pytest.mark.slow
 def test_padding_seeds_and_order_of_levels_change_nothing():
     obs, key = _log(), jax.random.key(7)
     one = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=40, key=key).uncertainty

@@ -59,6 +59,7 @@ def test_over_seeds(result):
     assert np.isfinite(mean).all()
 
 
+@pytest.mark.slow
 def test_seeds_without_importance_do_not_count():
     """Catches a seed about which nothing can be said that pulls every mean towards 0, and a hidden count."""
     values, losses = zoo(n_seeds=4)
@@ -137,6 +138,7 @@ def test_densities_are_those_of_the_definition():
 
 
 @pytest.mark.parametrize("parity", [False, True], ids=["smoothed", "parity"])
+@pytest.mark.some(1)
 def test_densities_reproduce_the_divergence(parity):
     """sum p_R (p_T/p_R - 1)^2 of the densities shown is the divergence that entered (undebiased: parity)."""
     values, losses = zoo()

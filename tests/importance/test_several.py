@@ -27,6 +27,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("seeds", [None, 2])
+@pytest.mark.some(1)
 def test_each_objective_is_what_it_is_alone(seeds):
     """Catches seeds and objectives mixed up, levels out of order, and weights given to the wrong rows."""
     obs = log(seeds).with_weight(np.broadcast_to(np.arange(60) % 3, (60,) if seeds is None else (2, 60)))

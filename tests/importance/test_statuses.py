@@ -301,6 +301,7 @@ def _branch(n, share, seed):
 
 
 @pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.some(1)
 def test_a_cutoff_between_regimes(n):
     """Where the level is the branch's share, in nearly every log; not further away, nor of one regime."""
     flagged = np.mean([

@@ -58,6 +58,7 @@ def test_values_are_binned_in_float64():
     assert region[:12].tolist() == [0, 0, 0, 30, 30] + [0] * 7
 
 
+@pytest.mark.slow
 def test_counts_past_2_to_the_24():
     """Weights whose sums float32 cannot count, in a float32 computation: catches counting with floats."""
     values, losses = zoo()

@@ -150,6 +150,7 @@ def test_short_names_stay_different():
     assert short_names(["lr", "a" * 40], 18) == {"lr": "lr", "a" * 40: "a" * 11 + "…" + "a" * 6}
 
 
+@pytest.mark.slow
 def test_seeds_without_importance_are_left_out_and_counted():
     """Catches a mean that seeds without any importance pull to 0, and a count of seeds that is too high."""
     rng = np.random.default_rng(0)

@@ -118,6 +118,7 @@ def test_similarity_of_categories_is_that_of_frequencies(estimate):
             assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
 
 
+@pytest.mark.slow
 def test_overlap_of_sets_of_categories():
     """The sets of the largest densities among the sampler's own points, with all that equal the last one."""
     space = SPACE_OF["categories"]
@@ -185,6 +186,7 @@ def test_the_target_wins_with_its_rows():
     assert gaps[1] < min(0.1 * gaps[0], 0.05), gaps
 
 
+@pytest.mark.slow
 def test_identical_tasks_weigh_the_same():
     """s = 1 for all, so that every task has 1/T."""
     own = table("categories", "random")

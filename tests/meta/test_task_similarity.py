@@ -48,6 +48,7 @@ def variation_of(s: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("estimate", ["balanced", "uniform"])
+@pytest.mark.some(1)
 def test_values_and_errors(estimate):
     """Within three of their standard errors; symmetric, and exact on the diagonal."""
     found = px.task_similarity(logs(), estimate=estimate, n_samples=4000)
@@ -166,6 +167,7 @@ REMEDIES = {
 @pytest.mark.parametrize(
     "remedy", ["conditions", *(pytest.param(r, marks=pytest.mark.slow) for r in ("none", "without"))]
 )
+@pytest.mark.slow
 def test_an_optuna_storage(studies, remedy):
     """A space with conditions, or with none, or without the parameter, as the message says."""
     with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*give space="):
@@ -195,6 +197,7 @@ def test_no_task():
 
 
 @pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
+@pytest.mark.some(1)
 def test_parameters_that_a_task_lacks(estimate):
     """Catches a task held against what another has beyond it: the same rows without a column are alike."""
     rng = np.random.default_rng(0)

@@ -127,6 +127,7 @@ def estimates(keys, p: px.ParzenEstimator, q: px.ParzenEstimator) -> Variation:
 @pytest.mark.parametrize(
     "case", [pytest.param(c, marks=[] if c in FAST else [pytest.mark.slow]) for c in CASES]
 )
+@pytest.mark.slow
 def test_right_within_three_standard_errors(case, record_property):
     """In at least 99 % of 1000 keys; and the error bar is no excuse: at most 0.017 for 1000 points."""
     p, q, d = CASES[case]()
@@ -144,6 +145,7 @@ def test_right_within_three_standard_errors(case, record_property):
     assert abs(value.mean() - d) < 1e-3
 
 
+@pytest.mark.slow
 def test_symmetric_and_bounded():
     p, _, _ = continuous(2, 0.5)
     a = np.random.default_rng(0).normal(size=(2, 3, 50))

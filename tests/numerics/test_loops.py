@@ -11,6 +11,7 @@ SIZES = [1, 2, 3, 31, 32, 33, 200]
 
 
 @pytest.mark.parametrize("n", SIZES)
+@pytest.mark.some(7)
 def test_running(n, both):
     """Catches a step too few or one too far."""
     rng = np.random.default_rng(n)
@@ -35,6 +36,7 @@ def test_slope_of_the_largest(x64):
 
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("n", [0, *SIZES[:4]])
+@pytest.mark.some(5)
 def test_two_rounds(n, axis):
     """Catches slices in the wrong order, and those of the padding."""
     a, b = np.random.default_rng(n).normal(size=(2, 3, n)) if axis else np.ones((2, n, 3))

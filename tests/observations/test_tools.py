@@ -115,6 +115,7 @@ def test_an_objective_may_have_decimal_commas():
         px.Observations.from_dataframe(df.replace(text[3], "broken"), "точность", warn=False)
 
 
+@pytest.mark.slow
 def test_seeds_are_runs_of_their_own():
     """A column of seeds gives a leading axis; shorter runs are filled with rows that count for nothing."""
     df = pd.DataFrame({"lr": LR, "k": K, "rep": np.arange(N) % 3, "value": LOSS})

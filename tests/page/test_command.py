@@ -68,6 +68,7 @@ def test_study(logs, tmp_path, capsys):
     np.testing.assert_allclose(np.array(data["mean"])[:, at], wanted, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_table_in_this_folder(logs, tmp_path, capsys):
     """The page is report.html unless it is said; what was guessed is noted, and stands on the page."""
     shutil.copy(logs / "t.csv", tmp_path)

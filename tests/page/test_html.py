@@ -115,6 +115,7 @@ def test_self_contained(html):
     assert set(rules["script-src"].split()) == digests
 
 
+@pytest.mark.slow
 def test_size(tmp_path):
     """Under 6 MiB for 20 parameters at 99 levels, with uncertainty and all pairs."""
     rng = np.random.default_rng(0)
@@ -138,6 +139,7 @@ def test_reproducible(tmp_path, html):
 
 
 @pytest.mark.parametrize("missing", ["jinja2", "plotly"])
+@pytest.mark.some(1)
 def test_says_what_to_install(missing, tmp_path):
     """The extra is named, before any work, and parzax itself needs neither."""
     code = (

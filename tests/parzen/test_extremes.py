@@ -259,6 +259,7 @@ def test_weights_of_replicates_go_with_rows_of_the_host():
 
 
 @pytest.mark.parametrize("n_points", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 120))])
+@pytest.mark.slow
 def test_gradients_where_a_parameter_has_lists_of_two_lengths(n_points):
     """Catches NaN from the cell that the number of one list's value would have on the other, shorter one."""
     squares = [float(i * i + 1) for i in range(31)]

@@ -70,6 +70,7 @@ CASES = [
     ("name", "double", "form", "data"),
     [pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow]) for case in CASES],
 )
+@pytest.mark.some(4)
 def test_log_prob(name, double, form, data, record_property):
     """Every kind of parameter and regime: catches a factor, a normaliser or a weight gone wrong."""
     given = _data(name)[data]

@@ -73,6 +73,7 @@ def _draw(rng, distribution, n):
         for endpoints in (False, True)
     ],
 )
+@pytest.mark.some(1)
 def test_optuna(name, endpoints, double, monkeypatch, record_property):
     """log_pdf with ties, at rows and ends, weights by age, prior weights 1, 0.25, 3 and 0.
 

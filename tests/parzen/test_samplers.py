@@ -31,6 +31,7 @@ def _cases():
 
 
 @pytest.mark.parametrize(("name", "x64"), _cases(), indirect=["x64"])
+@pytest.mark.some(2)
 def test_mixtures(name, x64):
     """Catches weights, priors, conditions, regimes and the dependence among parameters gone wrong."""
     case = CASES[name]

@@ -188,6 +188,7 @@ def test_seeds_without_importance_do_not_count():
 
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("draw", [importance_bars, regimes])
+@pytest.mark.some(2)
 def test_few_bars_stay_thin(draw, n):
     # Catches one or two bars as thick as the figure is high.
     x = np.random.default_rng(0).uniform(size=(100, n))

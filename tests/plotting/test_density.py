@@ -63,6 +63,7 @@ def test_many_log_integers_are_drawn_on_a_log_axis():
     assert rug.get_xdata().tolist() == [10, 300]
 
 
+@pytest.mark.slow
 def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair):
     axes = panels(plotting.density(*pair, ["lr", "momentum"], given={"opt": "sgd"}))
     assert [ax.get_title() for ax in axes] == ["below given opt = sgd", "above", "log2 below / above"]

@@ -67,6 +67,7 @@ def test_pairs_above_chance_have_a_colour_and_their_number(found):
     assert "never active together, or not comparable" in words
 
 
+@pytest.mark.slow
 def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
     # Catches a map of the first parameters instead of the strongest, and pairs lost without a word.
     result = many(14)

@@ -212,6 +212,7 @@ def test_all_zero_says_so(zero):
     assert ax.get_ylim()[1] >= 1
 
 
+@pytest.mark.slow
 def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
     result = px.cond_ped_anova(mixed_observations(), 0.3, region_quantile=0.5)

@@ -110,6 +110,7 @@ def test_nothing_to_compare_says_why(mixed, name, words):
 
 
 @pytest.mark.parametrize("name", ["strong", "rare", "constant", "noise $a$ with a long name", "op"])
+@pytest.mark.some(1)
 def test_other_parameters_can_be_rendered(mixed, zero, name):
     # Catches degenerate densities and names that Matplotlib would read as formulae.
     for result in (mixed, zero):

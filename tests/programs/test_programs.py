@@ -294,6 +294,7 @@ def test_functions_that_may_change_are_not_stored(cache):
     assert files(cache) == []
 
 
+@pytest.mark.slow
 def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
     """Equal spaces have equal names whatever the hashes; catches a name that no other process finds."""
     program = (

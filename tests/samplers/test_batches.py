@@ -59,6 +59,7 @@ def test_all_configurations():
      pytest.param(SPACE, 0.5, 2, marks=pytest.mark.slow),
      pytest.param(TREE, 0.5, 0, marks=pytest.mark.slow)],
 )  # fmt: skip
+@pytest.mark.slow
 def test_every_configuration_appears(space, epsilon, more):
     """Asked for as many as there are, or more, in the start-up and after it."""
     every = configurations(space, 100)
@@ -105,6 +106,7 @@ def test_fillers_come_after_candidates():
     assert [_count(x) for x in many] == [6] * 6
 
 
+@pytest.mark.slow
 def test_ends_that_meet_give_way_to_their_starts():
     """By distance on every axis, other categories apart; the best ends come first."""
     space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1), "k": px.Categorical(["a", "b"])})

@@ -150,6 +150,7 @@ def test_a_direction_is_a_sign(name, direction):
 @pytest.mark.parametrize(
     "name", ["mo_tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in SEVERAL if name != "mo_tpe")]
 )
+@pytest.mark.slow
 def test_directions_are_signs(name):
     """Of each objective its own, one for all, and as members of an enumeration."""
     x, objectives, constraints = _told(2, 0)
@@ -171,6 +172,7 @@ def test_optunas_directions():
         px.tpe(MIXED, direction=optuna.study.StudyDirection.NOT_SET)
 
 
+@pytest.mark.slow
 def test_runs_in_a_direction():
     """A run that maximises is the run that minimises the negated problem."""
     up = px.Problem(lambda key, x: -jnp.square(x[0] - 0.3) - (x[1] != 1).astype(x.dtype), MIXED)

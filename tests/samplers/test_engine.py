@@ -94,6 +94,7 @@ def test_a_pool_is_scored_instead_of_candidates(trace):
     assert np.isfinite(np.asarray(gradient)[0])
 
 
+@pytest.mark.slow
 def test_a_batch_has_no_duplicates_while_there_are_others():
     space = px.Space({"k": px.Int(1, 3), "x": px.Float(0, 1, when=px.In("k", [2, 3]))})
     pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
@@ -138,6 +139,7 @@ def test_refusals(call, error, message):
         call()
 
 
+@pytest.mark.slow
 def test_copies_of_a_row_below_are_not_all_below():
     """Catches a first front that grows by every repetition, until nothing else is suggested."""
     space = px.Space({"a": px.Int(1, 12), "b": px.Categorical(["u", "v", "w"])})
@@ -163,6 +165,7 @@ def test_calls_on_the_host_are_one_program(monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_members_of_a_pool_come_back_as_they_were_given():
     """Catches one that was rounded on the way through its axis, so that it is no row of a table."""
     space = px.Space({"a": px.Float(1e-5, 1.0, log=True), "b": px.Float(-3.0, 7.0)})

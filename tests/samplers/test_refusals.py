@@ -78,6 +78,7 @@ def test_kernels_of_unknown_parameters():
         sampler.status(sampler.init())
 
 
+@pytest.mark.slow
 def test_ties_that_cannot_tell_four_objectives_apart():
     sampler = px.mo_tpe(SPACE, 3, ties=px.ties.hypervolume())
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)

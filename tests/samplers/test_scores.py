@@ -47,6 +47,7 @@ def _wanted(space: str, family: str, data: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("space", "family", "double"), CASES)
+@pytest.mark.some(2)
 def test_scores(space, family, double, record_property):
     """Catches a row in the wrong group, a share, a scale, a weight, a density or a sum gone wrong."""
     make, m, c, _ = FAMILY[family]
@@ -70,6 +71,7 @@ FAST_GROUPS = ("c_tpe", "c_tpe, every minimum", "mo_tpe, constrained", "optuna_t
 @pytest.mark.parametrize(
     "family", [pytest.param(f, marks=[] if f in FAST_GROUPS else [pytest.mark.slow]) for f in FAMILY]
 )
+@pytest.mark.some(2)
 def test_groups(family):
     """Masks and shares of all groups, row by row."""
     make, m, c, settings = FAMILY[family]

@@ -71,6 +71,7 @@ def _is_configuration(parameters, row):
 
 
 @pytest.mark.parametrize("name", [*OWN, *SPACES])
+@pytest.mark.some(2)
 def test_valid_points_are_configurations(name):
     """Catches a condition that is not looked at, a parent read too early, a slack of its own."""
     space, rng = (OWN | SPACES)[name], np.random.default_rng(0)

@@ -89,6 +89,7 @@ def test_rows_of_weight_zero_and_failed_rows_are_not_there():
         np.testing.assert_array_equal(getattr(without_draws(obs), name), getattr(without_draws(fewer), name))
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_a_row_seen_twice():
     obs = log_of(product, 200)
     weight = np.random.default_rng(1).integers(1, 4, obs.n)

@@ -206,6 +206,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("prior", [0.5, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.some(3)
 def test_against_the_loop(name, prior, double):
     """Every size up to 16, with ties and rows at the centre and the ends."""
     for n in range(CAPACITY + 1):
@@ -263,6 +264,7 @@ def test_refused_types():
 
 
 @pytest.mark.parametrize("n", [5, 65, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 64, 200))])
+@pytest.mark.some(1)
 def test_neighbours_with_and_without_an_order(n):
     """Catches pairs of rows that see another neighbour than the sorted ones, among equal and absent rows."""
     rng = np.random.default_rng(n)
