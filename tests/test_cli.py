@@ -267,6 +267,7 @@ def test_progress_is_cleaned_too(capsys, monkeypatch):
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_signs(monkeypatch):
     """Catches a failure, after the files are written, because of the sign of a standard error."""
     written = io.BytesIO()
@@ -332,24 +333,26 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     df = pd.DataFrame({"x": x, "y": y, "loss": x + y, "rep": np.arange(90) % 3, "value": (x - 0.3) ** 2})
     df.to_csv(tmp_path / "t.csv", index=False)
     file = str(tmp_path / "t.csv")
-    assert main(["importance", file]) == 0
+    assert main(["importance", file, "--resamples", "0"]) == 0
     out, err = capsys.readouterr()
     assert "perhaps results" in err
     assert "rep" in out
-    assert main(["importance", file, "--drop", "loss", "--seed", "rep"]) == 0
+    assert main(["importance", file, "--resamples", "0", "--drop", "loss", "--seed", "rep"]) == 0
     out, err = capsys.readouterr()
     assert "of 3 seeds" in out
     assert "loss" not in out
     assert "perhaps" not in err
-    assert main(["importance", file, "--parameters", "y"]) == 0
+    assert main(["importance", file, "--resamples", "0", "--parameters", "y"]) == 0
     out = capsys.readouterr().out
     assert "x  " not in out
     assert "of 90 rows --target-quantile 0.13 takes 11 or more" in out
-    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.13"]) == 0
+    assert (
+        main(["importance", file, "--resamples", "0", "--parameters", "y", "--target-quantile", "0.13"]) == 0
+    )
     out = capsys.readouterr().out
     assert "LOW_DATA" not in out
     assert "--target-quantile" not in out
-    assert main(["importance", file, "--seed", "nothing"]) == 2
+    assert main(["importance", file, "--resamples", "0", "--seed", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err
 
 

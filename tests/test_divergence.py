@@ -40,6 +40,7 @@ def test_nan_is_not_zero(p, q):
     assert np.isnan(px.pearson_divergence(jnp.array(p, float), jnp.array(q, float)))
 
 
+@pytest.mark.slow
 def test_scale_of_masses():
     """Tiny masses keep their relative accuracy: catches an epsilon added to q."""
     p, q = np.array([2e-20, 1.0]), np.array([1e-20, 1.0])

@@ -63,6 +63,7 @@ def test_better_than_random_and_legal():
     assert run(cs, 1, 12) != found[:12]
 
 
+@pytest.mark.slow
 def test_pending_configurations_count_and_what_was_not_asked_for_too():
     cs = conditional_space()
     optimizer = Optimizer(cs, like_optuna(cs))

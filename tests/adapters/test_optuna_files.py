@@ -316,6 +316,7 @@ class TestRefused:
         "rows", ["select 1", "select 1 union all select i + 1 from n"], ids=["one row", "endless"]
     )
     @pytest.mark.parametrize("table", ["trial_values", "studies", "Trial_Params"])
+    @pytest.mark.some(3)
     def test_views(self, tmp_path, table, rows):
         # An endless one would be read for ever, and not even interrupted.
         path = self.changed(tmp_path, f"alter table {table} rename to moved")

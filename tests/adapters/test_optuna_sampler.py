@@ -162,6 +162,7 @@ def test_conditional_parameters_are_sampled_jointly(studies):
         assert all(d._contains(given[k]) for k, d in trial.distributions.items())
 
 
+@pytest.mark.slow
 def test_better_than_random(studies):
     """60 trials of a conditional function: each seed beats the median of twenty random searches."""
     random = []
@@ -360,6 +361,7 @@ def test_only_the_study_decides():
         )
 
 
+@pytest.mark.slow
 def test_float64():
     """Also where JAX computes in float64, and where that changes on the way."""
     study = new_study()
@@ -606,6 +608,7 @@ def test_keys_are_optunas():
     assert sampler_module._CONSTRAINTS_KEY == _CONSTRAINTS_KEY
 
 
+@pytest.mark.slow
 def test_what_is_prepared_changes_nothing(monkeypatch):
     """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
 

@@ -142,6 +142,7 @@ def rows_of(n, seed=0):
     return [Row(np.array([v]), (abs(v - 0.3),)) for v in x]
 
 
+@pytest.mark.slow
 def test_growing_in_steps_is_told_at_once():
     """Rows told as they come, pending ones in between, labels spread anew: the same suggestion."""
     # Losses that close in on 0 make the labels run out.

@@ -37,6 +37,7 @@ def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_
     assert repr(found) == "Comparison(2 levels, 3 parameters; 4 of 6 differ)"
 
 
+@pytest.mark.slow
 def test_one_log_is_halved_in_the_order_of_its_rows():
     log = _log(2)
     early = np.arange(log.n) < log.n // 2

@@ -85,7 +85,7 @@ def _check(result, expected):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 def test_result_equals_its_loops(double, case):
     """Catches pools of other sizes or of another bound, places on another axis, a sum that is not Eq. 11."""
     # Of 300 rows the pool of the narrowest ranges is halved.
@@ -115,6 +115,7 @@ def test_weights_region_and_reference_follow_the_loops(double):
     _check(uniform, _expected("upper", low, high, x, losses, uniform=True))
 
 
+@pytest.mark.slow
 def test_seeds_are_pooled_one_by_one(double):
     """Catches pools that run over seeds, or the bounds of another seed."""
     logs = [_rows("upper", 90, seed) for seed in range(3)]
@@ -153,6 +154,7 @@ def test_one_pool_is_the_problem_of_places(double, log, pooled):
     assert (found.status == wanted.status).all()
 
 
+@pytest.mark.slow
 def test_discrete_regimes_do_not_know_of_pools(double):
     """Bit for bit: where no domain moves, the number of pools makes no difference."""
     rng = np.random.default_rng(0)

@@ -44,6 +44,7 @@ def test_each_objective_is_what_it_is_alone(seeds):
             assert result.report.direction == ("minimize",)
 
 
+@pytest.mark.slow
 def test_all_weight_on_one_objective_is_that_objective_to_the_last_digit():
     obs = log()
     objectives = list(px.importance_by_objective(obs, LEVELS).values())
@@ -78,6 +79,7 @@ def test_units_do_not_matter(scalarise):
         same(one, other)
 
 
+@pytest.mark.slow
 def test_equal_weights_find_what_serves_both():
     """f1 = a + 0.3 b and f2 = b^2 - 0.2 a: b matters more as its weight grows, until a cancels out."""
     sweep = px.importance_over_weights(log(n=1000), None, 0.3)
@@ -91,6 +93,7 @@ def test_equal_weights_find_what_serves_both():
     assert repr(sweep) == f"ImportanceOverWeights({size}; objective_0 and objective_1)"
 
 
+@pytest.mark.slow
 def test_a_formula_of_ones_own():
     obs = log()
     first = px.importance_over_weights(obs, [[1, 1], [2, 2]], 0.3, scalarise=lambda f, w: f[..., 0])

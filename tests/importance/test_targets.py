@@ -117,6 +117,7 @@ class TestObjective:
 
 
 class TestPareto:
+    @pytest.mark.slow
     def test_of_one_objective_it_is_that_objective(self):
         f = np.round(log().losses[:, 0], 1)
         obs = px.Observations.from_arrays(SPACE, log().values, f)

@@ -204,6 +204,7 @@ def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
     assert known.verdicts()[0].startswith("enough rows")
 
 
+@pytest.mark.slow
 def test_seeds_without_a_loss_do_not_count_as_sure():
     obs = _noisy()
     losses = np.stack([obs.losses[:, 0], np.full(200, np.nan)])

@@ -531,6 +531,7 @@ def test_missing_narwhals_says_what_to_install(monkeypatch):
         read(GOOD)
 
 
+@pytest.mark.slow
 def test_no_python_loop_over_the_numbers():
     """Catches loops over the 1.5 million numbers of a large table."""
     rng = np.random.default_rng(0)

@@ -67,7 +67,9 @@ def shown(driver) -> dict:
     )
 
 
-@pytest.mark.parametrize("name", ["plain", "nasty", "one"])
+@pytest.mark.parametrize(
+    "name", ["plain", *(pytest.param(x, marks=pytest.mark.slow) for x in ("nasty", "one"))]
+)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_draws_at_three_widths(driver, pages, name, width):
     """Pictures are there, none is wider than the window, and text is not cut off at its edge."""
@@ -107,6 +109,7 @@ def test_slider_moves_everything(driver, pages):
             assert now[key] != before[key], key
 
 
+@pytest.mark.slow
 def test_interactions_are_bright_only_above_chance(driver, pages):
     """Others have one grey, crosses stand where nothing is known, and the table is in order."""
     browser.open_page(driver, pages / "pairs.html")

@@ -63,6 +63,7 @@ def by_name(data: dict, key: str, names) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_seeds", [None, 4])
+@pytest.mark.some(1)
 def test_numbers(tmp_path, n_seeds):
     """Catches levels, parameters or seeds in another order: they differ in every number."""
     own = logs.result(n_seeds)

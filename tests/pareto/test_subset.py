@@ -29,6 +29,7 @@ def chosen(losses, ref, mask=None) -> list[int]:
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("name", ["random", "grid", "each row twice", "all equal", "near a front"])
+@pytest.mark.some(8)
 def test_equal_loops(m, name, double):
     """Catches a box cut on the wrong side, ties in another order, and dominated rows before others."""
     losses, ref = tables(m)[name], np.linspace(0.9, 1.1, m)

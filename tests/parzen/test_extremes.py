@@ -37,6 +37,7 @@ def close(a, b, tolerance):
         ),
     ],
 )
+@pytest.mark.slow
 def test_degenerate_rows_have_a_finite_density(rule):
     """None, one, all equal, two equal, at the ends; with and without a prior."""
     space = px.Space({"x": px.Float(0.0, 1.0), "k": px.Int(0, 4)})
@@ -183,6 +184,7 @@ def test_underflow_of_a_mixture():
 
 
 @pytest.mark.parametrize("form", ["difference", *(pytest.param(f, marks=SLOW) for f in ("max", "product"))])
+@pytest.mark.slow
 def test_last_values_of_a_long_log_axis(form):
     """Cells as wide as one rounding of a float32: catches a mass of 0, or off by the rounding of its ends."""
     space = px.Space({"n": px.Int(1, 10**6, log=True)})
@@ -199,6 +201,7 @@ def test_report(record_property):
     record_property("tried", f"extreme inputs to densities: {sum(_tried)} cases tried")
 
 
+@pytest.mark.slow
 def test_a_bound_on_a_step_is_decided_by_its_number():
     """Draws and densities agree on which side of a condition's bound a stepped parent lies."""
     space = px.Space(

@@ -103,6 +103,7 @@ def test_estimators_of_two_spaces_are_refused(pair):
 @pytest.mark.parametrize(
     "domain", [px.Int(1, 10**6), px.Int(1, 10**5, log=True), px.Float(0, 50, step=0.01), px.Int(0, 200)]
 )
+@pytest.mark.some(2)
 def test_many_values_are_drawn_as_a_curve(domain):
     # Catches a bar for each of a million values, and masses where the axis says density.
     pe = px.ParzenEstimator.fit(px.Space({"u": domain}), np.array([[10.0], [40.0]]))

@@ -38,7 +38,7 @@ def test_one_axes_are_returned_whose_figure_can_be_saved(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layout", [None, "constrained"])
-@pytest.mark.some(12)
+@pytest.mark.some(4)
 def test_the_place_that_is_given_is_used(name, layout):
     # Catches a figure opened although there is a place, and panels that run into the neighbours.
     figure = plt.figure(figsize=(20, 5), layout=layout)
@@ -68,6 +68,7 @@ def test_what_is_no_axes_is_refused(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.some(6)
 def test_any_name_is_drawn_as_it_is(name):
     # Catches formulae read into names, control characters, and names that push the data out of the figure.
     ax = drawn(HOSTILE)[name]()

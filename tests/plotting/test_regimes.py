@@ -98,6 +98,7 @@ def test_many_regimes_are_cut():
     assert "4 smaller ones" in found
 
 
+@pytest.mark.slow
 def test_zero_and_parity_zero(zero):
     # Catches an empty picture without a word, and 1/d given to a regime that has not earned it.
     assert any("No parameter has a positive variance" in t for t in all_texts(regimes(zero)))

@@ -43,6 +43,7 @@ def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     assert not ribbons(values(single, "x", level=0.7, regime=1))
 
 
+@pytest.mark.slow
 def test_seeds_without_target_rows_do_not_count():
     # Catches a mean that includes the prior's leftovers of seeds where the regime has no target row.
     result = px.cond_ped_anova(activation(12, 40), 0.5)

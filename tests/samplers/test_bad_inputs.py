@@ -205,6 +205,7 @@ TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
 
 
 @pytest.mark.parametrize("ties", ["crowding", pytest.param("hypervolume", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_two_objectives_and_a_constraint(ties):
     """Below is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
     sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.ties, ties)())

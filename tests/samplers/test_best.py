@@ -220,6 +220,7 @@ def test_tell_grows_on_the_host():
     assert (more.capacity, int(more.count), bool(more.constraint_only[N])) == (64, N + 1, True)
 
 
+@pytest.mark.slow
 def test_compiled_tell_drops_what_does_not_fit():
     """With a status: shapes of compiled code cannot grow."""
     sampler = px.c_tpe(SPACE, 1)

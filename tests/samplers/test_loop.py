@@ -48,6 +48,7 @@ def test_another_key_compiles_nothing():
     np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - 1))
 
 
+@pytest.mark.slow
 def test_functions_are_known_by_identity():
     """A bare function is found again; another one of the same name is another problem."""
     first = px.optimize(sampler(), plain, KEYS[0], N)
@@ -78,6 +79,7 @@ def test_a_problem_without_a_hash():
         np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - own.target))
 
 
+@pytest.mark.slow
 def test_a_batch_over_keys_problems_and_settings():
     """As one by one; eagerly too, where the second batch compiles nothing."""
     targets, tops = jnp.array([0.0, 1.0, 3.0]), jnp.array([0.6, 0.8, 0.9])
@@ -133,6 +135,7 @@ def test_best_is_of_an_objective_that_there_is():
 # --- the bar -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_bar_of_many_runs(capsys):
     """Only when asked for, as this is no terminal; the last line is whole, and alone."""
     px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)

@@ -50,7 +50,7 @@ CASES: list[Any] = [
 
 
 @pytest.mark.parametrize(("make", "use"), CASES)
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 def test_of_float64_outside(make, use):
     """Refused, with the remedy: JAX would cut it off to float32 without a word."""
     with jax.enable_x64(True):
@@ -63,7 +63,7 @@ def test_of_float64_outside(make, use):
 
 
 @pytest.mark.parametrize(("make", "use"), CASES)
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 def test_of_float32_inside(make, use):
     """It stays what it is, and its answers are those of outside."""
     made = make()

@@ -71,7 +71,7 @@ FAST_GROUPS = ("c_tpe", "c_tpe, every minimum", "mo_tpe, constrained", "optuna_t
 @pytest.mark.parametrize(
     "family", [pytest.param(f, marks=[] if f in FAST_GROUPS else [pytest.mark.slow]) for f in FAMILY]
 )
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_groups(family):
     """Masks and shares of all groups, row by row."""
     make, m, c, settings = FAMILY[family]

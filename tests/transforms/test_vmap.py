@@ -9,6 +9,7 @@ from conftest import zoo, zoo_sweep
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.some(4)
 def test_vmap_equals_loop(name, x64):
     """Catches sums over all axes, and reductions that take the batch axis for cells."""
     function = CASES[name]
