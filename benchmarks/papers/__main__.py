@@ -1,0 +1,68 @@
+"""The papers, statement by statement: ``python -m benchmarks.papers NAME [--quick] [--out DIR] [--resume]``.
+
+NAME is cond_ped_anova. Writes a page with a row for every statement (what is printed, ours, a verdict),
+its rows as a table, and figures with their numbers; without --out a full run writes docs/papers, and a quick
+one nothing. Exits with status 1 if a row that agreed in docs/papers does not any more. --resume goes on with
+the parts that a run which was killed left behind. PARZAX_DATA names the folder of stored logs, tables and
+printed numbers; without it the rows that need them say so.
+"""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks.papers import runs
+from benchmarks.papers.rows import counts, lost, page_table, read_verdicts, write_verdicts
+
+PAPERS = ("cond_ped_anova",)
+PAGES = Path(__file__).parents[2] / "docs" / "papers"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the parts, write the page, and return 1 if a row is lost."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.papers", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("paper", choices=PAPERS)
+    parser.add_argument("--quick", action="store_true", help="fewer seeds, sizes and peers")
+    parser.add_argument("--out", type=Path, help="where the page goes")
+    parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
+    options = parser.parse_args(argv)
+    paper = import_module(f"benchmarks.papers.{options.paper}")
+    before = read_verdicts(PAGES / f"{options.paper}.csv")
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        out = options.out or (Path(scratch) if options.quick else PAGES)
+        out.mkdir(parents=True, exist_ok=True)
+        parts = out / f".{options.paper}{'-quick' * options.quick}"
+        found = runs.run(paper.units(options.quick), parts, resume=options.resume, say=runs.progress)
+        runs.progress("")
+        rows = paper.rows(found)
+        paper.figures(found, out)
+        write_verdicts(out / f"{options.paper}.csv", rows)
+        table = page_table(rows)
+        device = jax.devices()[0].device_kind
+        versions = f"parzax {px.__version__}, jax {jax.__version__}, numpy {np.__version__}, "
+        versions += f"Python {platform.python_version()}, {device}, {time.perf_counter() - start:.0f} s"
+        page = f"# {paper.TITLE}\n\n{paper.ABOUT}\n\n{counts(rows)}.\n\n{table}\n\n{versions}\n"
+        (out / f"{options.paper}.md").write_text(page, encoding="utf-8")
+    print(f"{table}\n\n{counts(rows)}; {versions}")
+    gone = lost(rows, before, quick=options.quick)
+    for text in gone:
+        print(f"agreed before: {text}")
+    return 1 if gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""Conditional PED-ANOVA (arXiv 2601.20800): units of work, rows and figures."""
+
+from benchmarks.papers.cond_ped_anova.figures import figures as figures
+from benchmarks.papers.cond_ped_anova.rows import rows as rows
+from benchmarks.papers.cond_ped_anova.rows import units as units
+
+TITLE = "Conditional PED-ANOVA, statement by statement"
+ABOUT = """\
+What arXiv 2601.20800 states about its five problems beside what we find: ten seeds of 1000 rows, the stored
+logs and fresh ones, levels by 0.01, by our estimator (default) and by the reference's (parity). A number has
+its standard error over the seeds; outside the range by less than two of them is *not told apart*. Verdicts
+are by the default estimator, of the paper's baselines by the reference's."""

@@ -1,0 +1,96 @@
+"""Figures 2, 9 and 10: PED-ANOVA on logs made unconditional by filtering, imputation and expansion."""
+
+from collections.abc import Iterator, Mapping
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, LEVELS, PROBLEMS, Curves, log, of_unit
+from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
+from benchmarks.papers.rows import Range, Row, judged
+from benchmarks.papers.runs import Arrays, Unit
+from parzax import naive
+
+VARIANTS = {DISJOINT: "filtering", OVERLAP: "imputation", MOVING: "expansion"}
+
+
+def units() -> list[Unit]:
+    """One for each problem, on fresh logs."""
+    function = "benchmarks.papers.cond_ped_anova.baselines:plain"
+    return [
+        Unit(f"baselines/{problem}", function, {"problem": problem, "variant": variant}, cost=6)
+        for problem, variant in VARIANTS.items()
+    ]
+
+
+def plain(problem: str, variant: str) -> Arrays:
+    """A unit: raw variance and importance by PED-ANOVA, "ESTIMATOR/MEASURE" -> (s, q, d)."""
+    found = {}
+    with jax.enable_x64(True):
+        obs = log(problem, "fresh")
+        names = obs.space.names
+        if variant == "filtering":
+            # Each parameter among the rows in which it is active, all side by side.
+            logs = [naive.filtering(obs, name) for name in names]
+        else:
+            logs = [naive.imputation(obs) if variant == "imputation" else naive.expansion(obs)]
+        for name, estimator in ESTIMATORS.items():
+            results = [px.ped_anova(own, LEVELS, estimator=estimator()) for own in logs]
+            variance = np.concatenate([np.asarray(own.variance) for own in results], axis=-1)
+            positive = np.maximum(variance, 0)
+            whole = positive.sum(axis=-1, keepdims=True)
+            found[f"{name}/variance"] = variance
+            found[f"{name}/importance"] = positive / np.where(whole > 0, whole, 1)
+    return found
+
+
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """By the reference's estimator, as in the paper; by ours in the note where that differs."""
+    figures = {DISJOINT: "Figure 2", OVERLAP: "Figure 9", MOVING: "Figure 10"}
+    for problem, variant in VARIANTS.items():
+        arrays = found[f"baselines/{problem}"]
+        ours = of_unit(found[f"curves/fresh/{problem}"], problem)
+        for key, printed, measure, wanted in _statements(problem):
+            numbers = {}
+            for name in ESTIMATORS:
+                own = {m: arrays[f"{name}/{m}"] for m in ("variance", "importance")}
+                numbers[name] = measure(Curves(PROBLEMS[problem].space.names, LEVELS, own), ours[name])
+            verdict, other = (judged(numbers[name], 0, wanted) for name in ("parity", "default"))
+            note = "" if other is verdict else f"with our estimator: {other}"
+            where = f"{figures[problem]}, PED-ANOVA with {variant}"
+            text = f"parity: {numbers['parity']:.3g}; default: {numbers['default']:.3g}"
+            yield Row(f"f2-{variant}-{key}", where, f"{printed} [{wanted}]", text, verdict, note)
+
+
+def _statements(problem: str) -> list[tuple]:
+    """(key, printed, measure of the baseline's curves and ours, range)."""
+
+    def at(own: Curves, name: str, level: float) -> float:
+        return float(own.mean(name)[own.at(level)])
+
+    def below_both(own: Curves, _: Curves) -> float:
+        return min(at(own, "x", 0.5), at(own, "y", 0.5)) - at(own, "c", 0.5)
+
+    if problem == DISJOINT:
+        return [
+            ("xy", "x and y cannot be told apart: largest difference over the levels",
+             lambda own, _: float(np.abs(own.mean("x") - own.mean("y")).max()), Range(0, 0.05)),
+            ("third", "all three share alike at 0.5: largest distance from 1/3",
+             lambda own, _: max(abs(at(own, name, 0.5) - 1 / 3) for name in "cxy"), Range(0, 0.02)),
+        ]  # fmt: skip
+    below = ("c", "c is below x and y at 0.5: by", below_both, Range(0))
+    if problem == MOVING:
+        return [below]
+
+    def errors(own: Curves, ours: Curves) -> float:
+        upper = own.between(0.51, 0.99)
+        means = [np.mean([one.error(name)[upper].mean() for name in "cxy"]) for one in (own, ours)]
+        return float(means[0] / means[1])
+
+    return [
+        below,
+        ("y", "y, which cannot be active in the target, is at least c at 0.1: y - c",
+         lambda own, _: at(own, "y", 0.1) - at(own, "c", 0.1), Range(0)),
+        ("errors", "standard errors above 0.5 are larger than ours: times", errors, Range(3)),
+    ]  # fmt: skip

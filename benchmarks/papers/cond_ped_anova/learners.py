@@ -1,0 +1,165 @@
+"""Figures 5 and 14, Tables 1 and 2: which learners are good, and what matters, on rbv2_super."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import scipy.stats
+
+import parzax as px
+from benchmarks.papers import data
+from benchmarks.papers.cond_ped_anova.curves import LEVELS
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
+from benchmarks.papers.runs import Arrays, Unit
+
+TABLES = {"condped_table1.csv": "Table 1", "condped_table2.csv": "Table 2"}
+LEARNER, AMONG, BY_PARAMETER, ORDER = "learner_id", 5, Range(0.6), Range(0.8)
+OTHER_NETWORK = (
+    "the network of the October 2021 pre-release stands in for the paper's, so that differences are expected"
+)
+
+
+class Printed(NamedTuple):
+    """A learner's accuracies over ten runs: (mean, standard error) of the least, the mean and the largest."""
+
+    where: str
+    instance: str
+    learner: str
+    numbers: dict[str, tuple[float, float]]
+
+
+def printed() -> list[Printed]:
+    """The rows of both tables; empty without PARZAX_DATA."""
+    folder, found = data.folder(), []
+    if folder is None:
+        return []
+    for name, where in TABLES.items():
+        with (folder / "papers" / name).open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                numbers = {
+                    kind: (float(row[f"{kind}_mean"]), float(row[f"{kind}_se"]))
+                    for kind in ("min", "mean", "max")
+                }
+                found.append(Printed(where, row["instance"], row["learner_id"], numbers))
+    return found
+
+
+def stored(instance: str) -> Path | None:
+    """The log of an instance, where there is one."""
+    folder = data.folder()
+    path = None if folder is None else folder / "yahpo" / f"rbv2_super2021_{instance}.npz"
+    return path if path is not None and path.is_file() else None
+
+
+def units() -> list[Unit]:
+    """One for each instance whose log is there."""
+    instances = dict.fromkeys(row.instance for row in printed())
+    function = "benchmarks.papers.cond_ped_anova.learners:importances"
+    return [
+        Unit(f"learners/{instance}", function, {"instance": instance}, cost=20)
+        for instance in instances
+        if stored(instance)
+    ]
+
+
+def importances(instance: str) -> Arrays:
+    """A unit: importances (s, q, d), names (d,), accuracies by seed and learner (s, l, 3), learners (l,)."""
+    path = stored(instance)
+    assert path is not None
+    space = json.loads(path.with_name("rbv2_super2021.space.json").read_text())
+    with np.load(path) as file:
+        values, accuracy = file["values"], file["objective"]
+    names = [own["name"] for own in space["parameters"]]
+    choices = next(own["choices"] for own in space["parameters"] if own["name"] == LEARNER)
+    learner = values[..., names.index(LEARNER)]
+    of_learner = [[accuracy[s][learner[s] == i] for i in range(len(choices))] for s in range(len(values))]
+    obs = px.Observations.from_arrays(px.Space.from_json(space), values, accuracy, "maximize")
+    with jax.enable_x64(True):
+        result = px.cond_ped_anova(obs, LEVELS)
+        parity = px.cond_ped_anova(obs, LEVELS, estimator=px.GridEstimator.optuna())
+    return {
+        "default": np.asarray(result.importance),
+        "parity": np.asarray(parity.importance),
+        "names": np.array(names),
+        "learners": np.array(choices),
+        "accuracies": np.array([[(x.min(), x.mean(), x.max()) for x in own] for own in of_learner]),
+    }
+
+
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """Tables learner by learner, and the figures' statements on the instances at hand."""
+    rows_of = printed()
+    if not rows_of:
+        for name, where in TABLES.items():
+            text = "accuracies of the learners"
+            yield missing(f"learners-{name}", where, text, "PARZAX_DATA")
+        return
+    for instance in dict.fromkeys(row.instance for row in rows_of):
+        own = [row for row in rows_of if row.instance == instance]
+        if f"learners/{instance}" in found:
+            arrays = found[f"learners/{instance}"]
+            yield from _table(instance, own, arrays)
+            yield from _figure(instance, arrays)
+        else:
+            text = f"accuracies of the learners, and what matters, on instance {instance}"
+            where = f"{own[0].where}, Figure 14"
+            yield missing(f"learners-{instance}", where, text, "the log of that instance")
+
+
+def _table(instance: str, own: list[Printed], arrays: Arrays) -> Iterator[Row]:
+    accuracies, learners = arrays["accuracies"], arrays["learners"].tolist()
+    ours_by_max = []
+    for row in own:
+        each = accuracies[:, learners.index(row.learner)]
+        mean, error = each.mean(axis=0), each.std(axis=0, ddof=1) / np.sqrt(len(each))
+        ours_by_max.append(mean[2])
+        texts, apart = [], 0.0
+        for (kind, (theirs, their_error)), m, e in zip(row.numbers.items(), mean, error, strict=True):
+            texts.append((f"{kind} {theirs:.3f} ± {their_error:.3f}", f"{m:.3f} ± {e:.3f}"))
+            # Printed errors are rounded to a thousandth.
+            apart = max(apart, abs(m - theirs) / np.hypot(max(their_error, 5e-4), e))
+        verdict = Verdict.AGREES if apart <= 3 else Verdict.DIFFERS
+        yield Row(
+            f"learners-{instance}-{row.learner}", f"{row.where}, {instance}",
+            f"{row.learner}: " + ", ".join(one for one, _ in texts), ", ".join(one for _, one in texts),
+            verdict, reason=OTHER_NETWORK,
+        )  # fmt: skip
+    theirs = [row.numbers["max"][0] for row in own]
+    ranks = [scipy.stats.rankdata(own) for own in (theirs, ours_by_max)]
+    rho = float(np.corrcoef(*ranks)[0, 1])
+    yield Row(
+        f"learners-{instance}-order", f"{own[0].where}, {instance}",
+        f"order of the learners by the largest [{ORDER}]",
+        f"rank correlation {rho:.2f}", judged(rho, 0, ORDER), reason=OTHER_NETWORK,
+    )  # fmt: skip
+
+
+def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
+    names, learners = arrays["names"].tolist(), arrays["learners"].tolist()
+    at = int(np.abs(LEVELS - 0.1).argmin())
+    mean = {name: arrays[name][:, at].mean(axis=0) for name in ("default", "parity")}
+    for parameter in (LEARNER, "trainsize"):
+        own = names.index(parameter)
+        rank = {name: int((-x).argsort().argsort()[own]) + 1 for name, x in mean.items()}
+        verdict, parity = (judged(rank[name], 0, Range(1, AMONG)) for name in ("default", "parity"))
+        note = "" if parity is verdict else f"with the reference's estimator: {parity}"
+        yield Row(
+            f"figure-{instance}-{parameter}", f"Figure 5, {instance}",
+            f"{parameter} is among the first {AMONG} of {len(names)}",
+            f"default: {rank['default']}; parity: {rank['parity']}, at 0.1, mean of ten seeds",
+            verdict, note, OTHER_NETWORK,
+        )  # fmt: skip
+    best = [max(own for n, own in zip(names, mean["default"], strict=True) if n.startswith(f"{learner}."))
+            for learner in learners]  # fmt: skip
+    largest = arrays["accuracies"].mean(axis=0)[:, 2]
+    rho = float(np.corrcoef(best, largest)[0, 1])
+    yield Row(
+        f"figure-{instance}-correlation", f"Figure 5, {instance}",
+        f"the importance of a learner's best parameter goes with its largest accuracy [{BY_PARAMETER}]",
+        f"correlation {rho:.2f} over {len(learners)} learners, at 0.1", judged(rho, 0, BY_PARAMETER),
+        reason=OTHER_NETWORK,
+    )  # fmt: skip

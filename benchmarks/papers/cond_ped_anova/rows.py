@@ -1,0 +1,68 @@
+"""Units of work of the paper, and its rows from what they found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.papers import data
+from benchmarks.papers.cond_ped_anova import baselines, learners, reference, sizes, theorem
+from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, Curves, of_unit
+from benchmarks.papers.cond_ped_anova.reasons import REASONS
+from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Measure, Statement
+from benchmarks.papers.rows import Row, Verdict, judged, together
+from benchmarks.papers.runs import Arrays, Unit
+
+CURVES = "benchmarks.papers.cond_ped_anova.curves:curves"
+N_BOOTSTRAP = 200
+
+
+def units(quick: bool) -> list[Unit]:
+    """All of the work; a quick run leaves out the peers that take minutes."""
+    del quick
+    found = []
+    for source in sources():
+        for problem in PROBLEMS:
+            own = {"problem": problem, "source": source}
+            found.append(Unit(f"curves/{source}/{problem}", CURVES, own, cost=5))
+        for region in sorted({own.region for own in STATEMENTS} - {1.0}):
+            for problem in sorted({own.problem for own in STATEMENTS if own.region == region}):
+                own = {"problem": problem, "source": source, "region": region}
+                found.append(Unit(f"curves/{source}/{problem}-{region:g}", CURVES, own, cost=5))
+    return found + sizes.units() + baselines.units() + learners.units()
+
+
+def rows(found: Mapping[str, Arrays]) -> list[Row]:
+    """All rows, in the order of the paper."""
+    parts = (baselines, sizes, theorem, reference, learners)
+    every = [_row(statement, found) for statement in STATEMENTS]
+    every += [row for part in parts for row in part.rows(found)]
+    return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
+
+
+def sources() -> Sequence[str]:
+    """Stored logs where there are some, and fresh ones."""
+    return ("fresh",) if data.folder() is None else ("stored", "fresh")
+
+
+def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:
+    verdicts: dict[str, list[Verdict]] = {name: [] for name in ESTIMATORS}
+    texts: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
+    end = "" if own.region == 1 else f"-{own.region:g}"
+    for source in sources():
+        arrays = found[f"curves/{source}/{own.problem}{end}"]
+        for name, curves in of_unit(arrays, own.problem, own.region).items():
+            number, error = spread(own.measure, curves)
+            verdicts[name].append(judged(number, error, own.wanted))
+            texts[name].append(f"{source} {number:.3g}" + (f" ± {error:.2g}" if error else ""))
+    verdict, parity = (together(verdicts[name]) for name in ("default", "parity"))
+    ours = "; ".join(f"{name}: {', '.join(own_texts)}" for name, own_texts in texts.items())
+    note = "" if parity is verdict else f"with the reference's estimator: {parity}"
+    return Row(own.key, own.where, f"{own.printed} [{own.wanted}]", ours, verdict, note)
+
+
+def spread(measure: Measure, curves: Curves) -> tuple[float, float]:
+    """The number, and its standard error over the seeds by the bootstrap."""
+    rng, n = np.random.default_rng(0), len(next(iter(curves.arrays.values())))
+    drawn = [measure(curves.seeds(rng.integers(0, n, n))) for _ in range(N_BOOTSTRAP)]
+    return measure(curves), float(np.std(drawn))

@@ -1,0 +1,41 @@
+"""Figure 8: curves of fewer rows beside those of a thousand."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, N_ROWS, PROBLEMS, of_unit
+from benchmarks.papers.rows import Range, Row, judged
+from benchmarks.papers.runs import Arrays, Unit
+
+FEWER = {100: Range(0, 0.045), 500: Range(0, 0.01)}
+SHOWN = tuple(PROBLEMS)[:3]
+
+
+def units() -> list[Unit]:
+    """Fresh logs of fewer rows; those of a thousand are there already."""
+    function = "benchmarks.papers.cond_ped_anova.curves:curves"
+    return [
+        Unit(f"sizes/{problem}-{n}", function, {"problem": problem, "source": "fresh", "n_rows": n}, cost=5)
+        for problem in SHOWN
+        for n in FEWER
+    ]
+
+
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """The mean distance of the mean curves, and how much larger standard errors are."""
+    for n, wanted in FEWER.items():
+        for problem in SHOWN:
+            whole = of_unit(found[f"curves/fresh/{problem}"], problem)
+            fewer = of_unit(found[f"sizes/{problem}-{n}"], problem)
+            texts, numbers = [], {}
+            for name in ESTIMATORS:
+                one, other = (own[name] for own in (fewer, whole))
+                distance = np.mean([np.abs(one.mean(p) - other.mean(p)).mean() for p in one.names])
+                errors = [np.mean([own.error(p).mean() for p in own.names]) for own in (one, other)]
+                numbers[name] = float(distance)
+                texts.append(f"{name}: {distance:.3f}, standard errors {errors[0] / errors[1]:.1f} times")
+            printed = f"{n} rows give the curves of {N_ROWS}: mean distance [{wanted}]"
+            verdict, parity = (judged(numbers[name], 0, wanted) for name in ("default", "parity"))
+            note = "" if parity is verdict else f"with the reference's estimator: {parity}"
+            yield Row(f"f8-{problem}-{n}", f"Figure 8, {problem}", printed, "; ".join(texts), verdict, note)

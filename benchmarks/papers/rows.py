@@ -1,0 +1,136 @@
+"""One row for every statement of a paper: what is printed, what we found, and a verdict."""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Verdict(StrEnum):
+    """What a row says."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_TOLD_APART = "not told apart"
+    CANNOT_BE_RUN = "cannot be run"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statement of a paper beside a number of ours.
+
+    Attributes:
+        key: names the row from one run to the next.
+        where: figure, table, equation or section.
+        printed: what stands there, in our words.
+        ours: the number, with its spread.
+        verdict: see `Verdict`.
+        note: what is missing; in what weaker form it was tested; the smallest effect that a test would have
+            seen in 80 % of cases.
+        reason: why it differs.
+    """
+
+    key: str
+    where: str
+    printed: str
+    ours: str
+    verdict: Verdict
+    note: str = ""
+    reason: str = ""
+
+    @property
+    def remarks(self) -> str:
+        """The note, and of a row that differs why, or that it is not known."""
+        why = (self.reason or "not known") if self.verdict is Verdict.DIFFERS else ""
+        return "; ".join(text for text in (self.note, why) if text)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a number lies if the statement holds; ends included."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __contains__(self, x: float) -> bool:
+        return bool(self.low <= x <= self.high)
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"exactly {self.low:g}"
+        if math.isinf(self.low):
+            return f"at most {self.high:g}"
+        if math.isinf(self.high):
+            return f"at least {self.low:g}"
+        return f"{self.low:g} to {self.high:g}"
+
+
+def judged(number: float, error: float, wanted: Range) -> Verdict:
+    """Agrees inside the range; outside it differs, unless by less than two standard errors. NaN differs."""
+    if number in wanted:
+        return Verdict.AGREES
+    near = Range(wanted.low - 2 * error, wanted.high + 2 * error)
+    return Verdict.NOT_TOLD_APART if error > 0 and number in near else Verdict.DIFFERS
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of a statement that was tried on several logs: the worst."""
+    order = (Verdict.DIFFERS, Verdict.NOT_TOLD_APART, Verdict.AGREES)
+    return next(verdict for verdict in order if verdict in verdicts)
+
+
+def missing(key: str, where: str, printed: str, what: str) -> Row:
+    """A row that cannot be run."""
+    return Row(key, where, printed, "–", Verdict.CANNOT_BE_RUN, f"needs {what}")
+
+
+def counts(rows: Sequence[Row]) -> str:
+    """How many rows have which verdict."""
+    found = [row.verdict for row in rows]
+    return ", ".join(f"{found.count(verdict)} {verdict}" for verdict in Verdict)
+
+
+def page_table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown."""
+
+    def cell(text: str) -> str:
+        return text.replace("|", "\\|").replace("\n", " ")
+
+    lines = ["| where | printed | ours | verdict | note |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
+        cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", row.remarks)
+        lines.append("| " + " | ".join(map(cell, cells)) + " |")
+    return "\n".join(lines)
+
+
+def write_verdicts(path: Path, rows: Sequence[Row]) -> None:
+    """The rows as a table that the next run is compared with."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["key", "where", "printed", "ours", "verdict", "note"])
+        writer.writerows([(r.key, r.where, r.printed, r.ours, r.verdict.value, r.remarks) for r in rows])
+
+
+def read_verdicts(path: Path) -> dict[str, Verdict]:
+    """Verdict by key; empty where there is no such table."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["key"]: Verdict(row["verdict"]) for row in csv.DictReader(file)}
+
+
+def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool) -> list[str]:
+    """Rows that agreed before and do not now, in words.
+
+    A quick run has fewer seeds and may lack data, so that only a row that differs counts there.
+    """
+    fine = {Verdict.AGREES} | ({Verdict.NOT_TOLD_APART, Verdict.CANNOT_BE_RUN} if quick else set())
+    found = [
+        f"{row.where}: {row.printed}: {row.ours} ({row.verdict})"
+        for row in rows
+        if before.get(row.key) is Verdict.AGREES and row.verdict not in fine
+    ]
+    gone = before.keys() - {row.key for row in rows}
+    return found + [f"no row {key!r} any more" for key in sorted(gone)]

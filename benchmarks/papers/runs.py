@@ -1,0 +1,104 @@
+"""Units of work, each kept in a file: both cores work, and a run that was killed goes on where it was."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some minutes of work: a function of a module, and what it is called with.
+
+    Attributes:
+        name: names its file, such as "curves/activation-disjoint".
+        function: "module:function", which returns arrays by name; equal arguments give equal arrays, but for
+            times.
+        arguments: by name; plain values.
+        needs: a package without which the unit cannot run, or None.
+        cost: seconds, about; the longest begin first.
+    """
+
+    name: str
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    needs: str | None = None
+    cost: float = 1.0
+
+
+def run(
+    units: Sequence[Unit], folder: Path, *, resume: bool, say: Callable[[str], None]
+) -> dict[str, Arrays]:
+    """The arrays of all units by name, from their files where ``resume`` finds them.
+
+    A unit whose package is missing is left out, and is ``{}``.
+    """
+    if not resume and folder.exists():
+        shutil.rmtree(folder)
+    found: dict[str, Arrays] = {}
+    left: list[Unit] = []
+    for unit in units:
+        path = _path(folder, unit)
+        if unit.needs is not None and find_spec(unit.needs) is None:
+            found[unit.name] = {}
+        elif path.is_file():
+            found[unit.name] = _load(path)
+        else:
+            left.append(unit)
+    left.sort(key=lambda unit: -unit.cost)
+    whole, start = sum(unit.cost for unit in left), time.perf_counter()
+    n = max(min(len(left), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2), 1)
+    with ProcessPoolExecutor(n, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(_work, unit, folder): unit for unit in left}
+        done = 0.0
+        for future in as_completed(waiting):
+            unit = waiting[future]
+            try:
+                found[unit.name] = future.result()
+            except Exception as error:
+                pool.shutdown(cancel_futures=True)
+                raise RuntimeError(f"{unit.name}: {error}") from error
+            done += unit.cost
+            took = time.perf_counter() - start
+            say(f"{len(found)} of {len(units)} parts, about {took * (whole - done) / done:.0f} s left")
+    return {unit.name: found[unit.name] for unit in units}
+
+
+def _work(unit: Unit, folder: Path) -> Arrays:
+    module, function = unit.function.split(":")
+    arrays = getattr(import_module(module), function)(**unit.arguments)
+    path = _path(folder, unit)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A file is whole or not there.
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    part.replace(path)
+    return _load(path)
+
+
+def _path(folder: Path, unit: Unit) -> Path:
+    return folder / f"{unit.name}.npz"
+
+
+def _load(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as data:
+        return dict(data)
+
+
+def progress(text: str) -> None:
+    """A line that is written over, on a terminal; else nothing."""
+    if sys.stderr.isatty():
+        print(f"\r{text:72}", end="", file=sys.stderr, flush=True)

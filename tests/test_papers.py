@@ -1,0 +1,171 @@
+"""Rows of the papers: verdicts, and statements that hold on results made to order and can each break."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from benchmarks.papers import runs
+from benchmarks.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
+from benchmarks.papers.cond_ped_anova.statements import (
+    DISJOINT,
+    MOVING,
+    NESTED,
+    OVERLAP,
+    STATEMENTS,
+    THREE_WAY,
+    Statement,
+)
+from benchmarks.papers.cond_ped_anova.theorem import residuals
+from benchmarks.papers.rows import (
+    Range,
+    Row,
+    Verdict,
+    counts,
+    judged,
+    lost,
+    page_table,
+    read_verdicts,
+    together,
+    write_verdicts,
+)
+
+N_SEEDS = 3
+AGREES, DIFFERS, APART, NOT_RUN = Verdict
+
+
+def test_verdicts():
+    """Catches a number at an end of its range that differs, noise that differs, and NaN that agrees."""
+    wanted = Range(0.5, 1)
+    assert [judged(x, 0.1, wanted) for x in (0.5, 1.0, 0.4, 0.29, np.nan)] == [
+        AGREES, AGREES, APART, DIFFERS, DIFFERS,
+    ]  # fmt: skip
+    assert judged(0.4, 0, wanted) is DIFFERS
+    assert together([AGREES, APART]) is APART
+    assert together([AGREES, DIFFERS, APART]) is DIFFERS
+    assert [str(r) for r in (Range(0, 0), Range(high=1), Range(2), wanted)] == [
+        "exactly 0", "at most 1", "at least 2", "0.5 to 1",
+    ]  # fmt: skip
+
+
+def row(key: str, verdict: Verdict) -> Row:
+    return Row(key, "Figure 1", "a | b", "1", verdict)
+
+
+def test_what_agreed_and_does_not_any_more(tmp_path):
+    """Catches a lost row that nobody hears of, and a quick run that fails for want of seeds."""
+    before = [row("a", AGREES), row("b", AGREES), row("c", DIFFERS), row("d", AGREES)]
+    write_verdicts(tmp_path / "x.csv", before)
+    known = read_verdicts(tmp_path / "x.csv")
+    assert known == {own.key: own.verdict for own in before}
+    assert lost(before, known, quick=False) == []
+    now = [row("a", DIFFERS), row("b", APART), row("c", DIFFERS)]
+    assert len(lost(now, known, quick=False)) == 3
+    assert len(lost(now, known, quick=True)) == 2
+    assert read_verdicts(tmp_path / "none.csv") == {}
+    assert counts(now) == "0 agrees, 2 differs, 1 not told apart, 0 cannot be run"
+    table = page_table(now).splitlines()
+    assert len(table) == 5
+    assert r"a \| b" in table[2]
+    assert table[2].endswith("not known |")
+
+
+# --- the curves of conditional PED-ANOVA ------------------------------------------------------
+
+
+def bump(at: float, width: float) -> np.ndarray:
+    """1 at a level, falling to 0 at the distance ``width``."""
+    return np.maximum(1 - np.abs(LEVELS - at) / width, 0)
+
+
+def ideal(problem: str) -> dict[str, np.ndarray]:
+    """Importances as the figures show them, (q,) by parameter."""
+    q = LEVELS
+    tent = np.minimum(2 * q, 2 * (1 - q))
+    below, above = q < 0.5, q > 0.5
+    if problem == DISJOINT:
+        c = np.where(q > 0.985, 0.06, tent**1.3)
+        return {"c": c, "x": (1 - c) * below, "y": (1 - c) * above}
+    if problem == OVERLAP:
+        c = 0.2 * tent
+        y = np.where(q <= 0.2, 0.001, (1 - c) * np.clip((q - 0.2) / 0.6, 0, 1))
+        return {"c": c, "x": 1 - c - y, "y": y}
+    if problem == MOVING:
+        c = np.minimum(tent**1.3, 0.99)
+        return {"c": c, "x": 0.7 * (1 - c), "y": 0.3 * (1 - c)}
+    if problem == NESTED:
+        own = {"c0": 0.95 * bump(0.75, 0.2), "c1": 0.8 * bump(0.375, 0.2), "x": 0.9 * bump(0, 0.4)}
+        return own | {"y": 0.5 * bump(0.55, 0.2), "z": 0.95 * bump(1, 0.2)}
+    assert problem == THREE_WAY
+    c = np.maximum(bump(1 / 3, 0.3), bump(2 / 3, 0.3))
+    return {"c": c, "x": (1 - c) * (q < 0.66), "y": (1 - c) * (q > 0.66)}
+
+
+def curves(own: Statement) -> Curves:
+    """The same for every seed, with the ablations that the paper shows."""
+    names = PROBLEMS[own.problem].space.names
+    known = ideal(own.problem)
+    levels = LEVELS[own.region > LEVELS]
+    importance = np.stack([known[name] for name in names], axis=-1)[: len(levels)]
+    if own.key == "f7-c":  # with a smaller region c matters later
+        importance[:, names.index("c")] *= 0.1
+    standard = importance + 0.3
+    if "c" in names:
+        standard[:, names.index("c")] = 0.1
+    unweighted = np.where(levels[:, None] > 0.5, np.roll(importance, 1, axis=1), importance)
+    arrays = {"variance": importance, "importance": importance, "standard": standard}
+    arrays["unweighted"] = unweighted
+    return Curves(names, levels, {name: np.stack([x] * N_SEEDS) for name, x in arrays.items()})
+
+
+def changed(own: Curves, change) -> Curves:
+    return dataclasses.replace(own, arrays={name: change(x) for name, x in own.arrays.items()})
+
+
+# Results under which something of the paper does not hold.
+WRONG = {
+    "all alike": lambda x: np.full_like(x, 1 / x.shape[-1]),
+    "levels from the other end": lambda x: x[:, ::-1],
+    "parameters in another place": lambda x: np.roll(x, 1, axis=-1),
+    "parameters in yet another place": lambda x: np.roll(x, -1, axis=-1),
+    "nothing": np.zeros_like,
+    "noise": lambda x: np.random.default_rng(0).uniform(size=x.shape),
+}
+
+
+@pytest.mark.parametrize("own", STATEMENTS, ids=lambda own: own.key)
+def test_every_statement_can_break(own):
+    """Catches a statement that refuses what the paper shows, and one that nothing can break."""
+    good = curves(own)
+    assert judged(own.measure(good), 0, own.wanted) is AGREES, own.measure(good)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        broken = [name for name, change in WRONG.items()
+                  if judged(own.measure(changed(good, change)), 0, own.wanted) is DIFFERS]  # fmt: skip
+    assert broken
+
+
+def test_keys_are_unique():
+    assert len({own.key for own in STATEMENTS}) == len(STATEMENTS)
+
+
+@pytest.mark.parametrize("problem", [DISJOINT, OVERLAP, MOVING])
+def test_theorem_f1(problem):
+    """Eq. 45 on exact masses, with the standard variance by its definition."""
+    for level in (0.1, 0.5, 0.77):
+        np.testing.assert_allclose(residuals(problem, level), 0, atol=1e-12)
+
+
+# --- units of work ---------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_where_it_was_killed(tmp_path):
+    """Catches work that is done twice, half-written files that are read, and a missing package that fails."""
+    unit = runs.Unit("part/one", "numpy:identity", {})
+    there = tmp_path / "part" / "one.npz"
+    there.parent.mkdir()
+    np.savez(there, x=np.arange(3))
+    absent = runs.Unit("two", "no_such_package:f", needs="no_such_package")
+    said = []
+    found = runs.run([unit, absent], tmp_path, resume=True, say=said.append)
+    np.testing.assert_array_equal(found["part/one"]["x"], np.arange(3))
+    assert found["two"] == {}
+    assert not said
