@@ -171,6 +171,7 @@ def test_optuna_filter_and_study(logs, capsys):
     assert "choose one with --study: 'a', 'b'" in err
 
 
+@pytest.mark.slow
 def test_a_parameter_may_be_called_state(capsys):
     """Catches a parameter that cannot be had because a trial has something of that name."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -215,7 +216,7 @@ def control_characters(text):
 
 
 @pytest.mark.parametrize("levels", ["0.1", "0.1:0.9:0.1"])
-@pytest.mark.parametrize("name", ["t.csv", "study.db"])
+@pytest.mark.parametrize("name", ["t.csv", pytest.param("study.db", marks=pytest.mark.slow)])
 def test_control_characters_do_not_reach_the_terminal(capsys, tmp_path, name, levels):
     """Catches names of columns, parameters, states and files that move the cursor or add lines."""
     x = np.arange(30) / 30
@@ -263,6 +264,7 @@ def test_progress_is_cleaned_too(capsys, monkeypatch):
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_signs(monkeypatch):
     """Catches a failure, after the files are written, because of the sign of a standard error."""
     written = io.BytesIO()

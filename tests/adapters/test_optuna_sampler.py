@@ -83,7 +83,10 @@ def test_suggestions_are_inside_their_distribution(distribution, n_startup):
     assert len({repr(v) for v in found}) > 1
 
 
-@pytest.mark.parametrize("distribution", [FloatDistribution(0, 1, step=0.25), IntDistribution(1, 9)])
+@pytest.mark.parametrize(
+    "distribution",
+    [FloatDistribution(0, 1, step=0.25), pytest.param(IntDistribution(1, 9), marks=pytest.mark.slow)],
+)
 def test_at_random_is_uniform(distribution):
     study = new_study(n_startup=10)
     suggest = [study.sampler.sample_independent(study, study.ask()._get_latest_trial(), "x", distribution)
@@ -358,6 +361,7 @@ def test_only_the_study_decides():
         )
 
 
+@pytest.mark.slow
 def test_float64():
     """Also where JAX computes in float64, and where that changes on the way."""
     study = new_study()
@@ -604,6 +608,7 @@ def test_keys_are_optunas():
     assert sampler_module._CONSTRAINTS_KEY == _CONSTRAINTS_KEY
 
 
+@pytest.mark.slow
 def test_what_is_prepared_changes_nothing(monkeypatch):
     """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
 

@@ -81,6 +81,7 @@ def test_rows_there_and_back():
     )
 
 
+@pytest.mark.slow
 def test_a_session_takes_every_kind_of_domain():
     """Native values out: inside, on steps, of active parameters; a row that lacks one counts for nothing."""
     session = Session(px.optuna_tpe(SPACE, n_startup=0))

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import parzax as px
 from extending.runs import SPACE, gain_of_compiled_runs, rows, told, with_part
@@ -31,5 +32,6 @@ def test_scores_are_those_of_a_loop():
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_compiled_run_improves():
     assert gain_of_compiled_runs(with_part(acquisition=ExpectedImprovement(0.0))) > 2

@@ -54,6 +54,7 @@ def test_seeds_give_standard_errors():
     np.testing.assert_allclose(found.p_value, 2 * stats.norm.sf(np.abs(found.difference) / error), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_few_of_many_parameters_differ():
     """p-values are adjusted: catches that one of ten is said to differ by chance."""
     p = np.full((1, 40), 0.5)
@@ -79,6 +80,7 @@ def test_logs_of_one_search_rarely_differ():
     assert 0.01 < np.any(found, axis=-1).mean() < 0.18
 
 
+@pytest.mark.slow
 def test_nothing_differs_from_a_log_about_which_nothing_can_be_said():
     log = _log(0)
     flat = px.Observations.from_arrays(log.space, log.values, np.ones(log.n))

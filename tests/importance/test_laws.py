@@ -50,6 +50,7 @@ def test_rows_in_any_order(parity):
     np.testing.assert_array_equal(a.counts, b.counts)
 
 
+@pytest.mark.slow
 def test_parameters_in_any_order():
     """Permuting parameters permutes the result: catches reading a neighbour's columns."""
     values, losses = zoo()
@@ -243,6 +244,7 @@ def _random_counts(rng, size):
     return rng.binomial(region, rng.uniform(0.1, 0.9, size)), region
 
 
+@pytest.mark.slow
 def test_lemma_f2():
     """within + inter = divergence of the extended marginal over (regime, cell), on raw masses.
 
@@ -394,6 +396,7 @@ def test_importance_is_a_share():
         np.testing.assert_allclose(result.beta.sum(axis=-1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_debias_lowers_the_variance():
     """The subtracted term is positive wherever something is estimated: catches its sign."""
     values, losses = zoo()

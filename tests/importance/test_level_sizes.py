@@ -22,6 +22,7 @@ def test_size_of_the_target(level, n, size):
     assert result.n_target.tolist() == [size]
 
 
+@pytest.mark.slow
 def test_every_fraction_of_some_numbers_of_rows():
     """The sets themselves, for all N up to 200 and some up to 10^4."""
     some = np.random.default_rng(0).integers(201, 10_000, 40).tolist()

@@ -150,6 +150,7 @@ def test_one_pool_is_the_problem_of_places(double, log, pooled):
     assert (found.status == wanted.status).all()
 
 
+@pytest.mark.slow
 def test_discrete_regimes_do_not_know_of_pools(double):
     """Bit for bit: where no domain moves, the number of pools makes no difference."""
     rng = np.random.default_rng(0)
@@ -196,6 +197,7 @@ def test_laws(double):
     )
 
 
+@pytest.mark.slow
 def test_float32_is_near_float64():
     """Pools and cells are of the host, so that only sums are rounded."""
     low, high, x, losses = _rows("log", 300)

@@ -101,6 +101,7 @@ def test_the_better_rows_of_a_sample_decide_the_level():
     assert sample_levels(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
 
 
+@pytest.mark.slow
 def test_padding_seeds_and_order_of_levels_change_nothing():
     obs, key = _log(), jax.random.key(7)
     one = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=40, key=key).uncertainty
@@ -156,7 +157,9 @@ def test_fractional_weights_are_refused():
         px.cond_ped_anova(weighted, 0.2, n_resamples=10, key=jax.random.key(0))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    "n", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_few_rows_give_intervals_without_an_error(n):
     obs = _log(max(n, 1) + 3).select(np.arange(max(n, 1) + 3) >= 3 + (n == 0))
     known = px.cond_ped_anova(obs, [0.2, 0.6], n_resamples=5, key=jax.random.key(0)).uncertainty

@@ -98,6 +98,7 @@ def test_a_formula_of_ones_own():
         np.testing.assert_array_equal(result.counts, alone.counts)
 
 
+@pytest.mark.slow
 def test_one_program_for_all():
     """Catches a program per objective, or per weight."""
     obs = log(n=40)

@@ -193,6 +193,7 @@ def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
     assert "interval" not in str(shuffled)
 
 
+@pytest.mark.slow
 def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
     obs = _noisy().select(np.arange(200) < 150)
     alone = px.Observations.from_arrays(
@@ -212,6 +213,7 @@ def test_seeds_without_a_loss_do_not_count_as_sure():
     assert (known.verdicts()[0].startswith("enough")) == bool(mine <= 200)
 
 
+@pytest.mark.slow
 def test_many_parameters_can_be_above_chance():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(150, 102))
@@ -222,6 +224,7 @@ def test_many_parameters_can_be_above_chance():
     assert known.above_chance[0, 0]
 
 
+@pytest.mark.slow
 def test_samples_of_a_front_do_not_depend_on_the_order_of_the_objectives():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(300, 2))

@@ -90,6 +90,7 @@ def test_accepted(fresh, record_property):
     record_property("tried", f"sources: {len(ACCEPTED)} accepted, {len(REFUSED)} refused")
 
 
+@pytest.mark.slow
 def test_numbers_of_numpy():
     """The same sampler, and the same program, as with the number that it prints as."""
     one, other = (px.meta_learn_tpe(SPACE, [GOOD], eta=eta, n_samples=50) for eta in (2.5, np.float32(2.5)))

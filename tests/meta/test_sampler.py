@@ -118,6 +118,7 @@ def test_similarity_of_categories_is_that_of_frequencies(estimate):
             assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
 
 
+@pytest.mark.slow
 def test_overlap_of_sets_of_categories():
     """The sets of the largest densities among the sampler's own points, with all that equal the last one."""
     space = SPACE_OF["categories"]

@@ -144,6 +144,7 @@ def test_right_within_three_standard_errors(case, record_property):
     assert abs(value.mean() - d) < 1e-3
 
 
+@pytest.mark.slow
 def test_symmetric_and_bounded():
     p, _, _ = continuous(2, 0.5)
     a = np.random.default_rng(0).normal(size=(2, 3, 50))

@@ -115,6 +115,7 @@ def test_self_contained(html):
     assert set(rules["script-src"].split()) == digests
 
 
+@pytest.mark.slow
 def test_size(tmp_path):
     """Under 6 MiB for 20 parameters at 99 levels, with uncertainty and all pairs."""
     rng = np.random.default_rng(0)
@@ -137,7 +138,7 @@ def test_reproducible(tmp_path, html):
     assert path.read_text(encoding="utf-8") == html
 
 
-@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
+@pytest.mark.parametrize("missing", ["jinja2", pytest.param("plotly", marks=pytest.mark.slow)])
 def test_says_what_to_install(missing, tmp_path):
     """The extra is named, before any work, and parzax itself needs neither."""
     code = (

@@ -186,7 +186,7 @@ def test_seeds_without_importance_do_not_count():
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(alone.importance[3, 0]))
 
 
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("draw", [importance_bars, regimes])
 def test_few_bars_stay_thin(draw, n):
     # Catches one or two bars as thick as the figure is high.

@@ -63,6 +63,7 @@ def test_many_log_integers_are_drawn_on_a_log_axis():
     assert rug.get_xdata().tolist() == [10, 300]
 
 
+@pytest.mark.slow
 def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair):
     axes = panels(plotting.density(*pair, ["lr", "momentum"], given={"opt": "sgd"}))
     assert [ax.get_title() for ax in axes] == ["below given opt = sgd", "above", "log2 below / above"]
@@ -100,7 +101,13 @@ def test_estimators_of_two_spaces_are_refused(pair):
 
 
 @pytest.mark.parametrize(
-    "domain", [px.Int(1, 10**6), px.Int(1, 10**5, log=True), px.Float(0, 50, step=0.01), px.Int(0, 200)]
+    "domain",
+    [
+        pytest.param(px.Int(1, 10**6), marks=pytest.mark.slow),
+        px.Int(1, 10**5, log=True),
+        px.Float(0, 50, step=0.01),
+        pytest.param(px.Int(0, 200), marks=pytest.mark.slow),
+    ],
 )
 def test_many_values_are_drawn_as_a_curve(domain):
     # Catches a bar for each of a million values, and masses where the axis says density.

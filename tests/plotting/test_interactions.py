@@ -67,6 +67,7 @@ def test_pairs_above_chance_have_a_colour_and_their_number(found):
     assert "never active together, or not comparable" in words
 
 
+@pytest.mark.slow
 def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
     # Catches a map of the first parameters instead of the strongest, and pairs lost without a word.
     result = many(14)
@@ -93,6 +94,7 @@ def test_names_do_not_overlap(d):
         assert ax.texts[0].get_text() == "A single parameter has no pairs."
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_and_it_is_said():
     result = many(3, seeds=3)
     ax = interactions(result)

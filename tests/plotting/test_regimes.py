@@ -84,6 +84,7 @@ def test_captions_do_not_lie_on_bars(seeds):
     assert not any(a.y0 < b.y1 and b.y0 < a.y1 for a in captions for b in bars)
 
 
+@pytest.mark.slow
 def test_many_regimes_are_cut():
     # Catches a caption of twenty entries over the next bar.
     space = px.Space(
@@ -98,6 +99,7 @@ def test_many_regimes_are_cut():
     assert "4 smaller ones" in found
 
 
+@pytest.mark.slow
 def test_zero_and_parity_zero(zero):
     # Catches an empty picture without a word, and 1/d given to a regime that has not earned it.
     assert any("No parameter has a positive variance" in t for t in all_texts(regimes(zero)))

@@ -43,6 +43,7 @@ def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     assert not ribbons(values(single, "x", level=0.7, regime=1))
 
 
+@pytest.mark.slow
 def test_seeds_without_target_rows_do_not_count():
     # Catches a mean that includes the prior's leftovers of seeds where the regime has no target row.
     result = px.cond_ped_anova(activation(12, 40), 0.5)
@@ -109,7 +110,16 @@ def test_nothing_to_compare_says_why(mixed, name, words):
     assert not ax.lines
 
 
-@pytest.mark.parametrize("name", ["strong", "rare", "constant", "noise $a$ with a long name", "op"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("strong", marks=pytest.mark.slow),
+        "rare",
+        "constant",
+        pytest.param("noise $a$ with a long name", marks=pytest.mark.slow),
+        pytest.param("op", marks=pytest.mark.slow),
+    ],
+)
 def test_other_parameters_can_be_rendered(mixed, zero, name):
     # Catches degenerate densities and names that Matplotlib would read as formulae.
     for result in (mixed, zero):

@@ -370,6 +370,7 @@ def test_what_a_library_does_needs_no_options(library, size):
     assert effort._decided(lowered, "auto", 1.0, library) == size
 
 
+@pytest.mark.slow
 def test_steps_of_ascent_count(monkeypatch):
     """A suggestion with gradient ascent weighs its steps."""
     seen = []

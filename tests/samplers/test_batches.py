@@ -72,6 +72,7 @@ def test_every_configuration_appears(space, epsilon, more):
         assert len({x.tobytes() for x in found}) > 1
 
 
+@pytest.mark.slow
 def test_a_pool_with_equal_rows():
     """In a space where draws never repeat, by chance, at random and by score."""
     space = px.Space({"x": px.Float(0, 1)})

@@ -147,6 +147,7 @@ def test_a_direction_is_a_sign(name, direction):
     _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["mo_tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in SEVERAL if name != "mo_tpe")]
 )
@@ -171,6 +172,7 @@ def test_optunas_directions():
         px.tpe(MIXED, direction=optuna.study.StudyDirection.NOT_SET)
 
 
+@pytest.mark.slow
 def test_runs_in_a_direction():
     """A run that maximises is the run that minimises the negated problem."""
     up = px.Problem(lambda key, x: -jnp.square(x[0] - 0.3) - (x[1] != 1).astype(x.dtype), MIXED)
@@ -200,6 +202,7 @@ def test_directions_refused(call, error, message):
 # --- growth ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tell_grows_on_the_host():
     """As if there had been room from the start; a batch that does not fit as a whole, and row after row."""
     sampler = px.c_tpe(SPACE, 1)

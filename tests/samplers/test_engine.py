@@ -138,6 +138,7 @@ def test_refusals(call, error, message):
         call()
 
 
+@pytest.mark.slow
 def test_copies_of_a_row_below_are_not_all_below():
     """Catches a first front that grows by every repetition, until nothing else is suggested."""
     space = px.Space({"a": px.Int(1, 12), "b": px.Categorical(["u", "v", "w"])})
@@ -176,6 +177,7 @@ def test_members_of_a_pool_come_back_as_they_were_given():
             assert {tuple(row) for row in np.asarray(found).tolist()} == {tuple(row) for row in pool.tolist()}
 
 
+@pytest.mark.slow
 def test_pools_with_members_outside_the_space():
     """Catches a member outside chosen at random, where compiled code cannot refuse it."""
     space = px.Space({"a": px.Float(0, 1)})
@@ -186,6 +188,7 @@ def test_pools_with_members_outside_the_space():
     assert np.array_equal(np.sort(found[..., 0], axis=1), [[0.25, 0.5]] * 20)
 
 
+@pytest.mark.slow
 def test_truths_are_no_constraints():
     """Catches True, meant as satisfied, taken as 1 > 0."""
     sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), 1)

@@ -108,6 +108,7 @@ def test_a_batch_over_what_a_function_refers_to():
         np.testing.assert_array_equal(trace.objectives[..., 0], np.abs(trace.x[..., 0] - targets[:, None]))
 
 
+@pytest.mark.slow
 def test_lanes_round_but_do_not_choose():
     """Chunks of another size are another program: close, and the same choices of a discrete space."""
     both = [px.optimize_many(sampler(), problem(), KEYS, N, lanes=n, progress=False) for n in (1, 4)]

@@ -145,6 +145,7 @@ def test_types_stay(k, double):
         assert all(jax.tree.leaves(same))
 
 
+@pytest.mark.slow
 def test_under_vmap():
     """A batch of states is each of them."""
     data = [_draw(seed) for seed in (5, 6)]

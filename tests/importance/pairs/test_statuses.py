@@ -143,6 +143,7 @@ def test_the_matrix_is_symmetric_and_blank_where_nothing_is_known():
     assert np.isnan(matrix).sum() == 25 - 4
 
 
+@pytest.mark.slow
 def test_text_says_what_is_above_chance():
     # Catches numbers without a word on whether they mean anything.
     found = px.interactions(gated(600), 0.5)
