@@ -76,6 +76,10 @@ def run(capsys, *args):
     return status, out, err
 
 
+# Where a test does not ask how sure the numbers are: most of a command's time is for that.
+QUICK = ("--resamples", "0")
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather", "t.npz", "study.db"])
 def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     """Catches a format that loses rows, gaps or precision on the way, and float32 arithmetic."""
@@ -125,6 +129,7 @@ def test_outputs(logs, capsys, tmp_path):
 def test_single_level_plot_and_options(logs, capsys, tmp_path):
     """Catches options that are parsed and then forgotten."""
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--direction", "minimize"]
+    base += QUICK
     variances = []
     for extra in ([], ["--estimator", "optuna"], ["--reference", "uniform"], ["--direction", "maximize"],
                   ["--region-quantile", "0.5"], ["--filter", "number < 100"]):  # fmt: skip
@@ -160,7 +165,14 @@ def test_direction_of_the_space_file(logs, capsys, tmp_path):
 def test_optuna_filter_and_study(logs, capsys):
     """Catches filters on trial numbers and parameters that do not reach the trials."""
     status, out, _ = run(
-        capsys, "importance", logs / "study.db", "--study", "a", "--filter", "number >= 50 and params_c > 0.5"
+        capsys,
+        "importance",
+        logs / "study.db",
+        "--study",
+        "a",
+        "--filter",
+        "number >= 50 and params_c > 0.5",
+        *QUICK,
     )
     assert status == 0
     with np.load(logs / "t.npz") as data:
@@ -178,7 +190,7 @@ def test_a_parameter_may_be_called_state(capsys):
     study = optuna.create_study(storage="sqlite:///study.db")
     study.optimize(lambda t: len(t.suggest_categorical("state", ["on", "off"])) + t.number, n_trials=20)
     for text, n in (("state == COMPLETE", 0), ("params_state != none", 0), ("params_state == on", None)):
-        status, out, err = run(capsys, "importance", "study.db", "--filter", text)
+        status, out, err = run(capsys, "importance", "study.db", "--filter", text, *QUICK)
         assert status == 0, err
         assert ("(filter)" in out) == (n is None)
     status, _, err = run(capsys, "importance", "study.db", "--filter", "nope == 1")
@@ -203,7 +215,7 @@ def test_sqlite_urls(logs, capsys, tmp_path):
     study.add_trials([_trial([0.1, -3, np.nan], 1.0), _trial([0.2, -4, np.nan], 2.0)])
     relative = namesake.relative_to(tmp_path)
     for url, n in ((f"sqlite:///{logs}/study.db", N), (f"sqlite:///{relative}", 2), (relative, 2)):
-        status, out, err = run(capsys, "importance", url, "--study", "a")
+        status, out, err = run(capsys, "importance", url, "--study", "a", *QUICK)
         assert status == 0, err
         assert f"{n} rows, minimize" in out
 
@@ -330,20 +342,20 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     df = pd.DataFrame({"x": x, "y": y, "loss": x + y, "rep": np.arange(90) % 3, "value": (x - 0.3) ** 2})
     df.to_csv(tmp_path / "t.csv", index=False)
     file = str(tmp_path / "t.csv")
-    assert main(["importance", file]) == 0
+    assert main(["importance", file, *QUICK]) == 0
     out, err = capsys.readouterr()
     assert "perhaps results" in err
     assert "rep" in out
-    assert main(["importance", file, "--drop", "loss", "--seed", "rep"]) == 0
+    assert main(["importance", file, "--drop", "loss", "--seed", "rep", *QUICK]) == 0
     out, err = capsys.readouterr()
     assert "of 3 seeds" in out
     assert "loss" not in out
     assert "perhaps" not in err
-    assert main(["importance", file, "--parameters", "y"]) == 0
+    assert main(["importance", file, "--parameters", "y", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "x  " not in out
     assert "of 90 rows --target-quantile 0.13 takes 11 or more" in out
-    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.13"]) == 0
+    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.13", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "LOW_DATA" not in out
     assert "--target-quantile" not in out
@@ -398,7 +410,7 @@ def test_filters_know_choices_by_name(capsys):
     space.to_json("space.json")
     values = np.array([[0.1, 0], [0.2, 1], [0.7, 0], [0.8, 1]] * 5)
     np.savez("t.npz", values=values, objective=np.arange(20.0), names=["c", "kind"])
-    args = ["importance", "t.npz", "--space", "space.json", "--direction", "minimize"]
+    args = ["importance", "t.npz", "--space", "space.json", "--direction", "minimize", *QUICK]
     for text, left_out in (("kind == u", 10), ("kind != v and c > 0.5", 10), ("params_kind == w", 15)):
         status, out, err = run(capsys, *args, "--filter", text)
         assert (status, f"left out: {left_out} (filter)" in out) == (0, True), out + err
@@ -514,7 +526,7 @@ def test_one_of_several_objectives_is_named(capsys):
     """Catches a table of one objective that does not say which."""
     x = np.arange(20) / 20
     pd.DataFrame({"params_x": x, "values_0": x, "values_1": -x}).to_csv("two.csv", index=False)
-    status, out, _ = run(capsys, "importance", "two.csv", "--objective", "1")
+    status, out, _ = run(capsys, "importance", "two.csv", "--objective", "1", *QUICK)
     assert status == 0
     words = "objective 1 of 2 (minimize), 'values_1'; --objective I for another, or all, or pareto\n"
     assert out.startswith(words)
@@ -555,6 +567,7 @@ def test_what_is_no_file_is_never_replaced(logs, capsys):
 def test_plot_kinds(logs, capsys, tmp_path):
     """Catches a kind of picture that cannot be had, or that is the same as another."""
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--target-quantile", "0.2,0.5"]
+    base += QUICK
     pictures = []
     for i, extra in enumerate(
         (
@@ -602,7 +615,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     df = pd.DataFrame({"params_x": x, "params_y": y, "loss": x, "time": 1 - y + 0.1 * x, "size": x - 0.7})
     df.to_csv(tmp_path / "t.csv", index=False)
     base = (capsys, "importance", tmp_path / "t.csv", "--target", "loss", "time", "--target-quantile", "0.3")
-    base += ("--constraints", "size")
+    base += ("--constraints", "size", *QUICK)
 
     def top(out):
         return next(line for line in out.split("\n") if line.startswith(("x ", "y "))).split()[0]

@@ -218,6 +218,7 @@ def test_constant_is_exactly_zero(x64, kind):
             assert float(divergence(target, region)) == 0.0
 
 
+@pytest.mark.slow
 def test_constant_inside_one_regime_is_exactly_zero(x64):
     """x is constant where it is active: catches a zero that holds only for unconditional parameters."""
     values, losses = zoo()
@@ -337,6 +338,7 @@ def test_activation_overlap(parity):
     assert share[_at(0.3)] > 0.7
 
 
+@pytest.mark.slow
 @PARITY
 def test_regime_dependent_domain(parity):
     """c decides at 0.5; x, of the wider domain, is above y at every tenth."""

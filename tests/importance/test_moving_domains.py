@@ -123,6 +123,7 @@ def test_seeds_are_pooled_one_by_one(double):
         np.testing.assert_allclose(result.variance[seed], _expected("upper", *one)["variance"], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("pooled", ["one pool", "equal bounds"])
 def test_one_pool_is_the_problem_of_places(double, log, pooled):

@@ -26,7 +26,7 @@ def same(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-@pytest.mark.parametrize("seeds", [None, 2])
+@pytest.mark.parametrize("seeds", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_objective_is_what_it_is_alone(seeds):
     """Catches seeds and objectives mixed up, levels out of order, and weights given to the wrong rows."""
     obs = log(seeds).with_weight(np.broadcast_to(np.arange(60) % 3, (60,) if seeds is None else (2, 60)))
@@ -77,6 +77,7 @@ def test_units_do_not_matter(scalarise):
         same(one, other)
 
 
+@pytest.mark.slow
 def test_equal_weights_find_what_serves_both():
     """f1 = a + 0.3 b and f2 = b^2 - 0.2 a: b matters more as its weight grows, until a cancels out."""
     sweep = px.importance_over_weights(log(n=1000), None, 0.3)

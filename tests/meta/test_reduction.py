@@ -51,6 +51,7 @@ def test_no_rows_below():
     np.testing.assert_array_equal(found, 0)
 
 
+@pytest.mark.slow
 def test_raw_importance_is_that_of_ped_anova(double):
     """By way of a log whose best tenth are the rows below; the uniform reference, nothing subtracted."""
     space, x = SPACES["flat"], draw("flat", 40, 4)

@@ -145,6 +145,7 @@ def layers():
     return px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
 
 
+@pytest.mark.slow
 def test_long_names_stay_different():
     # Catches labels cut to the same text, in each picture that names parameters.
     result = layers()

@@ -126,6 +126,7 @@ def test_no_density_at_all_has_no_ratio():
     assert [bar.get_height() for bar in ratio] == [100, -100, 0]
 
 
+@pytest.mark.slow
 def test_the_ratio_of_two_curves_is_that_of_their_densities(pair):
     # Catches a ratio of densities per decade and per unit, one turned upside down, colours of the wrong side.
     ax = plotting.density(*pair, "lr")

@@ -32,6 +32,7 @@ def test_curves_are_the_densities(single):
         assert any(np.all(np.asarray(own.get_ydata()) == 1) for own in bottom.lines), "a line at ratio 1"
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     # Catches a ribbon without seeds, and seeds without one.
     ax = values(seeds, "x", level=0.7, regime=1)

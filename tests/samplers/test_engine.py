@@ -94,6 +94,7 @@ def test_a_pool_is_scored_instead_of_candidates(trace):
     assert np.isfinite(np.asarray(gradient)[0])
 
 
+@pytest.mark.slow
 def test_a_batch_has_no_duplicates_while_there_are_others():
     space = px.Space({"k": px.Int(1, 3), "x": px.Float(0, 1, when=px.In("k", [2, 3]))})
     pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
