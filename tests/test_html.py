@@ -21,7 +21,7 @@ def cells(html: str) -> list[list[str]]:
     return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
 
 
-@pytest.mark.parametrize("level", [[0.2], [0.2, 0.5]])
+@pytest.mark.parametrize("level", [pytest.param([0.2], marks=pytest.mark.slow), [0.2, 0.5]])
 def test_results(level):
     """The entries of the text, escaped; catches a name that is markup, and one that moves a cursor."""
     result = px.cond_ped_anova(OBS, level)

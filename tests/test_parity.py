@@ -97,6 +97,7 @@ def _regimes(result, at, record, worst, bits):
         )
 
 
+@pytest.mark.slow
 def test_global_importance_agrees_with_optuna(double):
     """reference="uniform" is Optuna's evaluate_on_local=False: catches the 1e-12 on the wrong density."""
     import optuna

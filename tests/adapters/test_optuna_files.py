@@ -315,8 +315,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         "rows", ["select 1", "select 1 union all select i + 1 from n"], ids=["one row", "endless"]
     )
-    @pytest.mark.parametrize("table", ["trial_values", "studies", "Trial_Params"])
-    @pytest.mark.some(3)
+    @pytest.mark.parametrize(
+        "table", ["trial_values", pytest.param("studies", marks=pytest.mark.slow), "Trial_Params"]
+    )
     def test_views(self, tmp_path, table, rows):
         # An endless one would be read for ever, and not even interrupted.
         path = self.changed(tmp_path, f"alter table {table} rename to moved")

@@ -84,7 +84,10 @@ def test_suggestions_are_inside_their_distribution(distribution, n_startup):
     assert len({repr(v) for v in found}) > 1
 
 
-@pytest.mark.parametrize("distribution", [FloatDistribution(0, 1, step=0.25), IntDistribution(1, 9)])
+@pytest.mark.parametrize(
+    "distribution",
+    [FloatDistribution(0, 1, step=0.25), pytest.param(IntDistribution(1, 9), marks=pytest.mark.slow)],
+)
 def test_at_random_is_uniform(distribution):
     study = new_study(n_startup=10)
     suggest = [study.sampler.sample_independent(study, study.ask()._get_latest_trial(), "x", distribution)

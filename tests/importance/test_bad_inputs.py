@@ -646,7 +646,7 @@ ARRAY_VALUES = {
 
 
 # Each compiles anew, for seconds.
-SLOW = ("density of no rows is the prior", "levels far out", "variance of integers")
+SLOW = ("density of one cell", "density of no rows is the prior", "levels far out", "variance of integers")
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_seeds_give_standard_errors():
     np.testing.assert_allclose(found.p_value, 2 * stats.norm.sf(np.abs(found.difference) / error), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_few_of_many_parameters_differ():
     """p-values are adjusted: catches that one of ten is said to differ by chance."""
     p = np.full((1, 40), 0.5)

@@ -60,8 +60,16 @@ def test_smoothed_divergence_equals_its_loops(double, kind, debias):
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
-@pytest.mark.parametrize("size", [2, 3, 12, 13, 96])
-@pytest.mark.some(5)
+@pytest.mark.parametrize(
+    "size",
+    [
+        2,
+        pytest.param(3, marks=pytest.mark.slow),
+        pytest.param(12, marks=pytest.mark.slow),
+        13,
+        pytest.param(96, marks=pytest.mark.slow),
+    ],
+)
 def test_divergence_equals_its_loops(double, kind, uniform, size):
     """One regime: catches a wrong partition, leverage, degree of freedom, weight or a row of its own."""
     rng = np.random.default_rng(size)
@@ -83,8 +91,10 @@ def test_divergence_equals_its_loops(double, kind, uniform, size):
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
-@pytest.mark.parametrize(("sizes", "width"), [(range(2, 14), 16), ((7, 25, 49, 51, 95, 96), 96)])
-@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    ("sizes", "width"),
+    [(range(2, 14), 16), pytest.param((7, 25, 49, 51, 95, 96), 96, marks=pytest.mark.slow)],
+)
 def test_padding_changes_nothing(double, kind, uniform, sizes, width):
     """Grids of several sizes in one batch: catches partitions and polynomials of the padded width."""
     rng = np.random.default_rng(3)
@@ -155,6 +165,7 @@ def test_coarse_grid_equals_its_loops(double, n):
         np.testing.assert_allclose(getattr(result, field), loop[field], rtol=RTOL, atol=1e-14, err_msg=field)
 
 
+@pytest.mark.slow
 def test_smoothed_subtracted_term_is_the_expectation_over_all_targets(double):
     """Every subset of a small region, exactly: E[D] = A (n_r - n_t)/((n_r - 1) n_t) for a given kernel.
 
@@ -207,6 +218,7 @@ def test_constant_is_exactly_zero(x64, kind):
             assert float(divergence(target, region)) == 0.0
 
 
+@pytest.mark.slow
 def test_constant_inside_one_regime_is_exactly_zero(x64):
     """x is constant where it is active: catches a zero that holds only for unconditional parameters."""
     values, losses = zoo()
@@ -326,6 +338,7 @@ def test_activation_overlap(parity):
     assert share[_at(0.3)] > 0.7
 
 
+@pytest.mark.slow
 @PARITY
 def test_regime_dependent_domain(parity):
     """c decides at 0.5; x, of the wider domain, is above y at every tenth."""
@@ -350,6 +363,7 @@ def test_nested_and_three_way(parity):
     assert c[_at(0.65)] > 0.85
 
 
+@pytest.mark.slow
 def test_curves_stay_near_parity():
     """Default and parity differ by at most 0.08 of normalised importance on activation-disjoint, N = 1000."""
     _, parity = _mean("activation-disjoint", True)

@@ -90,6 +90,7 @@ def test_lines_name_choices_and_regimes():
     assert any(line.startswith("k: 3 to 5 (") for line in lines)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path, capsys):
     """--good-values prints them, and JSON has them and null where an importance is not defined."""
     x, form = RNG.uniform(size=200), {"delimiter": ",", "header": "x,value", "comments": ""}

@@ -50,6 +50,7 @@ def test_rows_in_any_order(parity):
     np.testing.assert_array_equal(a.counts, b.counts)
 
 
+@pytest.mark.slow
 def test_parameters_in_any_order():
     """Permuting parameters permutes the result: catches reading a neighbour's columns."""
     values, losses = zoo()
@@ -243,6 +244,7 @@ def _random_counts(rng, size):
     return rng.binomial(region, rng.uniform(0.1, 0.9, size)), region
 
 
+@pytest.mark.slow
 def test_lemma_f2():
     """within + inter = divergence of the extended marginal over (regime, cell), on raw masses.
 

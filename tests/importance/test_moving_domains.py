@@ -126,6 +126,7 @@ def test_seeds_are_pooled_one_by_one(double):
         np.testing.assert_allclose(result.variance[seed], _expected("upper", *one)["variance"], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("pooled", ["one pool", "equal bounds"])
 @pytest.mark.some(2)
@@ -201,6 +202,7 @@ def test_laws(double):
     )
 
 
+@pytest.mark.slow
 def test_float32_is_near_float64():
     """Pools and cells are of the host, so that only sums are rounded."""
     low, high, x, losses = _rows("log", 300)

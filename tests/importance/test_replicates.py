@@ -158,7 +158,9 @@ def test_fractional_weights_are_refused():
         px.cond_ped_anova(weighted, 0.2, n_resamples=10, key=jax.random.key(0))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    "n", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_few_rows_give_intervals_without_an_error(n):
     obs = _log(max(n, 1) + 3).select(np.arange(max(n, 1) + 3) >= 3 + (n == 0))
     known = px.cond_ped_anova(obs, [0.2, 0.6], n_resamples=5, key=jax.random.key(0)).uncertainty

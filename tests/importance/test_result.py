@@ -85,6 +85,7 @@ def test_seeds_without_importance_do_not_count():
     assert (none.status != 0).all()
 
 
+@pytest.mark.slow
 def test_parity_counts_every_seed():
     """Catches Optuna's 1/d, a convention, taken for a seed without importance."""
     values, losses = zoo(n_seeds=2)

@@ -26,8 +26,7 @@ def same(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-@pytest.mark.parametrize("seeds", [None, 2])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("seeds", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_objective_is_what_it_is_alone(seeds):
     """Catches seeds and objectives mixed up, levels out of order, and weights given to the wrong rows."""
     obs = log(seeds).with_weight(np.broadcast_to(np.arange(60) % 3, (60,) if seeds is None else (2, 60)))
@@ -102,6 +101,7 @@ def test_a_formula_of_ones_own():
         np.testing.assert_array_equal(result.counts, alone.counts)
 
 
+@pytest.mark.slow
 def test_one_program_for_all():
     """Catches a program per objective, or per weight."""
     obs = log(n=40)

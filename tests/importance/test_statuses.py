@@ -300,8 +300,7 @@ def _branch(n, share, seed):
     return px.Observations.from_arrays(space, values, loss)
 
 
-@pytest.mark.parametrize("n", [100, 1000])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("n", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_cutoff_between_regimes(n):
     """Where the level is the branch's share, in nearly every log; not further away, nor of one regime."""
     flagged = np.mean([

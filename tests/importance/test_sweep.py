@@ -69,6 +69,7 @@ def test_counts_past_2_to_the_24():
         assert zoo_sweep(values, losses, weight=weight).n_region == 60 * (2**20 + 1)
 
 
+@pytest.mark.slow
 def test_counts_past_2_to_the_31(double):
     """Weights that sum past an int32 are counted exactly or not at all: catches a wrap to negative counts."""
     values, losses = zoo()
@@ -109,6 +110,7 @@ def test_many_choices(double, n_choices):
     )
 
 
+@pytest.mark.slow
 def test_hundred_thousand_rows(double):
     """Past the size at which the counting changes its method: the counts are still those of NumPy."""
     rng = np.random.default_rng(0)

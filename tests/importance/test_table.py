@@ -94,6 +94,7 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     assert f"{mean[9, j]:.3f} ± {error[9, j]:.3f}" in rows[1]
 
 
+@pytest.mark.slow
 def test_text_of_many_parameters_sums_up_the_rest():
     """Catches lines too wide to read, and shares that vanish from the sum."""
     result = make_result(n_parameters=12, levels=(0.25, 0.5))

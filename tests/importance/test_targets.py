@@ -129,6 +129,7 @@ class TestPareto:
                     px.cond_ped_anova(obs, **options),
                 )
 
+    @pytest.mark.slow
     def test_parity_takes_exactly_so_many_rows_and_the_default_keeps_equal_ones(self):
         obs = log(digits=1)
         levels = np.arange(1, 10) / 10

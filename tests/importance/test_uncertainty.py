@@ -109,8 +109,8 @@ def test_the_fewer_rows_are_those_of_the_target_or_those_outside_it():
     obs, levels = _noisy(), [0.9, 0.1, 0.5]
     known = px.cond_ped_anova(obs, levels, n_resamples=4, key=jax.random.key(0)).uncertainty
     assert known.n_fewer.tolist() == [20, 20, 100]
-    inside = px.cond_ped_anova(obs, [0.3, 0.1], 0.4, n_resamples=4, key=jax.random.key(0)).uncertainty
-    assert inside.n_fewer.tolist() == [20, 20]
+    inside = px.cond_ped_anova(obs, [0.3, 0.1, 0.2], 0.4, n_resamples=4, key=jax.random.key(0)).uncertainty
+    assert inside.n_fewer.tolist() == [20, 20, 40]
 
 
 def _noisy(n=200, seed=0):

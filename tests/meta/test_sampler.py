@@ -103,8 +103,7 @@ def frequencies(data) -> np.ndarray:
     return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
 
 
-@pytest.mark.parametrize("estimate", ["balanced", "uniform"])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("estimate", ["balanced", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_similarity_of_categories_is_that_of_frequencies(estimate):
     """The comparison has neither spread nor prior, so that the variation is a sum over six configurations."""
     logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]

@@ -47,8 +47,7 @@ def variation_of(s: np.ndarray) -> np.ndarray:
     return (1 - s) / (1 + s)
 
 
-@pytest.mark.parametrize("estimate", ["balanced", "uniform"])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("estimate", ["balanced", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_values_and_errors(estimate):
     """Within three of their standard errors; symmetric, and exact on the diagonal."""
     found = px.task_similarity(logs(), estimate=estimate, n_samples=4000)
@@ -165,7 +164,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize(
-    "remedy", ["conditions", *(pytest.param(r, marks=pytest.mark.slow) for r in ("none", "without"))]
+    "remedy", ["without", *(pytest.param(r, marks=pytest.mark.slow) for r in ("none", "conditions"))]
 )
 @pytest.mark.slow
 def test_an_optuna_storage(studies, remedy):
@@ -196,8 +195,14 @@ def test_no_task():
         px.task_similarity([])
 
 
-@pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
-@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        pytest.param("balanced", marks=pytest.mark.slow),
+        "uniform",
+        pytest.param("overlap", marks=pytest.mark.slow),
+    ],
+)
 def test_parameters_that_a_task_lacks(estimate):
     """Catches a task held against what another has beyond it: the same rows without a column are alike."""
     rng = np.random.default_rng(0)

@@ -180,6 +180,7 @@ def test_uniform_points_miss_what_balanced_points_find(record_property):
     assert abs(float(balanced.value) - d) < 0.05
 
 
+@pytest.mark.slow
 def test_uniform_points_of_a_wide_pair():
     """Where densities are wide, in one dimension, both estimates agree with the integral."""
     space = px.Space({"x": px.Float(0, 1)})

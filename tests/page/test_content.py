@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import coarse_estimator
 
 import parzax as px
 from page import logs
@@ -96,8 +97,8 @@ def test_observations_as_results(tmp_path):
 
 
 def test_levels_by_default(tmp_path):
-    """0.02 to 0.98, below the region's."""
-    quick = {"n_resamples": 0, "interactions": False}
+    """0.01 to 0.99, below the region's."""
+    quick = {"n_resamples": 0, "interactions": False, "estimator": coarse_estimator(False)}
     data = data_of(page(tmp_path, logs.activation(), **quick))
     np.testing.assert_allclose(data["levels"], np.arange(1, 50) / 50)
     data = data_of(page(tmp_path, logs.activation(), region_quantile=0.3, **quick))
@@ -105,7 +106,7 @@ def test_levels_by_default(tmp_path):
 
 
 def test_one_level_has_no_slider(tmp_path):
-    html = page(tmp_path, logs.activation(), target_quantile=0.3)
+    html = page(tmp_path, logs.activation(), target_quantile=0.3, n_resamples=0, interactions=False)
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
     assert data_of(html)["start"] == 0

@@ -138,8 +138,7 @@ def test_reproducible(tmp_path, html):
     assert path.read_text(encoding="utf-8") == html
 
 
-@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("missing", ["jinja2", pytest.param("plotly", marks=pytest.mark.slow)])
 def test_says_what_to_install(missing, tmp_path):
     """The extra is named, before any work, and parzax itself needs neither."""
     code = (

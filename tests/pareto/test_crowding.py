@@ -55,6 +55,7 @@ def test_order(x64):
     )
 
 
+@pytest.mark.slow
 def test_laws():
     """Catches distances that depend on the order of distinct rows, on padding, units, jit or vmap."""
     losses, mask = holed(tables(2, np.float32)["random"])

@@ -183,6 +183,7 @@ def test_underflow_of_a_mixture():
                 _against_loops(space, column(0, 0.01), at, 0.01, tolerance, form, prior_weight=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["difference", *(pytest.param(f, marks=SLOW) for f in ("max", "product"))])
 @pytest.mark.slow
 def test_last_values_of_a_long_log_axis(form):
@@ -216,6 +217,7 @@ def test_a_bound_on_a_step_is_decided_by_its_number():
     assert px.ParzenEstimator.fit(space, draws).status == 0
 
 
+@pytest.mark.slow
 def test_zero_density_is_minus_infinity_with_several_parameters():
     """One impossible factor among several."""
     space = px.Space({name: px.Categorical(["a", "b"]) for name in "xyz"})
@@ -252,6 +254,7 @@ def test_traced_bandwidths_lose_no_digits():
     np.testing.assert_allclose(traced, known, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_weights_of_replicates_go_with_rows_of_the_host():
     space = px.Space({"x": px.Float(0, 1)})
     rows = np.array([[0.1], [0.4], [0.5], [0.9]])
@@ -261,6 +264,7 @@ def test_weights_of_replicates_go_with_rows_of_the_host():
     np.testing.assert_allclose(fit(jnp.asarray(weight)), loop, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_points", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 120))])
 @pytest.mark.slow
 def test_gradients_where_a_parameter_has_lists_of_two_lengths(n_points):

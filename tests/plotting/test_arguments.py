@@ -20,8 +20,16 @@ OF_LEVELS = [
 
 
 @pytest.mark.parametrize("draw", OF_RESULTS)
-@pytest.mark.parametrize("which", ["seeds", "single", "one_level", "mixed", "zero"])
-@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("seeds", marks=pytest.mark.slow),
+        pytest.param("single", marks=pytest.mark.slow),
+        "one_level",
+        "mixed",
+        pytest.param("zero", marks=pytest.mark.slow),
+    ],
+)
 def test_any_result_can_be_rendered(draw, which, request):
     # Catches shapes (no seed axis, one level), names with dollar signs and zeros that break a picture.
     draw(request.getfixturevalue(which)).figure.canvas.draw()

@@ -145,6 +145,7 @@ def layers():
     return px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
 
 
+@pytest.mark.slow
 def test_long_names_stay_different():
     # Catches labels cut to the same text, in each picture that names parameters.
     result = layers()
@@ -186,7 +187,7 @@ def test_seeds_without_importance_do_not_count():
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(alone.importance[3, 0]))
 
 
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("draw", [importance_bars, regimes])
 @pytest.mark.some(2)
 def test_few_bars_stay_thin(draw, n):

@@ -101,7 +101,13 @@ def test_estimators_of_two_spaces_are_refused(pair):
 
 
 @pytest.mark.parametrize(
-    "domain", [px.Int(1, 10**6), px.Int(1, 10**5, log=True), px.Float(0, 50, step=0.01), px.Int(0, 200)]
+    "domain",
+    [
+        pytest.param(px.Int(1, 10**6), marks=pytest.mark.slow),
+        px.Int(1, 10**5, log=True),
+        px.Float(0, 50, step=0.01),
+        pytest.param(px.Int(0, 200), marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.some(2)
 def test_many_values_are_drawn_as_a_curve(domain):
@@ -121,6 +127,7 @@ def test_no_density_at_all_has_no_ratio():
     assert [bar.get_height() for bar in ratio] == [100, -100, 0]
 
 
+@pytest.mark.slow
 def test_the_ratio_of_two_curves_is_that_of_their_densities(pair):
     # Catches a ratio of densities per decade and per unit, one turned upside down, colours of the wrong side.
     ax = plotting.density(*pair, "lr")

@@ -94,6 +94,7 @@ def test_names_do_not_overlap(d):
         assert ax.texts[0].get_text() == "A single parameter has no pairs."
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_and_it_is_said():
     result = many(3, seeds=3)
     ax = interactions(result)

@@ -37,8 +37,7 @@ def test_one_axes_are_returned_whose_figure_can_be_saved(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("layout", [None, "constrained"])
-@pytest.mark.some(4)
+@pytest.mark.parametrize("layout", [pytest.param(None, marks=pytest.mark.slow), "constrained"])
 def test_the_place_that_is_given_is_used(name, layout):
     # Catches a figure opened although there is a place, and panels that run into the neighbours.
     figure = plt.figure(figsize=(20, 5), layout=layout)

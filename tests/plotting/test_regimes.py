@@ -84,6 +84,7 @@ def test_captions_do_not_lie_on_bars(seeds):
     assert not any(a.y0 < b.y1 and b.y0 < a.y1 for a in captions for b in bars)
 
 
+@pytest.mark.slow
 def test_many_regimes_are_cut():
     # Catches a caption of twenty entries over the next bar.
     space = px.Space(

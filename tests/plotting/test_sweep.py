@@ -120,6 +120,7 @@ def test_the_rest_is_summed(mixed):
     assert "1 others" not in texts(ax)
 
 
+@pytest.mark.slow
 def test_lines_at_zero_are_left_out(zero):
     # Catches constants that are drawn over lines that matter; something is drawn all the same.
     rng = np.random.default_rng(0)
@@ -192,6 +193,7 @@ def test_levels_without_importance_are_marked():
     assert texts(ax).count("nothing above chance") == 1
 
 
+@pytest.mark.slow
 def test_ties_are_not_chance():
     # Catches "nothing above chance" where ties put all rows into the target, so that nothing was compared.
     x = np.random.default_rng(0).uniform(size=(200, 2))

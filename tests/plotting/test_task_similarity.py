@@ -55,7 +55,9 @@ def test_numbers_stand_in_their_cells():
     assert not task_similarity(table(13)).texts
 
 
-@pytest.mark.parametrize("t", [2, 40, 300])
+@pytest.mark.parametrize(
+    "t", [2, pytest.param(40, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.slow)]
+)
 def test_names_are_those_of_the_ticks_and_do_not_overlap(t):
     # Catches names beside the wrong row once they are thinned out, and names drawn over each other.
     ax = task_similarity(table(t))

@@ -32,6 +32,7 @@ def test_curves_are_the_densities(single):
         assert any(np.all(np.asarray(own.get_ydata()) == 1) for own in bottom.lines), "a line at ratio 1"
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     # Catches a ribbon without seeds, and seeds without one.
     ax = values(seeds, "x", level=0.7, regime=1)
@@ -110,8 +111,16 @@ def test_nothing_to_compare_says_why(mixed, name, words):
     assert not ax.lines
 
 
-@pytest.mark.parametrize("name", ["strong", "rare", "constant", "noise $a$ with a long name", "op"])
-@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("strong", marks=pytest.mark.slow),
+        "rare",
+        "constant",
+        pytest.param("noise $a$ with a long name", marks=pytest.mark.slow),
+        pytest.param("op", marks=pytest.mark.slow),
+    ],
+)
 def test_other_parameters_can_be_rendered(mixed, zero, name):
     # Catches degenerate densities and names that Matplotlib would read as formulae.
     for result in (mixed, zero):

@@ -306,6 +306,7 @@ def _permuted(family: str, space: str) -> None:
         _tried.append(f"rows permuted, {family}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "space"),
     [("c_tpe", "categories"), pytest.param("mo_tpe, constrained", "categories", marks=pytest.mark.slow),

@@ -147,6 +147,7 @@ def test_a_direction_is_a_sign(name, direction):
     _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["mo_tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in SEVERAL if name != "mo_tpe")]
 )
@@ -202,6 +203,7 @@ def test_directions_refused(call, error, message):
 # --- growth ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tell_grows_on_the_host():
     """As if there had been room from the start; a batch that does not fit as a whole, and row after row."""
     sampler = px.c_tpe(SPACE, 1)

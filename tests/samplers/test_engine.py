@@ -179,6 +179,7 @@ def test_members_of_a_pool_come_back_as_they_were_given():
             assert {tuple(row) for row in np.asarray(found).tolist()} == {tuple(row) for row in pool.tolist()}
 
 
+@pytest.mark.slow
 def test_pools_with_members_outside_the_space():
     """Catches a member outside chosen at random, where compiled code cannot refuse it."""
     space = px.Space({"a": px.Float(0, 1)})
@@ -189,6 +190,7 @@ def test_pools_with_members_outside_the_space():
     assert np.array_equal(np.sort(found[..., 0], axis=1), [[0.25, 0.5]] * 20)
 
 
+@pytest.mark.slow
 def test_truths_are_no_constraints():
     """Catches True, meant as satisfied, taken as 1 > 0."""
     sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), 1)

@@ -42,15 +42,17 @@ OF_STATES = {
     "grow": lambda state: SAMPLER.grow(state, 64).x,
 }
 SLOW = {"conditional", "ask with a pool", "score_of", "log_prob of an array of JAX"}
-CASES: list[Any] = [
-    pytest.param(make, use, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
-    for make, uses in ((_fitted, OF_ESTIMATORS), (_told, OF_STATES))
-    for name, use in uses.items()
-]
 
 
-@pytest.mark.parametrize(("make", "use"), CASES)
-@pytest.mark.some(2)
+def _cases(slow: set[str]) -> list[Any]:
+    return [
+        pytest.param(make, use, id=name, marks=[pytest.mark.slow] if name in slow else [])
+        for make, uses in ((_fitted, OF_ESTIMATORS), (_told, OF_STATES))
+        for name, use in uses.items()
+    ]
+
+
+@pytest.mark.parametrize(("make", "use"), _cases(SLOW))
 def test_of_float64_outside(make, use):
     """Refused, with the remedy: JAX would cut it off to float32 without a word."""
     with jax.enable_x64(True):
@@ -62,8 +64,7 @@ def test_of_float64_outside(make, use):
         use(made)
 
 
-@pytest.mark.parametrize(("make", "use"), CASES)
-@pytest.mark.some(2)
+@pytest.mark.parametrize(("make", "use"), _cases(SLOW | {"sample", "marginal", "ask", "status"}))
 def test_of_float32_inside(make, use):
     """It stays what it is, and its answers are those of outside."""
     made = make()

@@ -63,6 +63,7 @@ def test_a_direction_alone_is_that_of_one_objective():
     assert sampler.directions == ("maximize",)
 
 
+@pytest.mark.slow
 def test_masked_candidates_score_nothing():
     sampler = px.tpe(SPACE, n_startup=2)
     state = sampler.tell(sampler.init(), np.array([[0.2, 3], [0.8, 5], [0.4, 4]]), [0.0, 1.0, 2.0])

@@ -102,7 +102,7 @@ def test_constraint_only_rows_count_for_no_objective():
     _same(_one_by_one(_one_by_one(empty(SAMPLER, CAPACITY), parts[0]), parts[1], True), state)
 
 
-@pytest.mark.parametrize("capacity", [1, 5])
+@pytest.mark.parametrize("capacity", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_rows_without_room_leave_no_trace(capacity):
     """But for ``overflow``: counts of the rows that are there stay those of the rows that are there."""
     data = _draw(3)
@@ -145,6 +145,7 @@ def test_types_stay(k, double):
         assert all(jax.tree.leaves(same))
 
 
+@pytest.mark.slow
 def test_under_vmap():
     """A batch of states is each of them."""
     data = [_draw(seed) for seed in (5, 6)]

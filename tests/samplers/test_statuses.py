@@ -46,6 +46,7 @@ def test_a_traced_bandwidth_that_is_none_has_a_status(name):
             np.testing.assert_array_equal(logs, wide[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
 def test_a_sampler_with_such_a_bandwidth_has_a_status(name):

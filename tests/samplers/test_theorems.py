@@ -70,6 +70,7 @@ def _same_order(found, wanted):
     assert (np.diff(found[order])[distinct] < 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["categories", pytest.param("mixed", marks=pytest.mark.slow)])
 @pytest.mark.slow
 def test_corollary_2_of_the_engine(name, double):

@@ -134,6 +134,7 @@ def test_runs(c):
     assert np.median(hypervolume) >= 0.95 * np.median(crowding)
 
 
+@pytest.mark.slow
 def test_most_is_at_least_the_count():
     """Catches a selection that ends before the group below is full."""
     n = jnp.arange(1, 4097)

@@ -20,6 +20,7 @@ def test_jit_equals_eager(name, x64):
     np.testing.assert_allclose(compiled, eager, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_dtype_follows_the_input(x64):
     """float32 counts give a float32 density even in 64-bit mode: catches a silent promotion."""
     assert density_of("numeric")(jnp.ones(5, jnp.float32)).dtype == jnp.float32

@@ -7,6 +7,7 @@ from benchmarks import interactions as benchmark
 from .test_oracle import closed_form
 
 
+@pytest.mark.slow
 def test_closed_forms_agree_with_those_of_the_tests():
     # Catches a slip in one of two derivations, against integration by sampling of the gated one.
     assert [benchmark.closed_form(level) for level in (0.1, 0.5)] == pytest.approx(

@@ -102,6 +102,7 @@ def test_a_weight_of_two_is_a_row_seen_twice():
         np.testing.assert_array_equal(one.p_value, other.p_value)
 
 
+@pytest.mark.slow
 def test_float32_and_float64_agree():
     obs = mixed(2000)
     with jax.enable_x64(True):
@@ -111,6 +112,7 @@ def test_float32_and_float64_agree():
     np.testing.assert_allclose(wide.variance, narrow.variance, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_a_key_makes_the_p_values():
     # Catches draws that differ from call to call, or that no key changes.
     obs = log_of(lambda x, noise: noise, 200)

@@ -263,8 +263,14 @@ def test_refused_types():
         bandwidth.scott("0.1")
 
 
-@pytest.mark.parametrize("n", [5, 65, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 64, 200))])
-@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "n",
+    [
+        5,
+        pytest.param(65, marks=pytest.mark.slow),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 64, 200)),
+    ],
+)
 def test_neighbours_with_and_without_an_order(n):
     """Catches pairs of rows that see another neighbour than the sorted ones, among equal and absent rows."""
     rng = np.random.default_rng(n)
