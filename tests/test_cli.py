@@ -227,7 +227,7 @@ def control_characters(text):
     return [c for c in text if not c.isprintable() and c != "\n"]
 
 
-@pytest.mark.parametrize("levels", ["0.1", "0.1:0.9:0.1"])
+@pytest.mark.parametrize("levels", ["0.1", pytest.param("0.1:0.9:0.1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["t.csv", pytest.param("study.db", marks=pytest.mark.slow)])
 def test_control_characters_do_not_reach_the_terminal(capsys, tmp_path, name, levels):
     """Catches names of columns, parameters, states and files that move the cursor or add lines."""

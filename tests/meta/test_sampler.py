@@ -67,7 +67,6 @@ def judged(sampler, state, at):
 
 CASES = [
     ("categories", 1, 0, False),
-    pytest.param("mixed", 1, 0, True, marks=pytest.mark.slow),
     pytest.param("conditional", 1, 0, True, marks=pytest.mark.slow),
     pytest.param("mixed", 2, 0, False, marks=pytest.mark.slow),
     pytest.param("mixed", 1, 2, True, marks=pytest.mark.slow),

@@ -22,16 +22,18 @@ FAST = {
     ("categories", "mo_tpe, constrained", True),
 }  # fmt: skip
 # Families whose groups are others than those of "tpe" and "c_tpe", but not their densities, weights and sums:
-# what float32 costs is known from these two, and `test_groups` finds all groups in float32. In a space of
-# categories alone densities are sums of weights, which "mixed" has too.
-SAME_IN_FLOAT32 = {
+# what float32 and other spaces cost is known from these two, and `test_groups` finds all groups in float32.
+# In a space of categories alone densities are sums of weights, which "mixed" has too.
+SAME_BUT_FOR_GROUPS = {
     "c_tpe of none", "c_tpe of one", "c_tpe, every minimum", "mo_tpe", "mo_tpe, constrained",
     "mo_tpe, hypervolume", "mo_tpe, constrained, hypervolume", "mo_tpe of three, hypervolume",
 }  # fmt: skip
 CASES = [
     pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow])
     for case in ((s, f, double) for s in SPACE_OF for f in FAMILY for double in (True, False))
-    if case[2] or case in FAST or (case[0] != "categories" and case[1] not in SAME_IN_FLOAT32)
+    if case in FAST
+    or (case[1] in SAME_BUT_FOR_GROUPS and case[0] == "mixed" and case[2])
+    or (case[1] not in SAME_BUT_FOR_GROUPS and (case[2] or case[0] != "categories"))
 ]
 
 
