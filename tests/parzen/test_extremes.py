@@ -185,7 +185,6 @@ def test_underflow_of_a_mixture():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["difference", *(pytest.param(f, marks=SLOW) for f in ("max", "product"))])
-@pytest.mark.slow
 def test_last_values_of_a_long_log_axis(form):
     """Cells as wide as one rounding of a float32: catches a mass of 0, or off by the rounding of its ends."""
     space = px.Space({"n": px.Int(1, 10**6, log=True)})
@@ -266,7 +265,6 @@ def test_weights_of_replicates_go_with_rows_of_the_host():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_points", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 120))])
-@pytest.mark.slow
 def test_gradients_where_a_parameter_has_lists_of_two_lengths(n_points):
     """Catches NaN from the cell that the number of one list's value would have on the other, shorter one."""
     squares = [float(i * i + 1) for i in range(31)]

@@ -48,7 +48,6 @@ def test_a_traced_bandwidth_that_is_none_has_a_status(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.slow
 def test_a_sampler_with_such_a_bandwidth_has_a_status(name):
     """And suggestions of the space; one that is fine has none."""
 

@@ -72,7 +72,6 @@ def _same_order(found, wanted):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["categories", pytest.param("mixed", marks=pytest.mark.slow)])
-@pytest.mark.slow
 def test_corollary_2_of_the_engine(name, double):
     """With everything feasible c-TPE orders candidates as TPE does, the groups being the same."""
     space = SPACE_OF[name]
