@@ -10,7 +10,7 @@ from parzax._numerics import cell_sum
 def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
     """D_PE(p || q) = sum_b q_b (p_b / q_b - 1)^2, the Pearson (chi-squared) divergence.
 
-    Conditional PED-ANOVA, arXiv 2601.20800, Section 2.
+    Conditional PED-ANOVA, arXiv 2601.20800, Eq. 6 (Section 3.3).
 
     Args:
         p, q: (g,) masses per cell, linear, each summing to 1.
