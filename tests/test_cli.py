@@ -183,7 +183,6 @@ def test_optuna_filter_and_study(logs, capsys):
     assert "choose one with --study: 'a', 'b'" in err
 
 
-@pytest.mark.slow
 def test_a_parameter_may_be_called_state(capsys):
     """Catches a parameter that cannot be had because a trial has something of that name."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)

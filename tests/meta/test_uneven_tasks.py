@@ -51,7 +51,8 @@ def log_of(space: px.Space, own: Table, lacking: bool = False, missing=()) -> px
 
 # Those with two constraints have two tasks with as many rows at most, and share what is compiled.
 UNEVEN = {
-    "lengths, constraints": (2, lambda t: [first(t[0], 11), t[1], first(t[2], 13)], (), {}),
+    "lengths": (0, lambda t: [first(t[0], 7), t[1], first(t[2], 13)], (), {}),
+    "lengths, constraints": (2, lambda t: [first(t[0], 11), t[1]], (), {}),
     "lacks constraints": (2, lambda t: [t[1], lacking_constraints(first(t[0], 20))], (2,), {}),
     "constraints alone": (2, lambda t: [t[1], constraints_alone(first(t[0], 25))], (), {}),
     "lacks a parameter": (0, lambda t: t[:2], (), {2: (0,)}),
@@ -182,7 +183,7 @@ def test_eleven_tasks_of_different_lengths(double):
     at = jnp.asarray(candidates("mixed"))
     densities, s, n_rows = inside(searching_alike(sampler), told(sampler, own), at)
     assert n_rows.tolist() == [3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 1]
-    for m in (0, 5, 10):
+    for m in (0, 5, 7, 8, 10):
         alone = px.meta_learn_tpe(space, [logs[m]], n_samples=200, eta=None)
         wanted = inside(searching_alike(alone), told(alone, own), at)
         for many, one in zip(densities, wanted[0], strict=True):
@@ -268,7 +269,7 @@ def test_candidates_of_a_conditional_space():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimate", ["balanced", "overlap"])
+@pytest.mark.parametrize("estimate", ["balanced", "uniform", "overlap"])
 def test_compiled_is_eager_and_vmap_is_a_loop(estimate):
     space = SPACE_OF["categories"]
     logs = [observations(space, table("categories", "random", seed=s)) for s in (4, 5)]

@@ -42,7 +42,6 @@ def logs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_study(logs, tmp_path, capsys):
     """Rows by state, the same numbers as in Python, and no folder of this machine on the page."""
     before = (logs / "study.db").read_bytes()

@@ -12,7 +12,6 @@ def _compiled(function) -> int:
     return function.n_compiled
 
 
-@pytest.mark.slow
 def test_few_compilations_over_fifty_sizes():
     """n over 50 sizes from 1 to 4096: at most 4 compilations of the fit and of the density."""
     # A space of its own, so that no other test has compiled these shapes.

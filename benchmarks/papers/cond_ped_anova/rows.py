@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.papers import data
-from benchmarks.papers.cond_ped_anova import baselines, learners, reference, sizes, theorem
+from benchmarks.papers.cond_ped_anova import baselines, learners, peers, reference, sizes, theorem, times
 from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, Curves, of_unit
 from benchmarks.papers.cond_ped_anova.reasons import REASONS
 from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Measure, Statement
@@ -19,7 +19,6 @@ N_BOOTSTRAP = 200
 
 def units(quick: bool) -> list[Unit]:
     """All of the work; a quick run leaves out the peers that take minutes."""
-    del quick
     found = []
     for source in sources():
         for problem in PROBLEMS:
@@ -29,12 +28,13 @@ def units(quick: bool) -> list[Unit]:
             for problem in sorted({own.problem for own in STATEMENTS if own.region == region}):
                 own = {"problem": problem, "source": source, "region": region}
                 found.append(Unit(f"curves/{source}/{problem}-{region:g}", CURVES, own, cost=5))
-    return found + sizes.units() + baselines.units() + learners.units()
+    found += sizes.units() + baselines.units() + learners.units()
+    return found + peers.units(quick) + times.units(quick)
 
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows, in the order of the paper."""
-    parts = (baselines, sizes, theorem, reference, learners)
+    parts = (baselines, peers, times, sizes, theorem, reference, learners)
     every = [_row(statement, found) for statement in STATEMENTS]
     every += [row for part in parts for row in part.rows(found)]
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]

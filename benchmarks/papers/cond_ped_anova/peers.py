@@ -1,0 +1,127 @@
+"""f-ANOVA, MDI and SHAP of Optuna on logs made unconditional, as Figures 2, 9 and 10 have them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import parzax as px
+from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS, log
+from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
+from benchmarks.papers.rows import Range, Row, judged, missing
+from benchmarks.papers.runs import Arrays, Unit
+from parzax import naive
+
+# Package that the evaluator needs, and seconds of a log of 1000 rows on one core, about.
+PEERS = {"f-ANOVA": ("sklearn", 60.0), "MDI": ("sklearn", 2.0), "SHAP": ("shap", 12.0)}
+FIGURES = {DISJOINT: "Figure 2", OVERLAP: "Figure 9", MOVING: "Figure 10"}
+# Of which variants something is printed; of SHAP with overlapping branches nothing is.
+VARIANTS = {DISJOINT: ("filtering", "imputation"), OVERLAP: ("filtering",), MOVING: ("expansion",)}
+NOT_PRINTED = {("SHAP", OVERLAP)}
+QUICK_SEEDS, QUICK = 2, ("MDI",)
+
+
+def units(quick: bool) -> list[Unit]:
+    """One for each peer, problem, variant and seed; a quick run has MDI alone."""
+    function = "benchmarks.papers.cond_ped_anova.peers:importances"
+    return [
+        Unit(
+            _name(peer, problem, variant, seed), function,
+            {"peer": peer, "problem": problem, "variant": variant, "seed": seed}, needs=package, cost=cost,
+        )
+        for peer, (package, cost) in PEERS.items()
+        if not quick or peer in QUICK
+        for problem, variants in VARIANTS.items()
+        for variant in variants
+        if (peer, problem) not in NOT_PRINTED
+        for seed in range(QUICK_SEEDS if quick else N_SEEDS)
+    ]  # fmt: skip
+
+
+def importances(peer: str, problem: str, variant: str, seed: int) -> Arrays:
+    """A unit: importances (d,) that add up to 1, of one fresh log."""
+    import optuna
+
+    from benchmarks.optuna_peer import study_of
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    obs = log(problem, "fresh")
+    names = obs.space.names
+    if variant == "filtering":
+        # A study of each parameter alone: the rows of weight 0 are those in which it is inactive.
+        found = []
+        for name in names:
+            alone = naive.filtering(obs, name)
+            active = alone.weight[seed] > 0
+            found.append(_evaluated(peer, _study(alone, seed, active), seed)[name])
+    else:
+        plain = naive.imputation(obs) if variant == "imputation" else naive.expansion(obs)
+        by_name = _evaluated(peer, study_of(plain, seed), seed)
+        found = [by_name[name] for name in names]
+    return {"importance": np.array(found) / max(sum(found), 1e-300)}
+
+
+def _study(obs: px.Observations, seed: int, kept: np.ndarray) -> Any:
+    from benchmarks.optuna_peer import study_of
+
+    return study_of(
+        px.Observations.from_arrays(obs.space, obs.values[seed][None, kept], obs.losses[seed, kept, 0][None]),
+        0,
+    )
+
+
+def _evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
+    from optuna import importance
+
+    if peer == "SHAP":
+        from optuna_integration import ShapleyImportanceEvaluator
+
+        return ShapleyImportanceEvaluator(seed=seed).evaluate(study)
+    evaluators = {
+        "f-ANOVA": importance.FanovaImportanceEvaluator,
+        "MDI": importance.MeanDecreaseImpurityImportanceEvaluator,
+    }
+    return evaluators[peer](seed=seed).evaluate(study)
+
+
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """What each peer says of x, y and c, the mean over the seeds that were run."""
+    for peer, (package, _) in PEERS.items():
+        for problem, variants in VARIANTS.items():
+            if (peer, problem) in NOT_PRINTED:
+                continue
+            names = PROBLEMS[problem].space.names
+            for variant in variants:
+                key, where = f"peer-{peer}-{problem}-{variant}", f"{FIGURES[problem]}, {peer} with {variant}"
+                printed, measure, wanted = _statement(peer, problem, variant)
+                own = [
+                    found[unit]["importance"]
+                    for seed in range(N_SEEDS)
+                    if found.get(unit := _name(peer, problem, variant, seed))
+                ]
+                if not own:
+                    needs = f"a full run, and the package {package} (parzax[papers])"
+                    yield missing(key, where, f"{printed} [{wanted}]", needs)
+                    continue
+                each = np.stack(own)
+                drawn = np.random.default_rng(0).integers(0, len(each), (200, len(each)))
+                number = measure(dict(zip(names, each.mean(axis=0), strict=True)))
+                error = float(
+                    np.std([measure(dict(zip(names, each[i].mean(axis=0), strict=True))) for i in drawn])
+                )
+                shares = ", ".join(f"{n} {x:.2f}" for n, x in zip(names, each.mean(axis=0), strict=True))
+                text = f"{number:.3f} ± {error:.2g} ({shares}), {len(each)} seeds"
+                yield Row(key, where, f"{printed} [{wanted}]", text, judged(number, error, wanted))
+
+
+def _statement(peer: str, problem: str, variant: str) -> tuple[str, Any, Range]:
+    if variant == "filtering" and peer != "SHAP":
+        text = "all three are alike: largest distance from 1/3"
+        return text, lambda own: max(abs(x - 1 / 3) for x in own.values()), Range(0, 0.01)
+    if problem == MOVING:
+        return "y is above x: by", lambda own: own["y"] - own["x"], Range(0)
+    return "x and y cannot be told apart: difference", lambda own: abs(own["x"] - own["y"]), Range(0, 0.05)
+
+
+def _name(peer: str, problem: str, variant: str, seed: int) -> str:
+    return f"peers/{peer}/{problem}-{variant}-{seed}"
