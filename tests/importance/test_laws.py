@@ -274,7 +274,10 @@ def test_lemma_f2():
 
 
 def test_theorem_f1():
-    """c acts only through d's regime: standard(d) = within(d) + variance(c), on raw masses."""
+    """Eq. 45: where c acts only through d's regime, standard(d) = within(d) + variance(c), on raw masses.
+
+    The standard variance is that of one density over the cells of all regimes (Lemma F.2 takes it apart).
+    """
     rng = np.random.default_rng(0)
     for _ in range(10):
         # Region: c has two cells per regime, independent of d inside each. The good share of a cell depends
@@ -303,8 +306,16 @@ def test_theorem_f1():
         d_c = px.pearson_divergence(
             jnp.asarray(c_target / c_target.sum()), jnp.asarray(c_region / c_region.sum())
         )
-        variance_c = px.within_regime_variance(d_c[None], n_t.sum()[None], n_r.sum()[None], n_r.sum())
-        np.testing.assert_allclose(within + inter, within + variance_c, rtol=1e-12)
+        d_all = px.pearson_divergence(
+            jnp.asarray(np.concatenate(d_target) / n_t.sum()),
+            jnp.asarray(np.concatenate(d_region) / n_r.sum()),
+        )
+        variance_c, standard = (
+            px.within_regime_variance(d[None], n_t.sum()[None], n_r.sum()[None], n_r.sum())
+            for d in (d_c, d_all)
+        )
+        np.testing.assert_allclose(standard, within + variance_c, rtol=1e-12)
+        np.testing.assert_allclose(standard, within + inter, rtol=1e-12)
 
 
 @PARITY

@@ -50,6 +50,25 @@ def test_theorem_1(ratio, gamma):
                 assert slope[i] / np.exp(ratio[i]) >= slope[j] / np.exp(ratio[j]) * (1 - 1e-12)
 
 
+def test_the_premise_of_theorem_1():
+    """c-TPE, Theorem 1: r_i + r_i^2 gamma_i / (1 - gamma_i) at most that of j, also where r_i > r_j.
+
+    Catches a slope that falls with the ratio alone, which the law above, for r_i <= r_j, would let pass.
+    """
+    rng = np.random.default_rng(0)
+    ratio, gamma = rng.normal(0, 2, (2000, 3)), rng.uniform(0.001, 1, (2000, 3))
+    with jax.enable_x64(True):
+        slope = np.asarray(jax.vmap(_slopes)(jnp.asarray(ratio), jnp.asarray(gamma))[0])
+    assert (slope > 0).all()
+    r = np.exp(ratio)
+    load, by_ratio = r + r**2 * gamma / (1 - gamma), slope / r
+    premise = (load[:, 0] <= load[:, 1]) & (gamma[:, 0] <= gamma[:, 1])
+    larger = premise & (r[:, 0] > r[:, 1])
+    assert larger.sum() > 100
+    for chosen in (premise, larger):
+        assert (by_ratio[chosen, 0] >= by_ratio[chosen, 1] * (1 - 1e-12)).all()
+
+
 @LAW
 @given(RATIOS, SHARES)
 def test_a_share_of_one_has_no_slope(ratio, gamma):
