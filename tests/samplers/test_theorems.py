@@ -56,7 +56,7 @@ def test_the_premise_of_theorem_1():
     Catches a slope that falls with the ratio alone, which the law above, for r_i <= r_j, would let pass.
     """
     rng = np.random.default_rng(0)
-    ratio, gamma = rng.normal(0, 2, (2000, 3)), rng.uniform(0.001, 1, (2000, 3))
+    ratio, gamma = rng.normal(0, 2, (4000, 3)), rng.uniform(0.001, 1, (4000, 3))
     with jax.enable_x64(True):
         slope = np.asarray(jax.vmap(_slopes)(jnp.asarray(ratio), jnp.asarray(gamma))[0])
     assert (slope > 0).all()
