@@ -131,6 +131,7 @@ class TestParity:
         first = assert_agrees(study, target=lambda t: t.values[0])
         assert first != CondPedAnovaImportanceEvaluator().evaluate(study)
 
+    @pytest.mark.slow
     def test_four_objectives(self):
         assert_agrees(many_objectives(("minimize",) * 4, 9, n=40), target_quantile=0.3)
 
@@ -181,6 +182,7 @@ class TestParity:
         with jax.enable_x64(True):
             assert CondPedAnovaImportanceEvaluator().evaluate(study) == reference
 
+    @pytest.mark.slow
     def test_order_of_rows_does_not_matter(self, study):
         reference = CondPedAnovaImportanceEvaluator().evaluate(study)
         turned = optuna.create_study(direction=study.direction)

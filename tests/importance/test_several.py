@@ -113,6 +113,7 @@ def test_one_program_for_all():
     assert compiled_sweep.n_compiled == before + 1
 
 
+@pytest.mark.slow
 def test_feasible_rows():
     x = log().values[:, 0]
     obs = log(constraints=x - 0.5)

@@ -33,6 +33,7 @@ def test_parts_sum_to_the_importance(which, request):
         np.testing.assert_allclose(parts.sum(axis=-1), importance, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_parts_are_the_terms_of_the_variance():
     # Catches alpha and beta exchanged or a square left out: where no divergence is negative the parts are the
     # terms of Eq. 11, one regime at a time.

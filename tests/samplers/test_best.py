@@ -49,7 +49,12 @@ def _same(found: px.samplers.Best, rows, wanted: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("directions", "c"),
-    [(("minimize",), 0), (("maximize",), 1), (("minimize", "maximize"), 0), (("maximize", "minimize"), 2)],
+    [
+        (("minimize",), 0),
+        pytest.param(("maximize",), 1, marks=pytest.mark.slow),
+        pytest.param(("minimize", "maximize"), 0, marks=pytest.mark.slow),
+        (("maximize", "minimize"), 2),
+    ],
 )
 def test_best_is_the_loops(directions, c):
     """On the host, in compiled code, and of a batch of states."""

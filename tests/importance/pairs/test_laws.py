@@ -77,6 +77,7 @@ def test_seeds_are_logs_of_their_own():
             )
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_and_failed_rows_are_not_there():
     # Catches padding and filters that move cells or counts.
     obs = mixed()
@@ -121,6 +122,7 @@ def test_a_key_makes_the_p_values():
     assert (found[0] != found[2]).any()
 
 
+@pytest.mark.slow
 def test_more_pairs_and_rows_of_a_capacity_share_a_program():
     # Catches compilation for every number of rows.
     before = _program.pair_arrays.n_compiled
