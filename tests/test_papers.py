@@ -149,7 +149,7 @@ def test_keys_are_unique():
 
 @pytest.mark.parametrize("problem", [DISJOINT, OVERLAP, MOVING])
 def test_theorem_f1(problem):
-    """Eq. 45 on exact masses, with the standard variance by its definition."""
+    """Eq. 45 and Lemma F.2 on exact masses, with the standard variance by its definition."""
     for level in (0.1, 0.5, 0.77):
         np.testing.assert_allclose(residuals(problem, level), 0, atol=1e-12)
 

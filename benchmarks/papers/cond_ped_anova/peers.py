@@ -1,16 +1,16 @@
 """f-ANOVA, MDI and SHAP of Optuna on logs made unconditional, as Figures 2, 9 and 10 have them."""
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-import parzax as px
-from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS, log
+from benchmarks.papers.cond_ped_anova.baselines import first_study, unconditional
+from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.papers.rows import Range, Row, judged, missing
 from benchmarks.papers.runs import Arrays, Unit
-from parzax import naive
 
 # Package that the evaluator needs, and seconds of a log of 1000 rows on one core, about.
 PEERS = {"f-ANOVA": ("sklearn", 60.0), "MDI": ("sklearn", 2.0), "SHAP": ("shap", 12.0)}
@@ -40,43 +40,19 @@ def units(quick: bool) -> list[Unit]:
 
 def importances(peer: str, problem: str, variant: str, seed: int) -> Arrays:
     """A unit: importances (d,) that add up to 1, of one fresh log."""
-    import optuna
-
-    from benchmarks.optuna_peer import study_of
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    obs = log(problem, "fresh")
-    names = obs.space.names
-    if variant == "filtering":
-        # A study of each parameter alone: the rows of weight 0 are those in which it is inactive.
-        found = []
-        for name in names:
-            alone = naive.filtering(obs, name)
-            active = alone.weight[seed] > 0
-            found.append(_evaluated(peer, _study(alone, seed, active), seed)[name])
-    else:
-        plain = naive.imputation(obs) if variant == "imputation" else naive.expansion(obs)
-        by_name = _evaluated(peer, study_of(plain, seed), seed)
-        found = [by_name[name] for name in names]
-    return {"importance": np.array(found) / max(sum(found), 1e-300)}
+    by_name: dict[str, float] = {}
+    for obs in unconditional(problem, variant):  # with filtering each parameter alone
+        by_name |= evaluated(peer, first_study(obs, seed), seed)
+    found = np.array([by_name[name] for name in PROBLEMS[problem].space.names])
+    return {"importance": found / max(found.sum(), 1e-300)}
 
 
-def _study(obs: px.Observations, seed: int, kept: np.ndarray) -> Any:
-    from benchmarks.optuna_peer import study_of
-
-    return study_of(
-        px.Observations.from_arrays(obs.space, obs.values[seed][None, kept], obs.losses[seed, kept, 0][None]),
-        0,
-    )
-
-
-def _evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
+def evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
+    """Raw importances of a study by a method that knows no conditions."""
     from optuna import importance
 
     if peer == "SHAP":
-        from optuna_integration import ShapleyImportanceEvaluator
-
-        return ShapleyImportanceEvaluator(seed=seed).evaluate(study)
+        return import_module("optuna_integration").ShapleyImportanceEvaluator(seed=seed).evaluate(study)
     evaluators = {
         "f-ANOVA": importance.FanovaImportanceEvaluator,
         "MDI": importance.MeanDecreaseImpurityImportanceEvaluator,

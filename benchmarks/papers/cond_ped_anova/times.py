@@ -3,16 +3,20 @@
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import jax
 import numpy as np
+import optuna
 
 import parzax as px
+from benchmarks.optuna_peer import study_of
 from benchmarks.papers.cond_ped_anova.curves import PROBLEMS
+from benchmarks.papers.cond_ped_anova.peers import evaluated
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING
 from benchmarks.papers.rows import Row, Verdict
 from benchmarks.papers.runs import Arrays, Unit
+from parzax import naive
+from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
 
 # The text names one problem and may mean either; the largest logs of f-ANOVA; seconds that a cell may take.
 SHOWN, MOST_FANOVA, PATIENCE = (DISJOINT, MOVING), 2**11, 60.0
@@ -40,14 +44,6 @@ def seconds(method: str, problem: str, sizes: tuple[int, ...]) -> Arrays:
     From the study to a number for each parameter; what is compiled is there already. For peers that know no
     conditions the log is expanded and imputed before.
     """
-    import optuna
-
-    from benchmarks.optuna_peer import study_of
-    from benchmarks.papers.cond_ped_anova.peers import _evaluated
-    from parzax import naive
-    from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     found = np.full(len(sizes), np.nan)
     for i, n in enumerate(sizes):
         if method == "f-ANOVA" and n > MOST_FANOVA:
@@ -57,24 +53,25 @@ def seconds(method: str, problem: str, sizes: tuple[int, ...]) -> Arrays:
             PROBLEMS[problem].space, np.asarray(values, float)[None], np.asarray(losses, float)[None]
         )
 
-        def evaluated(study: Any) -> Any:
-            if method == OURS:
-                return CondPedAnovaImportanceEvaluator().evaluate(study)
-            if method == "Optuna's":
-                return optuna.importance.PedAnovaImportanceEvaluator().evaluate(study)
-            return _evaluated(method, study, 0)
-
         plain = obs if method in (OURS, "Optuna's") else naive.imputation(naive.expansion(obs))
         study = study_of(plain, 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for _ in range(2 if method == OURS else 1):
                 start = time.perf_counter()
-                evaluated(study)
+                _analysed(method, study)
                 found[i] = time.perf_counter() - start
         if found[i] > PATIENCE:
             break
     return {"sizes": np.array(sizes), "seconds": found}
+
+
+def _analysed(method: str, study: optuna.Study) -> dict[str, float]:
+    if method == OURS:
+        return CondPedAnovaImportanceEvaluator().evaluate(study)
+    if method == "Optuna's":
+        return optuna.importance.PedAnovaImportanceEvaluator().evaluate(study)
+    return evaluated(method, study, 0)
 
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
