@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import parzax as px
+from parzax.importance import replicates
 from parzax.importance.draws import bootstrap_samples, half_samples, sample_levels
 
 N = 90
@@ -167,3 +168,25 @@ def test_few_rows_give_intervals_without_an_error(n):
     assert known.variance_interval.shape == (2, 3, 2)
     assert np.isfinite(known.variance_interval).all()
     assert len(known.verdicts()) == 2
+
+
+@pytest.mark.parametrize("counts", [1, 1 << 9, 1 << 12])
+def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
+    """Catches replicates of one log under the name of another, and those of the log that fills up a group.
+
+    In every log another parameter matters; a call has a part of the shuffles of a log, or one or two logs.
+    """
+    monkeypatch.setattr(replicates, "_SHUFFLED", counts)
+    monkeypatch.setattr(replicates, "_MOST", 4)
+    x = np.random.default_rng(0).uniform(size=(3, 100, 3))
+    losses = np.stack([x[j, :, j] for j in range(3)])
+    obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)
+    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=12))
+    own = px.cond_ped_anova(
+        obs, 0.3, n_resamples=6, n_shuffles=22, key=jax.random.key(0), estimator=estimator
+    )
+    known = own.uncertainty
+    assert known.sampled.shape == (6, 3, 1, 3)
+    assert (known.sampled[:, :, 0].argmax(axis=-1) == np.arange(3)).all()
+    np.testing.assert_array_equal(known.p_value[:, 0].argmin(axis=-1), np.arange(3))
+    np.testing.assert_allclose(known.p_value[:, 0].min(axis=-1), 1 / 23)

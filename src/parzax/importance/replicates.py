@@ -79,7 +79,8 @@ def replicates(
     in_all = tuple(math.ceil(x / b) for x in (n_samples, n_shuffles))
     # A call is some seeds with all of their shuffles, or a part of the shuffles of one.
     of_seed = max(in_all[1] * b * q1 * w, 1)
-    parts, groups = math.ceil(of_seed / _SHUFFLED), math.ceil(s / max(_SHUFFLED // of_seed, 1))
+    parts = min(math.ceil(of_seed / _SHUFFLED), max(*in_all, 1))
+    groups = math.ceil(s / max(_SHUFFLED // of_seed, 1))
     rounds, side = tuple(math.ceil(x / parts) for x in in_all), math.ceil(s / groups)
     seed, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
 
