@@ -13,10 +13,12 @@ import scipy.stats
 import parzax as px
 from benchmarks.papers import data
 from benchmarks.papers.cond_ped_anova.curves import LEVELS
-from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
+from benchmarks.papers.rows import Range, Row, judged, missing
 from benchmarks.papers.runs import Arrays, Unit
 
 TABLES = {"condped_table1.csv": "Table 1", "condped_table2.csv": "Table 2"}
+# Of a difference between two means, in standard errors: three are compared in a row.
+WITHIN = Range(0, 3)
 LEARNER, AMONG, BY_PARAMETER, ORDER = "learner_id", 5, Range(0.6), Range(0.8)
 OTHER_NETWORK = (
     "the network of the October 2021 pre-release stands in for the paper's, so that differences are expected"
@@ -122,7 +124,7 @@ def _table(instance: str, own: list[Printed], arrays: Arrays) -> Iterator[Row]:
             texts.append((f"{kind} {theirs:.3f} ± {their_error:.3f}", f"{m:.3f} ± {e:.3f}"))
             # Printed errors are rounded to a thousandth.
             apart = max(apart, abs(m - theirs) / np.hypot(max(their_error, 5e-4), e))
-        verdict = Verdict.AGREES if apart <= 3 else Verdict.DIFFERS
+        verdict = judged(apart, 0, WITHIN)
         yield Row(
             f"learners-{instance}-{row.learner}", f"{row.where}, {instance}",
             f"{row.learner}: " + ", ".join(one for one, _ in texts), ", ".join(one for _, one in texts),

@@ -94,5 +94,5 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             f"f6-{problem}", f"Figure 6, {problem}",
             "conditional PED-ANOVA is faster than every other method at each number of rows",
             f"seconds over ours: {', '.join(texts)}", verdict,
-            "compilation apart; other rows of the log, and a study in memory, are the same for all",
+            "from a study in memory to importances; compilation apart",
         )  # fmt: skip

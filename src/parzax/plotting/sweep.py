@@ -53,8 +53,7 @@ def importance_sweep(
     seeds that have an importance at the level (see `ImportanceResult.over_seeds`), of raw variances over all
     but those with NO_DATA; the label of the axis says so where some are left out. Levels where some seed has
     the status LOW_DATA, most have REGIME_BOUNDARY for a line, or all have ALL_ZERO or SAME_SETS, lie under
-    hatched bands. A single level is drawn
-    as points.
+    hatched bands. A single level is drawn as points.
     Where nothing is defined (`ImportanceResult.is_defined`) lines have a gap. The names stand beside the
     lines where these are apart, else to the right of the last level.
 
