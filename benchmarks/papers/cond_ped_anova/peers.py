@@ -1,5 +1,6 @@
 """f-ANOVA, MDI and SHAP of Optuna on logs made unconditional, as Figures 2, 9 and 10 have them."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -49,10 +50,14 @@ def importances(peer: str, problem: str, variant: str, seed: int) -> Arrays:
 
 def evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
     """Raw importances of a study by a method that knows no conditions."""
+    import optuna
     from optuna import importance
 
     if peer == "SHAP":
-        return import_module("optuna_integration").ShapleyImportanceEvaluator(seed=seed).evaluate(study)
+        shapley = import_module("optuna_integration").ShapleyImportanceEvaluator
+        with warnings.catch_warnings():  # every evaluator of optuna-integration is marked as experimental
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return shapley(seed=seed).evaluate(study)
     evaluators = {
         "f-ANOVA": importance.FanovaImportanceEvaluator,
         "MDI": importance.MeanDecreaseImpurityImportanceEvaluator,

@@ -1,0 +1,154 @@
+"""Tables 1 and 2: c-TPE against each other method, counted by medians over settings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.papers import power
+from benchmarks.papers.c_tpe import settings
+from benchmarks.papers.c_tpe.printed import Count, table_1, table_2
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.c_tpe.settings import Setting
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing, together
+
+# A cell in which the paper wins so many of 27 is held to more than half of ours and to the level.
+MANY_WINS, LEVEL, WORSE_LEVEL = 20, 0.01, 0.05
+# As printed in Table 1, and ours.
+METHODS = {
+    "Naïve c-TPE": settings.NAIVE,
+    "Vanilla TPE": settings.VANILLA,
+    "Random": settings.RANDOM,
+    "CNSGA-II": settings.CNSGA,
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One method against another over some settings after a budget.
+
+    Attributes:
+        count: by medians.
+        error: standard error of wins less losses, by resampling the seeds.
+        p_better, p_worse: one-sided signed-rank tests on logs of medians.
+        effect: the smallest relative difference that the test at `LEVEL` would have seen in 80 % of cases.
+    """
+
+    count: Count
+    error: float
+    p_better: float
+    p_worse: float
+    effect: float
+
+
+def compare(
+    results: Results, method: str, other: str, own: Sequence[Setting], budget: int, level: float = LEVEL
+) -> Comparison:
+    """Method against the other."""
+    ours, theirs = (results.medians(name, own, budget) for name in (method, other))
+    logs = power.differences(np.log(ours), np.log(theirs))
+    first, again = (results.resampled(method, own, budget, copy) for copy in (0, 1))
+    second = results.resampled(other, own, budget, 0)
+    net = (first < second).sum(axis=0) - (first > second).sum(axis=0)
+    return Comparison(
+        Count(int((logs < 0).sum()), int((logs > 0).sum()), int((logs == 0).sum())),
+        float(np.std(net)),
+        power.signed_rank(logs, "less"),
+        power.signed_rank(logs, "greater"),
+        power.of_settings(first, again, level),
+    )
+
+
+def judge(found: Comparison, printed: Count) -> Verdict:
+    """Of one cell of Table 1."""
+    n = sum(found.count)
+    if printed.wins < MANY_WINS:
+        return judged(found.count.wins - found.count.losses, found.error, Range(1))
+    if found.effect > power.MATTERS:
+        return Verdict.NOT_TOLD_APART
+    seen = found.count.wins > n / 2 and found.p_better < LEVEL
+    return Verdict.AGREES if seen else Verdict.DIFFERS
+
+
+def rows(results: Results) -> Iterator[Row]:
+    """Table 1, then Table 2."""
+    for printed, cells in table_1().items():
+        for quantile in settings.PRINTED_QUANTILES:
+            yield _row(results, printed, quantile, cells)
+    yield _left_out(results)
+    for quantile in settings.PRINTED_QUANTILES:
+        yield _augmented(results, quantile)
+
+
+def _row(results: Results, printed: str, quantile: float, cells: dict[tuple[float, int], Count]) -> Row:
+    numbers = ", ".join(str(cells[quantile, budget]) for budget in settings.BUDGETS)
+    key, where = f"t1-{printed}-{quantile:g}", f"Table 1, {printed} at {quantile:g}"
+    text = f"wins/losses/ties of c-TPE in 27 settings after 50, 100, 150, 200: {numbers}"
+    method = METHODS.get(printed)
+    own = results.settings((settings.OURS, method), quantile) if method else []
+    if method is None or not own:
+        needs = "the method, which is not run here" if method is None else "tables in PARZAX_DATA and Optuna"
+        return missing(key, where, text, needs)
+    found = [compare(results, settings.OURS, method, own, budget) for budget in settings.BUDGETS]
+    verdict = together(
+        [judge(one, cells[quantile, budget]) for one, budget in zip(found, settings.BUDGETS, strict=True)]
+    )
+    ours = ", ".join(f"{one.count} (p = {one.p_better:.1g})" for one in found)
+    note = power.in_words(max(one.effect for one in found))
+    if any(cells[quantile, budget].wins < MANY_WINS for budget in settings.BUDGETS):
+        errors = ", ".join(f"{one.error:.1f}" for one in found)
+        note += (
+            f"; with fewer than {MANY_WINS} printed wins: more wins than losses (standard errors {errors})"
+        )
+    return Row(key, where, text, f"{ours}, of {len(own)}", verdict, note)
+
+
+def _left_out(results: Results) -> Row:
+    """Which verdicts of Table 1 hang on one table."""
+    key, where, printed = "t1-left-out", "Table 1", "the verdicts do not hang on one table"
+    tables, printed_cells = results.tables(), table_1()
+    if len(tables) < 2:
+        return missing(key, where, printed, "tables in PARZAX_DATA")
+    changed, n = [], 0
+    for name, method in METHODS.items():
+        for (quantile, budget), cell in printed_cells.get(name, {}).items():
+            whole = results.settings((settings.OURS, method), quantile)
+            if not whole:
+                continue
+            n += 1
+            verdict = judge(compare(results, settings.OURS, method, whole, budget), cell)
+            for table in tables:
+                rest = results.settings((settings.OURS, method), quantile, without=table)
+                if judge(compare(results, settings.OURS, method, rest, budget), cell) is not verdict:
+                    changed.append(f"{name} at {quantile:g}, {budget} without {table}")
+    ours = f"{len(changed)} of {n * len(tables)} change" + (f": {'; '.join(changed)}" if changed else "")
+    verdict = Verdict.DIFFERS if changed else Verdict.AGREES
+    note = "one table left out at a time; not a statement of the paper"
+    return Row(key, where, printed, ours, verdict, note)
+
+
+def _augmented(results: Results, quantile: float) -> Row:
+    cells = table_2()
+    numbers = ", ".join(str(cells[quantile, b]) for b in settings.BUDGETS) if cells else "–"
+    key, where = f"t2-{quantile:g}", f"Table 2, knowledge augmentation at {quantile:g}"
+    early = quantile == settings.PRINTED_QUANTILES[0]
+    claim = "more wins than losses after 50 and 100" if early else "not worse (p >= 0.05) after any budget"
+    text = f"{claim}; wins/losses/ties in 18 settings after 50, 100, 150, 200: {numbers}"
+    own = results.settings((settings.AUGMENTED, settings.OURS), quantile)
+    if not own:
+        return missing(key, where, text, "tables in PARZAX_DATA")
+    found = [
+        compare(results, settings.AUGMENTED, settings.OURS, own, budget, WORSE_LEVEL)
+        for budget in settings.BUDGETS
+    ]
+    effect = max(one.effect for one in found)
+    if early:
+        verdict = together([judged(c.count.wins - c.count.losses, c.error, Range(1)) for c in found[:2]])
+    elif min(one.p_worse for one in found) < WORSE_LEVEL:
+        verdict = Verdict.DIFFERS
+    else:
+        verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+    ours = ", ".join(f"{c.count} (p worse = {c.p_worse:.2g})" for c in found)
+    errors = ", ".join(f"{c.error:.1f}" for c in found)
+    note = f"{power.in_words(effect)}; wins less losses have standard errors {errors}"
+    return Row(key, where, text, f"{ours}, of {len(own)}", verdict, note)

@@ -1,0 +1,168 @@
+"""The paper's pictures from our runs, and the numbers of each as a table."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from benchmarks.papers.c_tpe import settings, toy, trajectories
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.c_tpe.rows import results
+from benchmarks.papers.runs import Arrays
+from parzax._palette import PALETTE
+
+FOLDER = "c_tpe"
+EVERY = 5  # evaluations between two rows of a table of numbers
+
+
+def figures(found: Mapping[str, Arrays], out: Path) -> None:
+    """Maps of both scores and runs on the toy; losses, ranks and feasible shares where there are tables."""
+    folder = out / FOLDER
+    folder.mkdir(exist_ok=True)
+    _maps(found["toy/maps"], folder)
+    _overlaps(found["toy/overlaps"], folder)
+    own = results(found)
+    if own.oracle:
+        for kind in settings.CONSTRAINTS:
+            _losses(own, kind, folder)
+            _ranks(own, kind, folder)
+        _shares(own, folder)
+
+
+def _maps(found: Arrays, folder: Path) -> None:
+    """Figure 2: the scores of the first draw, the disc and the best point."""
+    figure, axes = plt.subplots(2, 2, figsize=(7, 6.4), sharex=True, sharey=True, layout="constrained")
+    lines = []
+    for row, (name, (radius, *_)) in zip(axes, toy.MAPS.items(), strict=True):
+        for ax, method in zip(row, toy.METHODS, strict=True):
+            score = found[f"score/{name}/{method}"][0]
+            square = score.reshape(toy.N_GRID, toy.N_GRID).T
+            ax.imshow(square, origin="lower", extent=(-5, 5, -5, 5), cmap="viridis", aspect="equal")
+            ax.add_patch(plt.Circle((1, 1), radius, fill=False, color="white", linewidth=1.2))
+            x, y = toy.grid()[score.argmax()]
+            ax.plot(x, y, "x", color=PALETTE[1], markersize=9, markeredgewidth=2)
+            ax.set_title(f"{method}, c* = {radius**2:g}", fontsize=9)
+            lines += [(name, method, i, *map(_short, toy.grid()[own.argmax()])) for i, own in
+                      enumerate(found[f"score/{name}/{method}"])]  # fmt: skip
+    figure.supxlabel(
+        "x₁: log score of 200 rows; the circle is the feasible disc, the cross the best point", fontsize=8
+    )
+    _save(figure, folder / "figure_2", ("constraint", "method", "draw", "best_x1", "best_x2"), lines)
+
+
+def _overlaps(found: Arrays, folder: Path) -> None:
+    """Figure 3: evaluations of the first run."""
+    figure, axes = plt.subplots(2, 2, figsize=(6.6, 6.6), sharex=True, sharey=True, layout="constrained")
+    lines = []
+    for row, (name, middle) in zip(axes, toy.OVERLAPS.items(), strict=True):
+        for ax, method in zip(row, toy.METHODS, strict=True):
+            x = found[f"x/{name}/{method}"][0]
+            for at, colour in ((0.0, PALETTE[0]), (middle, PALETTE[2])):
+                ax.add_patch(plt.Circle((at, at), toy.RADIUS, fill=False, color=colour))
+            order = ax.scatter(*x.T, c=np.arange(len(x)), s=12, cmap="viridis")
+            ax.set(xlim=(-5, 5), ylim=(-5, 5), aspect="equal")
+            ax.set_title(f"{method}, {name} overlap", fontsize=9)
+            lines += [(name, method, i, *map(_short, own)) for i, own in enumerate(x)]
+    figure.colorbar(order, ax=axes, label="evaluation", shrink=0.6)
+    _save(figure, folder / "figure_3", ("overlap", "method", "evaluation", "x1", "x2"), lines)
+
+
+def _losses(own: Results, kind: str, folder: Path) -> None:
+    """Figures 1, 7-9, 13-15: absolute percentage loss."""
+    methods = [*trajectories.RANKED, settings.CNSGA]
+    tables = own.tables()
+    figure, axes = plt.subplots(
+        len(settings.PRINTED_QUANTILES), len(tables), squeeze=False, sharex=True, layout="constrained",
+        figsize=(2.6 * len(tables), 2.1 * len(settings.PRINTED_QUANTILES)),
+    )  # fmt: skip
+    lines = []
+    for setting in sorted(own.oracle):
+        if setting.constraints != kind:
+            continue
+        shown = setting.quantile in settings.PRINTED_QUANTILES
+        if shown:
+            at = settings.PRINTED_QUANTILES.index(setting.quantile), tables.index(setting.table)
+            axes[at].set_title(f"{setting.table}, {setting.quantile:g}", fontsize=8)
+            axes[at].set_yscale("log")
+        for method, colour in zip(methods, PALETTE, strict=False):
+            if setting not in own.losses.get(method, {}):
+                continue
+            loss = trajectories.percentage_loss(own, method, setting)
+            mean, error = loss.mean(axis=0), loss.std(axis=0, ddof=1) / np.sqrt(len(loss))
+            chosen = np.arange(EVERY - 1, loss.shape[1], EVERY)
+            lines += [(*setting, method, i + 1, _short(mean[i]), _short(error[i])) for i in chosen]
+            if shown:
+                _band(axes[at], mean, error, colour, method)
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    figure.supxlabel("evaluations", fontsize=9)
+    figure.supylabel(f"absolute percentage loss, {kind} constrained, mean ± standard error", fontsize=9)
+    header = ("table", "constraints", "quantile", "method", "evaluation", "mean", "standard_error")
+    _save(figure, folder / f"losses_{kind}", header, lines)
+
+
+def _ranks(own: Results, kind: str, folder: Path) -> None:
+    """Figures 16-18: average rank over tables, a panel for each quantile."""
+    quantiles = sorted({setting.quantile for setting in own.oracle})
+    n = int(np.ceil(np.sqrt(len(quantiles))))
+    figure, axes = plt.subplots(
+        -(-len(quantiles) // n), n, figsize=(2.7 * n, 2.2 * -(-len(quantiles) // n)), squeeze=False,
+        sharex=True, sharey=True, layout="constrained",
+    )  # fmt: skip
+    lines = []
+    for ax, quantile in zip(axes.flat, quantiles, strict=False):
+        ranks = trajectories.average_ranks(own, kind, quantile, None)
+        for method, rank, colour in zip(trajectories.RANKED, ranks, PALETTE, strict=False):
+            ax.plot(np.arange(1, len(rank) + 1), rank, color=colour, label=method, linewidth=1.4)
+            lines += [(quantile, method, i + 1, _short(rank[i])) for i in range(EVERY - 1, len(rank), EVERY)]
+        ax.set_title(f"{quantile:g}", fontsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes.flat[0].legend(fontsize=7, frameon=False)
+    figure.supxlabel("evaluations", fontsize=9)
+    figure.supylabel(f"average rank, {kind} constrained", fontsize=9)
+    _save(figure, folder / f"ranks_{kind}", ("quantile", "method", "evaluation", "rank"), lines)
+
+
+def _shares(own: Results, folder: Path) -> None:
+    """Figure 6: what augmentation adds to the share of feasible suggestions."""
+    figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+    quantiles = sorted({setting.quantile for setting in own.oracle})
+    colours, lines = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(quantiles))), []
+    for quantile, colour in zip(quantiles, colours, strict=True):
+        chosen = own.settings((settings.AUGMENTED, settings.OURS), quantile)
+        gain = np.mean(
+            [
+                trajectories.feasible_share(own, settings.AUGMENTED, setting).mean(axis=0)
+                - trajectories.feasible_share(own, settings.OURS, setting).mean(axis=0)
+                for setting in chosen
+            ],
+            axis=0,
+        )
+        ax.plot(np.arange(1, len(gain) + 1), gain, color=colour, label=f"{quantile:g}", linewidth=1.4)
+        lines += [(quantile, i + 1, _short(gain[i])) for i in range(EVERY - 1, len(gain), EVERY)]
+    ax.axhline(0, color="0.6", linewidth=0.8)
+    ax.set(xlabel="evaluations", ylabel="share of feasible suggestions,\nwith augmentation less without")
+    ax.legend(fontsize=7, frameon=False, title="quantile", ncols=3)
+    ax.spines[["top", "right"]].set_visible(False)
+    _save(figure, folder / "figure_6", ("quantile", "evaluation", "gain"), lines)
+
+
+def _band(ax: plt.Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:
+    at = np.arange(1, len(mean) + 1)
+    ax.plot(at, mean, color=colour, label=label, linewidth=1.4)
+    ax.fill_between(at, np.maximum(mean - error, 1e-12), mean + error, color=colour, alpha=0.25, linewidth=0)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _save(figure: plt.Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
+    figure.savefig(path.with_suffix(".png"), dpi=110)
+    plt.close(figure)
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(lines)
+
+
+def _short(x: float) -> str:
+    return f"{x:.5g}"

@@ -1,0 +1,138 @@
+"""Units of work of the paper, and its rows from what they found."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from benchmarks.papers.c_tpe import counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe.reasons import REASONS
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.rows import Row, missing
+from benchmarks.papers.runs import Arrays, Unit
+from benchmarks.papers.tables import Table, families, tables
+
+PACKAGE = "benchmarks.papers.c_tpe"
+N_HYPEROPT = 15
+# Seconds per table, kind, quantile and seed of one core, about.
+COSTS = {settings.OURS: 0.02, settings.NAIVE: 0.02, settings.AUGMENTED: 0.04, settings.CNSGA: 0.08}
+SEEING = (settings.OURS, settings.NAIVE, settings.AUGMENTED, settings.TOP)
+
+
+def constrained(quick: bool) -> list[Table]:
+    """Tables with thresholds of size and runtime; of a quick run the two smallest."""
+    found = [own for own in tables() if {"size", "runtime"} <= set(own.constraints)]
+    return sorted(found, key=lambda own: own.n_rows)[:2] if quick else found
+
+
+def units(quick: bool) -> list[Unit]:
+    """All of the work; a quick run has the two smallest tables, three quantiles and fewer seeds."""
+    found = [
+        Unit("toy/maps", f"{PACKAGE}.toy:maps", cost=8),
+        Unit("toy/overlaps", f"{PACKAGE}.toy:overlaps", cost=12),
+        Unit("theory/scores", f"{PACKAGE}.theory:scores", cost=5),
+    ]
+    own = constrained(quick)
+    if not own:
+        return found
+    found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
+    oracles = {"tables": own, "quantiles": quantiles(quick)}
+    found.append(Unit("oracles", f"{PACKAGE}.searches:oracles", oracles, cost=10))
+    for family, members in families(own).items():
+        found += [_search(method, family, kinds, members, quick) for method, kinds in _methods()]
+        found += _peers(family, members, quick)
+    return found
+
+
+def quantiles(quick: bool, method: str = "") -> tuple[float, ...]:
+    """Those that a method is run at."""
+    few = quick or method in (settings.TOP, settings.CNSGA)
+    return settings.PRINTED_QUANTILES if few else settings.QUANTILES
+
+
+def _methods() -> list[tuple[str, tuple[str, ...]]]:
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for method in SEEING:
+        one = ("size",) if method == settings.AUGMENTED else ("size", "runtime")
+        found += [(method, one), (method, ("both",))]
+    return found + [(method, tuple(settings.CONSTRAINTS)) for method in (settings.VANILLA, settings.RANDOM)]
+
+
+def _search(method: str, family: str, kinds: tuple[str, ...], members: list[Table], quick: bool) -> Unit:
+    n_seeds, own = _n_seeds(quick), quantiles(quick, method)
+    size = len(members) * len(kinds) * len(own) * n_seeds
+    arguments = {"method": method, "kinds": kinds, "tables": members, "quantiles": own, "n_seeds": n_seeds}
+    cost = 15 + COSTS.get(method, 0.01) * size
+    return Unit(_name(method, family, kinds), f"{PACKAGE}.searches:search", arguments, cost=cost)
+
+
+def _peers(family: str, members: list[Table], quick: bool) -> list[Unit]:
+    own, n = quantiles(quick, settings.CNSGA), N_HYPEROPT
+    search = Unit(
+        f"unconstrained/parzax/{family}",
+        f"{PACKAGE}.unconstrained:search",
+        {"tables": members, "n_seeds": n if quick else settings.N_SEEDS},
+        cost=20,
+    )
+    hyperopt = Unit(
+        f"unconstrained/hyperopt/{family}",
+        f"{PACKAGE}.peers:hyperopt",
+        {"tables": members, "n_seeds": n},
+        needs="hyperopt",
+        cost=0.8 * n * len(members),
+    )
+    each = [
+        Unit(
+            _name(settings.CNSGA, family, (kind,)),
+            f"{PACKAGE}.peers:cnsga",
+            {"kinds": (kind,), "tables": members, "quantiles": own, "n_seeds": _n_seeds(quick)},
+            needs="optuna",
+            cost=COSTS[settings.CNSGA] * len(members) * len(own) * _n_seeds(quick),
+        )
+        for kind in settings.CONSTRAINTS
+    ]
+    return [search, hyperopt, *each]
+
+
+def _n_seeds(quick: bool) -> int:
+    return settings.QUICK_SEEDS if quick else settings.N_SEEDS
+
+
+def _name(method: str, family: str, kinds: tuple[str, ...]) -> str:
+    return f"runs/{method}/{family}-{'-'.join(kinds)}"
+
+
+def results(found: Mapping[str, Arrays]) -> Results:
+    """All constrained runs."""
+    each = [(name.split("/")[1], arrays) for name, arrays in found.items() if name.startswith("runs/")]
+    return Results.of_units(each, found.get("oracles", {}))
+
+
+def rows(found: Mapping[str, Arrays]) -> list[Row]:
+    """All rows."""
+    own = results(found)
+    n_quantiles = len({setting.quantile for setting in own.oracle}) or 1
+    run = [table for table in constrained(quick=False) if table.name in own.tables()]
+    every = [*toy.rows(found["toy/maps"], found["toy/overlaps"])]
+    every += theory.rows(found["theory/scores"], found.get("theory/shares", {}), run)
+    every += counts.rows(own)
+    every += trajectories.rows(own, n_quantiles)
+    every += unconstrained.rows(_unconstrained(found))
+    every.append(
+        missing(
+            "authors-time", "Section 5", "how long the authors' way takes for the same runs",
+            "the authors' sampler, which no package brings",
+        )
+    )  # fmt: skip
+    return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
+
+
+def _unconstrained(found: Mapping[str, Arrays]) -> dict[str, Arrays]:
+    by_method: dict[str, Arrays] = {}
+    for name, arrays in found.items():
+        if name.startswith("unconstrained/parzax"):
+            for key, losses in arrays.items():
+                method, table = key.split("/")
+                by_method.setdefault(method, {})[table] = losses
+        elif name.startswith("unconstrained/hyperopt"):
+            for table, losses in arrays.items():
+                by_method.setdefault(unconstrained.HYPEROPT, {})[table] = losses
+    return by_method

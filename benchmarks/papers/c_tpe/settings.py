@@ -1,0 +1,22 @@
+"""What is run: quantiles, constraints, methods."""
+
+from typing import NamedTuple
+
+QUANTILES = tuple(round(0.1 * i, 1) for i in range(1, 10))
+# Those of Tables 1 and 2.
+PRINTED_QUANTILES = (0.1, 0.5, 0.9)
+BUDGETS = (50, 100, 150, 200)
+N_EVALUATIONS, N_SEEDS, QUICK_SEEDS = 200, 50, 15
+CONSTRAINTS = {"size": ("size",), "runtime": ("runtime",), "both": ("size", "runtime")}
+OURS, TOP, NAIVE, VANILLA, RANDOM = "c-TPE", "c-TPE with Optuna's top", "naive", "vanilla", "random"
+AUGMENTED, CNSGA = "augmented", "CNSGA-II"
+# Rows of which the size alone is known.
+N_AUGMENTED = 200
+
+
+class Setting(NamedTuple):
+    """Table, what is constrained, and at which quantile."""
+
+    table: str
+    constraints: str
+    quantile: float

@@ -1,0 +1,178 @@
+"""Figures 1, 5 to 9 and 13 to 18: what runs look like over evaluations."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.stats
+
+from benchmarks.papers.c_tpe import settings
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.rows import Range, Row, judged, missing, together
+
+N_BOOTSTRAP = 200
+# Those that were run at every quantile.
+RANKED = (settings.OURS, settings.NAIVE, settings.VANILLA, settings.RANDOM)
+TABLES = "tables in PARZAX_DATA"
+# "Early" in Figure 6.
+EARLY = 50
+
+
+def percentage_loss(results: Results, method: str, setting: settings.Setting) -> np.ndarray:
+    """(s, n) (f - oracle) / oracle; while a run has no feasible row, of the worst feasible entry."""
+    low, high = results.oracle[setting]
+    return (np.minimum(results.best(method, setting), high) - low) / abs(low)
+
+
+def average_ranks(
+    results: Results, kind: str, quantile: float, draws: np.random.Generator | None
+) -> np.ndarray:
+    """(methods, n) mean over tables of the ranks of medians; of resampled seeds where there are ``draws``."""
+    ranks = []
+    for setting in results.settings(RANKED, quantile):
+        if setting.constraints != kind:
+            continue
+        medians = []
+        for method in RANKED:
+            best = results.best(method, setting)
+            chosen = slice(None) if draws is None else draws.integers(0, len(best), len(best))
+            medians.append(np.median(best[chosen], axis=0))
+        ranks.append(scipy.stats.rankdata(medians, axis=0))
+    return np.mean(ranks, axis=0)
+
+
+def feasible_share(results: Results, method: str, setting: settings.Setting) -> np.ndarray:
+    """(s, n) share of feasible suggestions so far."""
+    feasible = results.feasible[method][setting].astype(float)
+    return np.cumsum(feasible, axis=1) / np.arange(1, feasible.shape[1] + 1)
+
+
+def augmentation_gain(results: Results, quantile: float, budget: int) -> tuple[float, float]:
+    """Share of feasible suggestions with augmentation less that without, over settings, and its error."""
+    own = results.settings((settings.AUGMENTED, settings.OURS), quantile)
+    gains, variances = [], []
+    for setting in own:
+        a, b = (
+            feasible_share(results, method, setting)[:, budget - 1]
+            for method in (settings.AUGMENTED, settings.OURS)
+        )
+        gains.append(a.mean() - b.mean())
+        variances.append(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
+    return float(np.mean(gains)), float(np.sqrt(np.sum(variances)) / len(gains))
+
+
+def rows(results: Results, n_quantiles: int) -> Iterator[Row]:
+    """Rows of all these figures."""
+    yield from _losses(results)
+    yield missing(
+        "f10-12",
+        "Figures 10, 11, 12",
+        "absolute percentage loss on the other tables",
+        "tables not in PARZAX_DATA",
+    )
+    yield from _ranks(results, n_quantiles)
+    yield _wasted(results)
+    yield from _augmentation(results)
+
+
+def _losses(results: Results) -> Iterator[Row]:
+    for kind in settings.CONSTRAINTS:
+        for quantile in settings.PRINTED_QUANTILES[:2]:
+            key, where = f"f1-{kind}-{quantile:g}", f"Figures 1, 7-9, 13-15, {kind} at {quantile:g}"
+            printed = "c-TPE ends with the smallest absolute percentage loss"
+            own = [s for s in results.settings(RANKED, quantile) if s.constraints == kind]
+            if not own:
+                yield missing(key, where, printed, TABLES)
+                continue
+            texts, verdicts = [], []
+            for setting in own:
+                last = {m: percentage_loss(results, m, setting)[:, -1] for m in RANKED}
+                others = {m: x for m, x in last.items() if m != settings.OURS}
+                rival = min(others, key=lambda m: others[m].mean())
+                lead = others[rival].mean() - last[settings.OURS].mean()
+                error = float(np.hypot(*(_error(x) for x in (last[settings.OURS], others[rival]))))
+                verdicts.append(judged(lead, error, Range(0)))
+                ours = last[settings.OURS]
+                texts.append(
+                    f"{setting.table} {ours.mean():.3g} ± {_error(ours):.2g}, "
+                    f"{rival} {others[rival].mean():.3g} ± {_error(others[rival]):.2g}"
+                )
+            yield Row(
+                key,
+                where,
+                printed,
+                "; ".join(texts),
+                together(verdicts),
+                "mean after 200, the next best beside it",
+            )
+
+
+def _ranks(results: Results, n_quantiles: int) -> Iterator[Row]:
+    for kind in settings.CONSTRAINTS:
+        key, where = f"f16-{kind}", f"Figures 16-18, {kind}"
+        printed = "c-TPE has the best average rank after 200 evaluations at every quantile"
+        quantiles = [
+            q for q in settings.QUANTILES if any(s.constraints == kind for s in results.settings(RANKED, q))
+        ]
+        if len(quantiles) < n_quantiles:
+            yield missing(key, where, printed, TABLES)
+            continue
+        texts, verdicts, rng = [], [], np.random.default_rng(0)
+        for quantile in quantiles:
+            lead = _lead(average_ranks(results, kind, quantile, None))
+            drawn = [_lead(average_ranks(results, kind, quantile, rng)) for _ in range(N_BOOTSTRAP // 4)]
+            error = float(np.std(drawn))
+            verdicts.append(judged(lead, error, Range(0)))
+            texts.append(f"{quantile:g}: {lead:.2f} ± {error:.2g}")
+        others = ", ".join(RANKED[1:])
+        note = f"rank of the next best of {others} less that of c-TPE; CNSGA-II has three quantiles"
+        yield Row(key, where, printed, "; ".join(texts), together(verdicts), note)
+
+
+def _lead(ranks: np.ndarray) -> float:
+    return float(ranks[1:, -1].min() - ranks[0, -1])
+
+
+def _wasted(results: Results) -> Row:
+    key, where = "f5", "Figure 5"
+    printed = (
+        "in the latter half TPE evaluates what is better than the oracle and infeasible, c-TPE hardly does"
+    )
+    shares: dict[str, list[float]] = {}
+    errors: list[float] = []
+    for quantile in settings.PRINTED_QUANTILES[:1]:
+        for setting in results.settings((settings.OURS, settings.VANILLA), quantile):
+            each = {}
+            for method in (settings.OURS, settings.VANILLA):
+                losses, feasible = results.losses[method][setting], results.feasible[method][setting]
+                half = losses.shape[1] // 2
+                each[method] = ((losses < results.oracle[setting][0]) & ~feasible)[:, half:].mean(axis=1)
+                shares.setdefault(method, []).append(float(each[method].mean()))
+            errors.append(float(np.hypot(*(_error(x) for x in each.values()))))
+    if not shares:
+        return missing(key, where, printed, TABLES)
+    ours, theirs = (float(np.mean(shares[m])) for m in (settings.OURS, settings.VANILLA))
+    error = float(np.sqrt(np.sum(np.square(errors))) / len(errors))
+    text = f"share of such observations at 0.1: c-TPE {ours:.3f}, TPE {theirs:.3f}, difference ± {error:.2g}"
+    note = "read as: at most half of TPE's share"
+    return Row(key, where, printed, text, judged(theirs / 2 - ours, error, Range(0)), note)
+
+
+def _augmentation(results: Results) -> Iterator[Row]:
+    key, where = "f6-early", "Figure 6"
+    first, last = settings.PRINTED_QUANTILES[0], settings.PRINTED_QUANTILES[-1]
+    printed = "with augmentation more suggestions are feasible early at 0.1"
+    if not results.settings((settings.AUGMENTED, settings.OURS), first):
+        yield missing(key, where, printed, TABLES)
+        yield missing("f6-smaller", where, "the looser the constraint the smaller the difference", TABLES)
+        return
+    gain, error = augmentation_gain(results, first, EARLY)
+    text = f"difference of the shares after {EARLY}: {gain:.4f} ± {error:.2g}"
+    yield Row(key, where, printed, text, judged(gain, error, Range(0)))
+    other, other_error = augmentation_gain(results, last, EARLY)
+    text = f"at {first:g} {gain:.4f} ± {error:.2g}, at {last:g} {other:.4f} ± {other_error:.2g}"
+    fall = judged(gain - other, float(np.hypot(error, other_error)), Range(0))
+    yield Row("f6-smaller", where, "the looser the constraint the smaller the difference", text, fall)
+
+
+def _error(x: np.ndarray) -> float:
+    return float(x.std(ddof=1) / np.sqrt(len(x)))

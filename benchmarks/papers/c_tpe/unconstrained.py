@@ -1,0 +1,160 @@
+"""Table 3 and Figure 19: TPE without constraints, its released runs, and Hyperopt."""
+
+import dataclasses
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks.papers import data, power
+from benchmarks.papers.c_tpe import settings
+from benchmarks.papers.c_tpe.printed import table_3
+from benchmarks.papers.c_tpe.searches import optimised
+from benchmarks.papers.rows import Row, Verdict, missing, together
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+
+PRESET, BY_N, HYPEROPT = "px.tpe", "px.tpe with Optuna's top", "Hyperopt"
+# Of the released runs: the name in the file and that of Table 3.
+RELEASED = {
+    "our TPE": "tpe",
+    "Hyperopt": "hyperopt",
+    "TuRBO-1": "turbo1",
+    "TuRBO-5": "turbo5",
+    "CoCaBO": "cocabo",
+}
+LEVEL = 0.01
+WHERE = "Table 3, Figure 19"
+Samples = list[np.ndarray]
+
+
+def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
+    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.tpe` with both rules; ordinals by their index."""
+    found = {}
+    for table in tables:
+        problem = by_index(px.problems.Tabular.load(table.path, [table.objectives[0]]))
+        stacked = jax.tree.map(lambda leaf: leaf[None], problem)
+        for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.optuna_top())):
+            root = jax.random.key(zlib.crc32(f"{name}/{table.path}".encode()))
+            keys = jax.random.split(root, (1, n_seeds))
+            losses, _ = optimised(px.tpe(problem.space, top=top), stacked, keys)
+            found[f"{name}/{table.name}"] = np.asarray(losses, np.float32)[0]
+    return found
+
+
+def by_index(problem: px.problems.Tabular) -> px.problems.Tabular:
+    """The same table, whose ordinal parameters are 0, 1, ..., without names."""
+    domains = {
+        name: domain if isinstance(domain, px.Categorical) else px.Ordinal(tuple(range(len(domain.values))))
+        for name, (domain,) in zip(problem.space.names, problem.space.domains, strict=True)
+    }
+    return dataclasses.replace(problem, space=px.Space(domains), name="", objective_names=("",))
+
+
+def released(tables: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+    """Method of Table 3 -> table -> losses (15, 200); empty where there are none."""
+    folder = data.folder()
+    path = folder / "papers" / "ctpe_released_runs.npz" if folder else None
+    if path is None or not path.is_file():
+        return {}
+    with np.load(path) as file:
+        return {
+            method: {
+                table: file[f"{own}/{table}"][:, : settings.N_EVALUATIONS]
+                for table in tables
+                if f"{own}/{table}" in file
+            }
+            for method, own in RELEASED.items()
+        }
+
+
+def best(losses: Mapping[str, np.ndarray], budget: int) -> Samples:
+    """Per table (s,) best loss after so many evaluations."""
+    return [own[:, :budget].min(axis=1) for own in losses.values()]
+
+
+def verdict_letter(ours: Samples, theirs: Samples) -> str:
+    """B better, W worse, N neither, as in Table 3, by the rank-sum test stratified by table."""
+    z = power.over_tables(ours, theirs)
+    return "N" if power.two_sided(z) >= LEVEL else "B" if z < 0 else "W"
+
+
+def rows(own: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
+    """Rows of Table 3, from method -> table -> losses of our runs."""
+    names = list(next(iter(own.values()))) if own else []
+    theirs = released(names)
+    yield from _of_released(theirs)
+    yield from _against_hyperopt(own)
+    for method in (PRESET, BY_N):
+        yield _as_released(method, own, theirs)
+
+
+def _of_released(theirs: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
+    for (method, versus), letters in table_3().items():
+        key, printed = (
+            f"t3-{method}-{versus}",
+            f"{method} against {versus} after 50, 100, 150, 200: {' '.join(letters)}",
+        )
+        if method not in theirs or versus not in theirs:
+            yield missing(key, WHERE, printed, "the released runs in PARZAX_DATA")
+            continue
+        first, second = theirs[method], theirs[versus]
+        found = [verdict_letter(best(first, b), best(second, b)) for b in settings.BUDGETS]
+        opposite = any({a, b} == {"B", "W"} for a, b in zip(found, letters, strict=True))
+        effect = power.of_tables(best(second, max(settings.BUDGETS)), 15, LEVEL)
+        if tuple(found) == letters:
+            verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+        else:
+            verdict = Verdict.DIFFERS if opposite else Verdict.NOT_TOLD_APART
+        note = (
+            f"the authors' released runs on {len(first)} of nine tables, by the rank-sum test stratified by "
+            f"table at p < 0.01 (B better, W worse, N neither); {power.in_words(effect)}"
+        )
+        yield Row(key, WHERE, printed, " ".join(found), verdict, note)
+
+
+def _against_hyperopt(own: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
+    letters = table_3().get(("our TPE", "Hyperopt"), ("N", "B", "B", "B"))
+    for method in (PRESET, BY_N):
+        key = f"t3-own-{method}"
+        printed = f"our TPE against Hyperopt: {' '.join(letters)}; here {method} against Hyperopt"
+        if HYPEROPT not in own or method not in own:
+            yield missing(
+                key, WHERE, printed, "tables in PARZAX_DATA and the package hyperopt (parzax[papers])"
+            )
+            continue
+        first, second = own[method], own[HYPEROPT]
+        found = [verdict_letter(best(first, b), best(second, b)) for b in settings.BUDGETS]
+        last = max(settings.BUDGETS)
+        effect = power.of_tables(best(second, last), len(next(iter(second.values()))), LEVEL)
+        z = power.over_tables(best(first, last), best(second, last))
+        if found[1:] == list(letters[1:]):
+            verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+        else:
+            verdict = Verdict.DIFFERS if "W" in found or effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+        note = f"after 200 z = {z:.1f} (negative is better), 50 not judged; {power.in_words(effect)}"
+        yield Row(key, WHERE, printed, " ".join(found), verdict, note)
+
+
+def _as_released(
+    method: str, own: Mapping[str, dict[str, np.ndarray]], theirs: Mapping[str, dict[str, np.ndarray]]
+) -> Row:
+    key, printed = f"t3-released-{method}", f"the runs of the paper's TPE, beside {method}"
+    if method not in own or not theirs:
+        return missing(key, WHERE, printed, "tables and released runs in PARZAX_DATA")
+    texts, verdicts, effects = [], [], []
+    for table, ours in own[method].items():
+        if table not in theirs["our TPE"]:
+            continue
+        last = max(settings.BUDGETS)
+        first, second = ([x[:, :last].min(axis=1)] for x in (ours, theirs["our TPE"][table]))
+        p = power.two_sided(power.over_tables(first, second))
+        effect = power.of_tables(second, len(ours), LEVEL)
+        effects.append(effect)
+        texts.append(f"{table} {np.median(first[0]):.4g} beside {np.median(second[0]):.4g} (p = {p:.2g})")
+        same = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+        verdicts.append(Verdict.DIFFERS if p < LEVEL else same)
+    note = f"medians after 200, rank-sum test at p < 0.01; at worst {power.in_words(max(effects))}"
+    return Row(key, WHERE, printed, "; ".join(texts), together(verdicts), note)
