@@ -119,7 +119,7 @@ def _left_out(results: Results) -> Row:
             verdict = judge(compare(results, settings.OURS, method, whole, budget), cell)
             for table in tables:
                 rest = results.settings((settings.OURS, method), quantile, without=table)
-                if judge(compare(results, settings.OURS, method, rest, budget), cell) is not verdict:
+                if rest and judge(compare(results, settings.OURS, method, rest, budget), cell) is not verdict:
                     changed.append(f"{name} at {quantile:g}, {budget} without {table}")
     ours = f"{len(changed)} of {n * len(tables)} change" + (f": {'; '.join(changed)}" if changed else "")
     verdict = Verdict.DIFFERS if changed else Verdict.AGREES

@@ -6,6 +6,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 from benchmarks.papers.c_tpe import settings, toy, trajectories
 from benchmarks.papers.c_tpe.results import Results
@@ -40,7 +45,7 @@ def _maps(found: Arrays, folder: Path) -> None:
             score = found[f"score/{name}/{method}"][0]
             square = score.reshape(toy.N_GRID, toy.N_GRID).T
             ax.imshow(square, origin="lower", extent=(-5, 5, -5, 5), cmap="viridis", aspect="equal")
-            ax.add_patch(plt.Circle((1, 1), radius, fill=False, color="white", linewidth=1.2))
+            ax.add_patch(Circle((1, 1), radius, fill=False, color="white", linewidth=1.2))
             x, y = toy.grid()[score.argmax()]
             ax.plot(x, y, "x", color=PALETTE[1], markersize=9, markeredgewidth=2)
             ax.set_title(f"{method}, c* = {radius**2:g}", fontsize=9)
@@ -56,16 +61,17 @@ def _overlaps(found: Arrays, folder: Path) -> None:
     """Figure 3: evaluations of the first run."""
     figure, axes = plt.subplots(2, 2, figsize=(6.6, 6.6), sharex=True, sharey=True, layout="constrained")
     lines = []
+    colours = ScalarMappable(Normalize(1, toy.N_EVALUATIONS), "viridis")
     for row, (name, middle) in zip(axes, toy.OVERLAPS.items(), strict=True):
         for ax, method in zip(row, toy.METHODS, strict=True):
             x = found[f"x/{name}/{method}"][0]
             for at, colour in ((0.0, PALETTE[0]), (middle, PALETTE[2])):
-                ax.add_patch(plt.Circle((at, at), toy.RADIUS, fill=False, color=colour))
-            order = ax.scatter(*x.T, c=np.arange(len(x)), s=12, cmap="viridis")
+                ax.add_patch(Circle((at, at), toy.RADIUS, fill=False, color=colour))
+            ax.scatter(*x.T, c=np.arange(len(x)), s=12, cmap="viridis")
             ax.set(xlim=(-5, 5), ylim=(-5, 5), aspect="equal")
             ax.set_title(f"{method}, {name} overlap", fontsize=9)
             lines += [(name, method, i, *map(_short, own)) for i, own in enumerate(x)]
-    figure.colorbar(order, ax=axes, label="evaluation", shrink=0.6)
+    figure.colorbar(colours, ax=axes, label="evaluation", shrink=0.6)
     _save(figure, folder / "figure_3", ("overlap", "method", "evaluation", "x1", "x2"), lines)
 
 
@@ -81,11 +87,11 @@ def _losses(own: Results, kind: str, folder: Path) -> None:
     for setting in sorted(own.oracle):
         if setting.constraints != kind:
             continue
-        shown = setting.quantile in settings.PRINTED_QUANTILES
-        if shown:
-            at = settings.PRINTED_QUANTILES.index(setting.quantile), tables.index(setting.table)
-            axes[at].set_title(f"{setting.table}, {setting.quantile:g}", fontsize=8)
-            axes[at].set_yscale("log")
+        ax = None
+        if setting.quantile in settings.PRINTED_QUANTILES:
+            ax = axes[settings.PRINTED_QUANTILES.index(setting.quantile), tables.index(setting.table)]
+            ax.set_title(f"{setting.table}, {setting.quantile:g}", fontsize=8)
+            ax.set_yscale("log")
         for method, colour in zip(methods, PALETTE, strict=False):
             if setting not in own.losses.get(method, {}):
                 continue
@@ -93,8 +99,8 @@ def _losses(own: Results, kind: str, folder: Path) -> None:
             mean, error = loss.mean(axis=0), loss.std(axis=0, ddof=1) / np.sqrt(len(loss))
             chosen = np.arange(EVERY - 1, loss.shape[1], EVERY)
             lines += [(*setting, method, i + 1, _short(mean[i]), _short(error[i])) for i in chosen]
-            if shown:
-                _band(axes[at], mean, error, colour, method)
+            if ax is not None:
+                _band(ax, mean, error, colour, method)
     axes[0, 0].legend(fontsize=7, frameon=False)
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"absolute percentage loss, {kind} constrained, mean ± standard error", fontsize=9)
@@ -148,14 +154,14 @@ def _shares(own: Results, folder: Path) -> None:
     _save(figure, folder / "figure_6", ("quantile", "evaluation", "gain"), lines)
 
 
-def _band(ax: plt.Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:
+def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:
     at = np.arange(1, len(mean) + 1)
     ax.plot(at, mean, color=colour, label=label, linewidth=1.4)
     ax.fill_between(at, np.maximum(mean - error, 1e-12), mean + error, color=colour, alpha=0.25, linewidth=0)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _save(figure: plt.Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
+def _save(figure: Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
     figure.savefig(path.with_suffix(".png"), dpi=110)
     plt.close(figure)
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:

@@ -89,7 +89,7 @@ def _nsga_run(lookup: Lookup, seed: int) -> tuple[list[float], list[bool]]:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     kinds = optuna.distributions
-    space = {
+    space: dict[str, optuna.distributions.BaseDistribution] = {
         name: kinds.CategoricalDistribution(range(size)) if category else kinds.IntDistribution(0, size - 1)
         for name, size, category in zip(lookup.names, lookup.sizes, lookup.categories, strict=True)
     }

@@ -51,7 +51,7 @@ def search(
             for own in kinds if blind else (kind,):
                 columns = [names.index(name) for name in settings.CONSTRAINTS[own]]
                 found[f"{table.name}/{own}/losses"] = np.asarray(losses, np.float32)
-                found[f"{table.name}/{own}/feasible"] = (np.asarray(excess)[..., columns] <= 0).all(axis=-1)
+                found[f"{table.name}/{own}/feasible"] = np.all(np.asarray(excess)[..., columns] <= 0, axis=-1)
     return found
 
 

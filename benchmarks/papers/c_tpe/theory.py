@@ -54,7 +54,7 @@ def shares(tables: Sequence[Table]) -> Arrays:
             )
             exists = np.arange(own.losses.shape[1]) < np.asarray(own.n_seeds)[:, None]
             losses = np.asarray(own.losses, np.float64)[..., 0][exists]
-            infeasible = (np.asarray(own.excess) > 0).any(axis=-1)[exists]
+            infeasible = np.any(np.asarray(own.excess) > 0, axis=-1)[exists]
             top = np.argsort(losses, kind="stable")[: len(losses) // 10]
             each.append([infeasible.mean(), infeasible[top].mean()])
         found[table.name] = np.array(each)

@@ -47,7 +47,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
 def by_index(problem: px.problems.Tabular) -> px.problems.Tabular:
     """The same table, whose ordinal parameters are 0, 1, ..., without names."""
     domains = {
-        name: domain if isinstance(domain, px.Categorical) else px.Ordinal(tuple(range(len(domain.values))))
+        name: domain if isinstance(domain, px.Categorical) else px.Ordinal(tuple(range(domain.n_values or 0)))
         for name, (domain,) in zip(problem.space.names, problem.space.domains, strict=True)
     }
     return dataclasses.replace(problem, space=px.Space(domains), name="", objective_names=("",))
@@ -97,7 +97,7 @@ def _of_released(theirs: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
             f"t3-{method}-{versus}",
             f"{method} against {versus} after 50, 100, 150, 200: {' '.join(letters)}",
         )
-        if method not in theirs or versus not in theirs:
+        if not theirs.get(method) or not theirs.get(versus):
             yield missing(key, WHERE, printed, "the released runs in PARZAX_DATA")
             continue
         first, second = theirs[method], theirs[versus]
@@ -142,7 +142,7 @@ def _as_released(
     method: str, own: Mapping[str, dict[str, np.ndarray]], theirs: Mapping[str, dict[str, np.ndarray]]
 ) -> Row:
     key, printed = f"t3-released-{method}", f"the runs of the paper's TPE, beside {method}"
-    if method not in own or not theirs:
+    if method not in own or not theirs.get("our TPE"):
         return missing(key, WHERE, printed, "tables and released runs in PARZAX_DATA")
     texts, verdicts, effects = [], [], []
     for table, ours in own[method].items():

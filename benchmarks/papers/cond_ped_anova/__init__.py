@@ -9,4 +9,5 @@ ABOUT = """\
 What arXiv 2601.20800 states about its five problems beside what we find: ten seeds of 1000 rows, the stored
 logs and fresh ones, levels by 0.01, by our estimator (default) and by the reference's (parity). A number has
 its standard error over the seeds; outside the range by less than two of them is *not told apart*. Verdicts
-are by the default estimator, of the paper's baselines by the reference's."""
+are by the default estimator, of the paper's baselines by the reference's. f-ANOVA and SHAP have the stored
+logs alone, where there are some."""

@@ -8,9 +8,18 @@ import optuna
 
 import parzax as px
 from benchmarks.optuna_peer import end_to_end, study_of
-from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, LEVELS, PROBLEMS, Curves, log, of_unit
+from benchmarks.papers.cond_ped_anova.curves import (
+    ESTIMATORS,
+    LEVELS,
+    PROBLEMS,
+    Curves,
+    log,
+    of_unit,
+    sources,
+    spread,
+)
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
-from benchmarks.papers.rows import Range, Row, judged
+from benchmarks.papers.rows import Range, Row, Verdict, judged, together
 from benchmarks.papers.runs import Arrays, Unit
 from parzax import naive
 
@@ -20,15 +29,17 @@ VARIANTS = {DISJOINT: "filtering", OVERLAP: "imputation", MOVING: "expansion"}
 
 
 def units() -> list[Unit]:
-    """One for each problem, on fresh logs."""
+    """One for each problem and source of logs."""
     function = "benchmarks.papers.cond_ped_anova.baselines:plain"
     return [
-        Unit(f"baselines/{problem}", function, {"problem": problem, "variant": variant}, cost=6)
+        Unit(_name(source, problem), function, own | {"source": source}, cost=6)
+        for source in sources()
         for problem, variant in VARIANTS.items()
+        for own in ({"problem": problem, "variant": variant},)
     ]
 
 
-def plain(problem: str, variant: str) -> Arrays:
+def plain(problem: str, variant: str, source: str) -> Arrays:
     """A unit: raw variance and importance by PED-ANOVA, "ESTIMATOR/MEASURE" -> (s, q, d).
 
     And the largest relative "difference" of the reference's estimator from Optuna's evaluator on a plain
@@ -36,7 +47,7 @@ def plain(problem: str, variant: str) -> Arrays:
     """
     found = {}
     with jax.enable_x64(True):
-        logs = unconditional(problem, variant)
+        logs = unconditional(problem, variant, source)
         for name, estimator in ESTIMATORS.items():
             results = [px.ped_anova(own, LEVELS, estimator=estimator()) for own in logs]
             variance = np.concatenate([np.asarray(own.variance) for own in results], axis=-1)
@@ -50,9 +61,9 @@ def plain(problem: str, variant: str) -> Arrays:
     return found
 
 
-def unconditional(problem: str, variant: str) -> list[px.Observations]:
-    """The fresh log of a problem, made unconditional: for filtering one log for each parameter."""
-    obs = log(problem, "fresh")
+def unconditional(problem: str, variant: str, source: str) -> list[px.Observations]:
+    """The log of a problem, made unconditional: for filtering one log for each parameter."""
+    obs = log(problem, source)
     if variant == "filtering":
         return [naive.filtering(obs, name) for name in obs.space.names]
     return [naive.imputation(obs) if variant == "imputation" else naive.expansion(obs)]
@@ -76,7 +87,7 @@ def _optunas(logs: list[px.Observations], level: float) -> list[float]:
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """By the reference's estimator, as in the paper; by ours in the note where that differs."""
     for problem, variant in VARIANTS.items():
-        largest = float(found[f"baselines/{problem}"]["difference"])
+        largest = max(float(found[_name(source, problem)]["difference"]) for source in sources())
         yield Row(
             f"algorithm-{variant}", ALGORITHMS[variant], f"PED-ANOVA with {variant} [{SAME}]",
             f"{largest:.1e}, the largest relative difference from Optuna's evaluator on the plain study of a "
@@ -84,18 +95,27 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         )  # fmt: skip
     figures = {DISJOINT: "Figure 2", OVERLAP: "Figure 9", MOVING: "Figure 10"}
     for problem, variant in VARIANTS.items():
-        arrays = found[f"baselines/{problem}"]
-        ours = of_unit(found[f"curves/fresh/{problem}"], problem)
         for key, printed, measure, wanted in _statements(problem):
-            numbers = {}
-            for name in ESTIMATORS:
-                own = {m: arrays[f"{name}/{m}"] for m in ("variance", "importance")}
-                numbers[name] = measure(Curves(PROBLEMS[problem].space.names, LEVELS, own), ours[name])
-            verdict, other = (judged(numbers[name], 0, wanted) for name in ("parity", "default"))
+            verdicts: dict[str, list[Verdict]] = {name: [] for name in ESTIMATORS}
+            texts: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
+            for source in sources():
+                arrays = found[_name(source, problem)]
+                ours = of_unit(found[f"curves/{source}/{problem}"], problem)
+                for name in ESTIMATORS:
+                    own = {m: arrays[f"{name}/{m}"] for m in ("variance", "importance")}
+                    curves = Curves(PROBLEMS[problem].space.names, LEVELS, own)
+                    number, error = spread(measure, curves, ours[name])
+                    verdicts[name].append(judged(number, error, wanted))
+                    texts[name].append(f"{source} {number:.3g} ± {error:.2g}")
+            verdict, other = (together(verdicts[name]) for name in ("parity", "default"))
             note = "" if other is verdict else f"with our estimator: {other}"
             where = f"{figures[problem]}, PED-ANOVA with {variant}"
-            text = f"parity: {numbers['parity']:.3g}; default: {numbers['default']:.3g}"
+            text = "; ".join(f"{name}: {', '.join(texts[name])}" for name in ("parity", "default"))
             yield Row(f"f2-{variant}-{key}", where, f"{printed} [{wanted}]", text, verdict, note)
+
+
+def _name(source: str, problem: str) -> str:
+    return f"baselines/{source}/{problem}"
 
 
 def _statements(problem: str) -> list[tuple]:

@@ -1,5 +1,6 @@
 """Importance against the level, of ten seeds of the paper's five problems, by two estimators."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from benchmarks.papers.runs import Arrays
 from parzax.problems import synthetic
 
 LEVELS = np.arange(1, 100) / 100
-N_SEEDS, N_ROWS = 10, 1000
+N_SEEDS, N_ROWS, N_BOOTSTRAP = 10, 1000, 200
 PROBLEMS = {
     problem.name: problem
     for problem in (
@@ -73,6 +74,11 @@ class Curves:
         return (self.levels >= low - 1e-9) & (self.levels <= high + 1e-9)
 
 
+def sources() -> tuple[str, ...]:
+    """Stored logs where there are some, and fresh ones."""
+    return ("fresh",) if data.folder() is None else ("stored", "fresh")
+
+
 def log(problem: str, source: str, n_rows: int = N_ROWS) -> px.Observations:
     """Ten seeds of a problem: "stored" ones, or "fresh" ones by a random search of our own."""
     own = PROBLEMS[problem]
@@ -108,3 +114,10 @@ def of_unit(arrays: Arrays, problem: str, region: float = 1.0) -> dict[str, Curv
         )
         for name in ESTIMATORS
     }
+
+
+def spread(measure: Callable[..., float], *curves: Curves) -> tuple[float, float]:
+    """A number of some curves of the same seeds, and its standard error over the seeds by the bootstrap."""
+    rng, n = np.random.default_rng(0), len(next(iter(curves[0].arrays.values())))
+    drawn = [measure(*(own.seeds(i) for own in curves)) for i in rng.integers(0, n, (N_BOOTSTRAP, n))]
+    return measure(*curves), float(np.std(drawn))

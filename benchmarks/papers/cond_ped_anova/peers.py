@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.cond_ped_anova.baselines import first_study, unconditional
-from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS
+from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS, sources
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
-from benchmarks.papers.rows import Range, Row, judged, missing
+from benchmarks.papers.rows import Range, Row, judged, missing, together
 from benchmarks.papers.runs import Arrays, Unit
 
 # Package that the evaluator needs, and seconds of a log of 1000 rows on one core, about.
@@ -27,11 +27,13 @@ def units(quick: bool) -> list[Unit]:
     function = "benchmarks.papers.cond_ped_anova.peers:importances"
     return [
         Unit(
-            _name(peer, problem, variant, seed), function,
-            {"peer": peer, "problem": problem, "variant": variant, "seed": seed}, needs=package, cost=cost,
+            _name(peer, source, problem, variant, seed), function,
+            {"peer": peer, "source": source, "problem": problem, "variant": variant, "seed": seed},
+            needs=package, cost=cost,
         )
         for peer, (package, cost) in PEERS.items()
         if not quick or peer in QUICK
+        for source in _sources(peer)
         for problem, variants in VARIANTS.items()
         for variant in variants
         if (peer, problem) not in NOT_PRINTED
@@ -39,10 +41,10 @@ def units(quick: bool) -> list[Unit]:
     ]  # fmt: skip
 
 
-def importances(peer: str, problem: str, variant: str, seed: int) -> Arrays:
-    """A unit: importances (d,) that add up to 1, of one fresh log."""
+def importances(peer: str, source: str, problem: str, variant: str, seed: int) -> Arrays:
+    """A unit: importances (d,) that add up to 1, of one log."""
     by_name: dict[str, float] = {}
-    for obs in unconditional(problem, variant):  # with filtering each parameter alone
+    for obs in unconditional(problem, variant, source):  # with filtering each parameter alone
         by_name |= evaluated(peer, first_study(obs, seed), seed)
     found = np.array([by_name[name] for name in PROBLEMS[problem].space.names])
     return {"importance": found / max(found.sum(), 1e-300)}
@@ -75,24 +77,30 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             for variant in variants:
                 key, where = f"peer-{peer}-{problem}-{variant}", f"{FIGURES[problem]}, {peer} with {variant}"
                 printed, measure, wanted = _statement(peer, problem, variant)
-                own = [
-                    found[unit]["importance"]
-                    for seed in range(N_SEEDS)
-                    if found.get(unit := _name(peer, problem, variant, seed))
-                ]
-                if not own:
+                verdicts, texts = [], []
+                for source in _sources(peer):
+                    own = [
+                        found[unit]["importance"]
+                        for seed in range(N_SEEDS)
+                        if found.get(unit := _name(peer, source, problem, variant, seed))
+                    ]
+                    if own:
+                        number, error, shares = _measured(np.stack(own), names, measure)
+                        verdicts.append(judged(number, error, wanted))
+                        texts.append(f"{source} {number:.3f} ± {error:.2g} ({shares}), {len(own)} seeds")
+                if not verdicts:
                     needs = f"a full run, and the package {package} (parzax[papers])"
                     yield missing(key, where, f"{printed} [{wanted}]", needs)
                     continue
-                each = np.stack(own)
-                drawn = np.random.default_rng(0).integers(0, len(each), (200, len(each)))
-                number = measure(dict(zip(names, each.mean(axis=0), strict=True)))
-                error = float(
-                    np.std([measure(dict(zip(names, each[i].mean(axis=0), strict=True))) for i in drawn])
-                )
-                shares = ", ".join(f"{n} {x:.2f}" for n, x in zip(names, each.mean(axis=0), strict=True))
-                text = f"{number:.3f} ± {error:.2g} ({shares}), {len(each)} seeds"
-                yield Row(key, where, f"{printed} [{wanted}]", text, judged(number, error, wanted))
+                yield Row(key, where, f"{printed} [{wanted}]", "; ".join(texts), together(verdicts))
+
+
+def _measured(each: np.ndarray, names: tuple[str, ...], measure: Any) -> tuple[float, float, str]:
+    """Number, its standard error over the seeds, and the mean shares, from importances (s, d)."""
+    drawn = np.random.default_rng(0).integers(0, len(each), (200, len(each)))
+    numbers = [measure(dict(zip(names, each[i].mean(axis=0), strict=True))) for i in drawn]
+    means = dict(zip(names, each.mean(axis=0), strict=True))
+    return measure(means), float(np.std(numbers)), ", ".join(f"{n} {x:.2f}" for n, x in means.items())
 
 
 def _statement(peer: str, problem: str, variant: str) -> tuple[str, Any, Range]:
@@ -104,5 +112,10 @@ def _statement(peer: str, problem: str, variant: str) -> tuple[str, Any, Range]:
     return "x and y cannot be told apart: difference", lambda own: abs(own["x"] - own["y"]), Range(0, 0.05)
 
 
-def _name(peer: str, problem: str, variant: str, seed: int) -> str:
-    return f"peers/{peer}/{problem}-{variant}-{seed}"
+def _name(peer: str, source: str, problem: str, variant: str, seed: int) -> str:
+    return f"peers/{peer}/{source}/{problem}-{variant}-{seed}"
+
+
+def _sources(peer: str) -> tuple[str, ...]:
+    """The stored logs where there are some; also fresh ones where a log takes no more than seconds."""
+    return sources() if peer in QUICK else sources()[:1]

@@ -1,20 +1,16 @@
 """Units of work of the paper, and its rows from what they found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from benchmarks.papers import data
 from benchmarks.papers.cond_ped_anova import baselines, learners, peers, reference, sizes, theorem, times
-from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, Curves, of_unit
+from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, of_unit, sources, spread
 from benchmarks.papers.cond_ped_anova.reasons import REASONS
-from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Measure, Statement
+from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Statement
 from benchmarks.papers.rows import Row, Verdict, judged, together
 from benchmarks.papers.runs import Arrays, Unit
 
 CURVES = "benchmarks.papers.cond_ped_anova.curves:curves"
-N_BOOTSTRAP = 200
 
 
 def units(quick: bool) -> list[Unit]:
@@ -40,11 +36,6 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
 
 
-def sources() -> Sequence[str]:
-    """Stored logs where there are some, and fresh ones."""
-    return ("fresh",) if data.folder() is None else ("stored", "fresh")
-
-
 def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:
     verdicts: dict[str, list[Verdict]] = {name: [] for name in ESTIMATORS}
     texts: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
@@ -59,10 +50,3 @@ def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:
     ours = "; ".join(f"{name}: {', '.join(own_texts)}" for name, own_texts in texts.items())
     note = "" if parity is verdict else f"with the reference's estimator: {parity}"
     return Row(own.key, own.where, f"{own.printed} [{own.wanted}]", ours, verdict, note)
-
-
-def spread(measure: Measure, curves: Curves) -> tuple[float, float]:
-    """The number, and its standard error over the seeds by the bootstrap."""
-    rng, n = np.random.default_rng(0), len(next(iter(curves.arrays.values())))
-    drawn = [measure(curves.seeds(rng.integers(0, n, n))) for _ in range(N_BOOTSTRAP)]
-    return measure(curves), float(np.std(drawn))

@@ -1,0 +1,254 @@
+"""Rows of c-TPE: statements that hold on runs made to order, and can each break."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.stats
+from benchmarks.papers import power
+from benchmarks.papers.c_tpe import counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe.printed import Count
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.c_tpe.settings import Setting
+from benchmarks.papers.rows import Verdict
+
+AGREES, DIFFERS, APART, NOT_RUN = Verdict
+N_SEEDS, N = 20, 200
+TABLES = ("a", "b", "c", "d", "e")
+PRINTED = {
+    (q, b): Count(27, 0, 0) if q < 0.9 else Count(14, 11, 2)
+    for q in settings.PRINTED_QUANTILES
+    for b in settings.BUDGETS
+}
+
+
+def made(speed: dict[str, float], *, feasible: dict[str, float] | None = None) -> Results:
+    """Runs whose loss falls to 1 at a speed by method; the share that is feasible, too."""
+    rng, share = np.random.default_rng(0), feasible or {}
+    losses, fits, oracle = {}, {}, {}
+    for method, own in speed.items():
+        for table in TABLES:
+            for kind in settings.CONSTRAINTS:
+                for quantile in settings.PRINTED_QUANTILES:
+                    at = Setting(table, kind, quantile)
+                    fall = 2 * np.exp(-own * np.arange(N) / N)
+                    noise = 1 + 0.02 * rng.uniform(size=(N_SEEDS, N))
+                    losses.setdefault(method, {})[at] = (1 + fall) * noise
+                    drawn = rng.uniform(size=(N_SEEDS, N)) < share.get(method, 0.8) * (1.4 - quantile)
+                    fits.setdefault(method, {})[at] = drawn
+                    oracle[at] = (1.0, 4.0)
+    return Results(losses, fits, oracle)
+
+
+GOOD = {
+    settings.OURS: 9.0,
+    settings.AUGMENTED: 10.0,
+    settings.NAIVE: 2.0,
+    settings.VANILLA: 1.5,
+    settings.RANDOM: 1.0,
+    settings.CNSGA: 2.5,
+}
+REVERSED = {name: 10 - speed for name, speed in GOOD.items()}
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    monkeypatch.setattr(counts, "table_1", lambda: dict.fromkeys((*counts.METHODS, "NEI"), PRINTED))
+    monkeypatch.setattr(counts, "table_2", lambda: {cell: Count(9, 5, 4) for cell in PRINTED})
+
+
+def by_key(rows) -> dict:
+    found = [*rows]
+    assert len({row.key for row in found}) == len(found)
+    return {row.key: row for row in found}
+
+
+def test_table_1_holds_and_breaks(printed):
+    """Catches a comparison the wrong way round, and a method that was not run and agrees."""
+    found = by_key(counts.rows(made(GOOD, feasible={settings.AUGMENTED: 0.9})))
+    assert {row.verdict for key, row in found.items() if "NEI" in key} == {NOT_RUN}
+    others = [row for key, row in found.items() if key.startswith("t1") and "NEI" not in key]
+    assert len(others) == 13
+    assert {row.verdict for row in others} == {AGREES}, [row for row in others if row.verdict is not AGREES]
+    broken = by_key(counts.rows(made(REVERSED)))
+    for key, row in broken.items():
+        if key.startswith("t1") and "NEI" not in key and key != "t1-left-out":
+            assert row.verdict is DIFFERS, row
+
+
+def test_a_verdict_that_hangs_on_one_table(printed):
+    """Catches a row that says so of no table when one of them carries the result."""
+    results = made(GOOD)
+    for name in (settings.NAIVE, settings.VANILLA):
+        for at in results.losses[name]:
+            if at.table != "a":  # as good as ours, but for one table
+                results.losses[name][at] = results.losses[settings.OURS][at] * (
+                    0.9 if at.table < "d" else 1.1
+                )
+    row = by_key(counts.rows(results))["t1-left-out"]
+    assert row.verdict is DIFFERS
+    assert "without" in row.ours
+
+
+def test_table_2_holds_and_breaks(printed):
+    good = by_key(counts.rows(made(GOOD, feasible={settings.AUGMENTED: 0.9})))
+    assert [good[f"t2-{q:g}"].verdict for q in settings.PRINTED_QUANTILES] == [AGREES] * 3
+    bad = by_key(counts.rows(made(REVERSED)))
+    assert [bad[f"t2-{q:g}"].verdict for q in settings.PRINTED_QUANTILES] == [DIFFERS] * 3
+
+
+def test_few_settings_agree_with_nothing(printed):
+    """Catches an agreement by a test that could not have seen anything."""
+    few = made(GOOD)
+    one = {
+        name: {at: x for at, x in own.items() if at.table == "a" and at.constraints == "size"}
+        for name, own in few.losses.items()
+    }
+    row = by_key(counts.rows(dataclasses.replace(few, losses=one)))["t1-Naïve c-TPE-0.1"]
+    assert row.verdict is APART
+
+
+def test_the_figures_hold_and_break():
+    share = {settings.AUGMENTED: 0.9, settings.OURS: 0.6, settings.VANILLA: 0.1}
+    good = made(GOOD, feasible=share)
+    for at in good.losses[settings.VANILLA]:  # Figure 5: what TPE finds is good, and infeasible
+        good.losses[settings.VANILLA][at][:, N // 2 :][~good.feasible[settings.VANILLA][at][:, N // 2 :]] = (
+            0.5
+        )
+    found = by_key(trajectories.rows(good, len(settings.PRINTED_QUANTILES)))
+    assert found.pop("f10-12").verdict is NOT_RUN
+    assert {row.verdict for row in found.values()} == {AGREES}, found
+    bad = made(REVERSED, feasible={settings.AUGMENTED: 0.2})
+    for at in bad.losses[settings.OURS]:
+        bad.losses[settings.OURS][at][:, N // 2 :] = 0.5
+        bad.feasible[settings.OURS][at][:, N // 2 :] = False
+    broken = by_key(trajectories.rows(bad, len(settings.PRINTED_QUANTILES)))
+    assert {row.verdict for key, row in broken.items() if key != "f10-12"} == {DIFFERS}, broken
+
+
+def test_without_tables_rows_say_so(monkeypatch):
+    monkeypatch.setattr(counts, "table_1", dict)
+    monkeypatch.setattr(counts, "table_2", dict)
+    empty = Results({}, {}, {})
+    rows = [*counts.rows(empty), *trajectories.rows(empty, 1), *unconstrained.rows({})]
+    assert {row.verdict for row in rows} == {NOT_RUN}
+
+
+# --- the toy and the theorems ---------------------------------------------------------------
+
+
+def test_the_maps_hold_and_break():
+    """Catches a peak that is looked up at another place than where the disc is."""
+    grid, rng = toy.grid(), np.random.default_rng(0)
+    inside, outside = (np.sum((grid - at) ** 2, axis=1).argmin() for at in ((1.0, 1.0), (-4.0, -4.0)))
+
+    def maps(shares: dict, peak: dict) -> dict:
+        found = {}
+        for name in toy.MAPS:
+            found[f"gamma/{name}"] = rng.normal(shares[name], 0.001, (toy.N_DRAWS, 2))
+            for method in toy.METHODS:
+                score = np.zeros((toy.N_DRAWS, len(grid)))
+                score[:, peak[method]] = 1
+                found[f"score/{name}/{method}"] = score
+        return found
+
+    def overlaps(ours: float, naive: float) -> dict:
+        found = {}
+        for name, middle in toy.OVERLAPS.items():
+            for method, share in (("c-TPE", ours), ("naive", naive)):
+                hit = rng.uniform(size=(toy.N_RUNS, toy.N_EVALUATIONS)) < share
+                found[f"x/{name}/{method}"] = np.where(hit[..., None], middle / 2, 5.0) * np.ones(2)
+        return found
+
+    shares = {name: own[1:] for name, own in toy.MAPS.items()}
+    good = by_key(toy.rows(maps(shares, {"c-TPE": inside, "naive": outside}), overlaps(0.9, 0.2)))
+    assert {row.verdict for row in good.values()} == {AGREES}, good
+    wrong = dict.fromkeys(toy.MAPS, (0.8, 0.8))
+    bad = by_key(toy.rows(maps(wrong, {"c-TPE": outside, "naive": inside}), overlaps(0.2, 0.9)))
+    assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
+
+
+def test_the_theorems_hold_and_break():
+    rng = np.random.default_rng(0)
+    ratio, gamma = np.exp(rng.normal(0, 2, (4000, 3))), rng.uniform(0.001, 1, (4000, 3))
+    slope = (1 - gamma) / (1 - gamma + gamma * ratio) / ratio
+    score = rng.normal(size=50)
+    good = {"ratio": ratio, "gamma": gamma, "slope": slope, "slope/ones": np.zeros((4000, 3))}
+    good |= {"c-TPE": score**3, "TPE": score}
+    keys = ("theorem-1", "theorem-1-one", "corollary-2")
+    found = by_key(theory.rows(good, {}, []))
+    assert [found[key].verdict for key in keys] == [AGREES] * 3
+    bad = good | {"slope": slope[:, ::-1], "slope/ones": slope, "c-TPE": -score}
+    broken = by_key(theory.rows(bad, {}, []))
+    assert [broken[key].verdict for key in keys] == [DIFFERS] * 3
+
+
+def test_the_shares_of_the_tables():
+    from benchmarks.papers.tables import Table
+
+    own = Table("hpolib/a.npz", "a", "hpolib", 10, ("loss",), ("size", "runtime"), True)
+
+    def verdicts(top: float, whole: float) -> list[Verdict]:
+        found = by_key(theory.rows(_scores(), {"a": np.array([[whole, top]] * 3)}, [own]))
+        return [found[key].verdict for key in ("top-tenth-hpolib", "quantile-values")]
+
+    assert verdicts(0.16, 0.1) == [AGREES, AGREES]
+    assert verdicts(0.4, 0.5) == [DIFFERS, DIFFERS]
+
+
+def _scores() -> dict:
+    ones = np.ones((60, 3))
+    return {
+        "ratio": ones,
+        "gamma": ones / 2,
+        "slope": ones,
+        "slope/ones": ones,
+        "c-TPE": ones,
+        "TPE": ones[:, 0],
+    }
+
+
+# --- Table 3 and the tests -------------------------------------------------------------------
+
+
+def test_table_3_holds_and_breaks(monkeypatch):
+    """Catches a letter of the wrong side, and an agreement of runs that differ."""
+    monkeypatch.setattr(unconstrained, "table_3", lambda: {("our TPE", "Hyperopt"): ("N", "B", "B", "B")})
+    rng = np.random.default_rng(0)
+
+    def runs(loss: float, n: int) -> dict:
+        return {t: np.minimum.accumulate(loss * (1 + 0.01 * rng.uniform(size=(n, N))), 1) for t in TABLES}
+
+    def verdicts(tpe: float, hyperopt: float, ours: float) -> dict:
+        theirs = {"our TPE": runs(tpe, 15), "Hyperopt": runs(hyperopt, 15)}
+        start = runs(1.5, 15)
+        for name in theirs:  # alike until 50
+            theirs[name] = {
+                t: np.concatenate([start[t][:, :50], x[:, 50:]], 1) for t, x in theirs[name].items()
+            }
+        monkeypatch.setattr(unconstrained, "released", lambda tables: theirs)
+        own = {unconstrained.PRESET: runs(ours, 50), unconstrained.BY_N: runs(ours, 50)}
+        own[unconstrained.HYPEROPT] = theirs["Hyperopt"]
+        return {key: row.verdict for key, row in by_key(unconstrained.rows(own)).items()}
+
+    assert set(verdicts(1.0, 1.2, 1.0).values()) == {AGREES}
+    assert set(verdicts(1.2, 1.0, 1.5).values()) == {DIFFERS}
+
+
+def test_the_stratified_test_is_the_rank_sum_test_of_one_table():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, 20).astype(float), rng.integers(2, 11, 15).astype(float)
+    _, p = scipy.stats.mannwhitneyu(a, b, use_continuity=False, method="asymptotic")
+    assert power.two_sided(power.over_tables([a], [b])) == pytest.approx(p, rel=1e-12)
+    assert power.over_tables([a, a], [b, b]) == pytest.approx(np.sqrt(2) * power.over_tables([a], [b]))
+    assert power.over_tables([a], [b]) < 0
+
+
+def test_the_smallest_effect_falls_with_more_settings():
+    """Catches an effect that is that of no test: exact samples see any effect, few settings none."""
+    rng = np.random.default_rng(0)
+    first, second = rng.lognormal(0, 0.01, (2, 20, 200))
+    assert power.of_settings(first, second, 0.01) <= 0.02
+    assert power.of_settings(first[:4], second[:4], 0.01) == np.inf
+    assert power.of_settings(np.ones((20, 200)), np.ones((20, 200)), 0.01) == power.EFFECTS[0]
+    assert power.of_settings(np.full((20, 200), np.inf), second, 0.01) == np.inf
