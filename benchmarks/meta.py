@@ -85,7 +85,7 @@ def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State)
     masks = split.below[0], split.below[0] | split.above[0]
     importance = sources.reduction.raw_importance(state.points, *masks)
     columns, _ = sources.reduction.kept(
-        importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10
+        importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
     columns = np.flatnonzero(columns)
     target = comparison.density(smoothing, state.points, masks[0])

@@ -1,10 +1,10 @@
 """The papers, statement by statement: ``python -m benchmarks.papers NAME [--quick] [--out DIR] [--resume]``.
 
-NAME is cond_ped_anova or c_tpe. Writes a page with a row for every statement (what is printed, ours, a
-verdict), its rows as a table, and figures with their numbers; without --out a full run writes docs/papers,
-and a quick one nothing. Exits with status 1 if a row that agreed in docs/papers does not any more. --resume
-goes on with the parts that a run which was killed left behind. PARZAX_DATA names the folder of stored logs,
-tables and printed numbers; without it the rows that need them say so.
+NAME is cond_ped_anova, c_tpe or meta_learn_tpe. Writes a page with a row for every statement (what is
+printed, ours, a verdict), its rows as a table, and figures with their numbers; without --out a full run
+writes docs/papers, and a quick one nothing. Exits with status 1 if a row that agreed in docs/papers does not
+any more. --resume goes on with the parts that a run which was killed left behind. PARZAX_DATA names the
+folder of stored logs, tables and printed numbers; without it the rows that need them say so.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import parzax as px
 from benchmarks.papers import runs
 from benchmarks.papers.rows import counts, lost, page_table, read_verdicts, write_verdicts
 
-PAPERS = ("cond_ped_anova", "c_tpe")
+PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe")
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 

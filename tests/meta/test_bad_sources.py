@@ -34,7 +34,8 @@ REFUSED = {
     "weights": ([log([[0, 0], [1, 1]], [1, 2], weight=[1, 0.5])], {}, ValueError, "'task 1' has weights"),
     "eta of 1": ([GOOD], {"eta": 1.0}, ValueError, "^eta must be above 1.*1.0"),
     "eta of None is all": ([GOOD], {"eta": "a"}, ValueError, "^eta must be above 1"),
-    "eta without end": ([GOOD], {"eta": np.inf}, ValueError, "^eta must be above 1 and finite.*inf"),
+    "eta below 0 without end": ([GOOD], {"eta": -np.inf}, ValueError, "^eta must be above 1.*inf"),
+    "a number of good rows": ([GOOD], {"n_good": 3}, TypeError, "^n_good must be a rule of parzax.gamma.*3"),
     "eta of NaN": ([GOOD], {"eta": np.float32(NAN)}, ValueError, "^eta must be above 1.*nan"),
     "another importance": ([GOOD], {"importance": "max"}, ValueError, "^importance must be.*max"),
     "another estimate": ([GOOD], {"estimate": "exact"}, ValueError, "^estimate must be.*exact"),
@@ -95,7 +96,7 @@ def test_numbers_of_numpy():
     """The same sampler, and the same program, as with the number that it prints as."""
     one, other = (px.meta_learn_tpe(SPACE, [GOOD], eta=eta, n_samples=50) for eta in (2.5, np.float32(2.5)))
     assert eqx.tree_equal(one, other)
-    assert isinstance(other.smoothing.sources.reduction.eta, float)
+    np.testing.assert_array_equal(other.smoothing.sources.reduction.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():

@@ -9,7 +9,7 @@ from densities import SPACES, draw
 from reference import meta as oracle
 
 import parzax as px
-from parzax.meta import Reduction, kept_parameters, n_kept, overall_importance
+from parzax.meta import Reduction, kept_parameters, overall_importance, rows_needed
 from parzax.space import frame_of
 
 
@@ -53,32 +53,37 @@ def test_no_rows_below():
 
 @pytest.mark.slow
 def test_raw_importance_is_that_of_ped_anova(double):
-    """By way of a log whose best tenth are the rows below; the uniform reference, nothing subtracted."""
+    """By way of a log whose best tenth are the rows below; the uniform reference, nothing subtracted.
+
+    Over the squared share: Eq. 15 of arXiv 2212.06751 has one gamma for all tasks.
+    """
     space, x = SPACES["flat"], draw("flat", 40, 4)
     losses = np.random.default_rng(0).permutation(40).astype(float)
     log = px.Observations.from_arrays(space, x, losses)
     estimator = px.GridEstimator.smoothed(debias=False)
     wanted = px.ped_anova(log, 0.1, reference="uniform", estimator=estimator).variance[0]
     found = importance_of(space, jnp.asarray(x), jnp.asarray(losses < 4), jnp.ones(40, bool))
-    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    np.testing.assert_allclose(found, wanted / 0.1**2, rtol=1e-10)
 
 
 @pytest.mark.parametrize("eta", [1.5, 2, 2.5, 3, 10, np.e])
 def test_number_of_parameters(eta):
     """floor(log_eta n), powers included: quotients of logs are below 3 at 1000 for 10, 5 at 243 for 3."""
-    count = jax.jit(lambda n: n_kept(n, eta, 6))
     powers = [round(eta**k) for k in range(8)]
     for n in {0, 1, 2, 3, 5, *powers, *(p - 1 for p in powers), *(p + 1 for p in powers)}:
         wanted = sum(eta**k <= n for k in range(1, 7))
-        assert int(count(n)) == int(n_kept(n, eta, 6)) == wanted
-    assert int(n_kept(1000, 10, 6)) == 3
-    assert int(n_kept(243, 3, 6)) == 5
+        assert (rows_needed(eta, 6) <= n).sum() == wanted
 
 
 def test_number_of_parameters_at_the_limits():
-    assert int(n_kept(10**6, 1.001, 7)) == 7
-    assert int(n_kept(2**31 - 1, 1e200, 7)) == 0
-    assert int(n_kept(2**31 - 1, 2.0, 50)) == 30
+    """None: all from one row on. Infinity: none, however many rows."""
+    assert (rows_needed(1.001, 7) <= 10**6).sum() == 7
+    assert (rows_needed(2.0, 50) < 2**31 - 1).sum() == 30
+    assert (rows_needed(2.0, 50)[30:] == 2**31 - 1).all()
+    for eta in (1e200, np.inf):
+        assert (rows_needed(eta, 7) == 2**31 - 1).all()
+    assert rows_needed(None, 3).tolist() == [1, 1, 1]
+    assert rows_needed(2.5, 3).tolist() == [3, 7, 16]
 
 
 def test_kept_parameters_in_order():

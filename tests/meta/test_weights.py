@@ -105,3 +105,43 @@ def test_a_batch_larger_than_the_number_of_candidates():
         sampler, jax.random.key(0), state
     )
     assert len(np.unique(found)) == 25
+
+
+def test_naive_weights():
+    """eta = inf: every task counts alike, k = 1 / T, however many rows there are; one program with others."""
+    logs = [log(table("categories", "random", seed=seed)) for seed in (4, 5, 6)]
+    naive, some, all_of_them = (
+        px.meta_learn_tpe(SPACE, logs, n_samples=50, eta=e) for e in (np.inf, 2.5, None)
+    )
+    own = table("categories", "random")
+    state = told(naive, own)
+    found = alike(naive, state)
+    np.testing.assert_array_equal(found, np.ones(3))
+    np.testing.assert_allclose(px.meta.task_kernel(found), np.full(4, 1 / 4))
+    size = alike._cached._cache_size() if hasattr(alike, "_cached") else None
+    assert (np.asarray(alike(all_of_them, state)) < 1).all()
+    alike(some, state)
+    if size is not None:
+        assert alike._cached._cache_size() == size
+    assert jax.tree.structure(naive) == jax.tree.structure(some) == jax.tree.structure(all_of_them)
+
+
+@pytest.mark.parametrize(("down", "least"), [(True, 30), (False, 21)])
+def test_when_tasks_are_compared_first(down, least):
+    """The number in floor(log_2.5 n) as floor(gamma N), 30 rows as in the paper, and as ceil(gamma N), 21."""
+    logs = [log(table("categories", "random", seed=4))]
+    rule = px.gamma.linear(0.1, down=down)
+    sampler = px.meta_learn_tpe(SPACE, logs, n_samples=50, n_good=rule)
+    own = [table("categories", "random", seed=seed) for seed in (1, 2)]
+    x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "objectives"))
+
+    @eqx.filter_jit
+    def after(n):
+        state = sampler.init(64)
+        mask = jnp.arange(len(x)) < n
+        return sampler.tell(
+            state, jnp.where(mask[:, None], x, x[0]), jnp.where(mask[:, None], losses, jnp.nan)
+        )
+
+    found = [float(alike(sampler, after(jnp.asarray(n)))[0]) for n in range(1, 45)]
+    assert next(n for n, s in enumerate(found, 1) if s < 1) == least

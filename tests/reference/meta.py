@@ -114,7 +114,7 @@ def mixed(logs: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int]) -> np.ndarray:
-    """PED-ANOVA's variances of the rows below among those that count, against the uniform density."""
+    """Eq. 15 without gamma^2: E[(p / u - 1)^2] of the rows below among those that count, u uniform."""
     parameters = mixture.parameters_of(space)
     out = np.zeros(len(parameters))
     regimes = [mixture.regimes(parameters, row) for row in x]
@@ -134,7 +134,9 @@ def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int])
             e = 1 / (region.sum() + 1)
             gap = (1 - e) * kernels @ (target / target.sum() - uniform)
             reference = (1 - e) * kernels @ uniform + e * grid.prior(size, kind)
-            out[j] += target.sum() ** 2 / (len(counted) * region.sum()) * (gap**2 / reference).sum()
+            # Over the squared share of all rows below: one gamma for all tasks.
+            share = target.sum() / len(below)
+            out[j] += share**2 * len(counted) / region.sum() * (gap**2 / reference).sum()
     return out
 
 

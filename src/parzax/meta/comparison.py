@@ -1,6 +1,5 @@
 """How similar a target is to its source tasks, by the densities of their rows below (arXiv 2212.06751)."""
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
@@ -158,8 +157,8 @@ def check_comparison(
     _checks.one_of("estimate", estimate, ("balanced", "uniform", "overlap"))
     _checks.whole_number("n_samples", n_samples, 2)
     eta = _checks.plain(eta)
-    if eta is not None and not (isinstance(eta, (int, float)) and 1 < eta < math.inf):
-        raise ValueError(f"eta must be above 1 and finite, or None, got {eta!r}.")
+    if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
+        raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
     key = jax.random.key(0) if key is None else key
     _checks.check_key(key)
     return eta, key

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any, Literal
 
 import equinox as eqx
@@ -10,11 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax._numerics import placed
 from parzax.importance.grid import GridEstimator, Layout, PointCells, layout
 from parzax.importance.sweep import compiled_sweep
 from parzax.space import Points, Space
+from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
+NEVER = 2**31 - 1  # rows
 
 
 class Reduction(eqx.Module):
@@ -24,12 +26,18 @@ class Reduction(eqx.Module):
     ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
     layout: Layout = eqx.field(static=True)
     estimator: GridEstimator = eqx.field(static=True)
-    eta: float | None = eqx.field(static=True)  # floor(log_eta n) count for n rows below; None for all
+    least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
     rule: Rule = eqx.field(static=True)  # how importances of the tasks make one, see `overall_importance`
+    n_good: AbstractGamma | None = None  # how many good rows so many rows count as; those below when None
 
     @classmethod
     def of(
-        cls, space: Space, eta: float | None, rule: Rule = "mean", estimator: GridEstimator | None = None
+        cls,
+        space: Space,
+        eta: float | None,
+        rule: Rule = "mean",
+        estimator: GridEstimator | None = None,
+        n_good: AbstractGamma | None = None,
     ) -> "Reduction":
         """That of a space; by default ``GridEstimator.smoothed(debias=False)``."""
         estimator = GridEstimator.smoothed(debias=False) if estimator is None else estimator
@@ -41,22 +49,27 @@ class Reduction(eqx.Module):
             for parent in map(space.index, space.parents(name)):
                 own |= ancestors[parent]
                 own[parent] = True
-        return cls(PointCells.of(space, grid), ancestors, layout(space, grid), estimator, eta, rule)
+        cells, least = PointCells.of(space, grid), placed(rows_needed(eta, len(space)))
+        return cls(cells, ancestors, layout(space, grid), estimator, least, rule, n_good)
 
     def raw_importance(
         self, at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]
     ) -> Float[Array, " d"]:
-        """PED-ANOVA's variance of every parameter against the uniform density (arXiv 2304.10255).
+        """E_u[(p_d / u - 1)^2] of every parameter, p_d the density of the rows below and u the uniform one.
 
-        Within-regime variances of n rows; 0 without rows below, which are among those that are ``counted``.
-        Not normalised, as arXiv 2212.06751 averages it over tasks. Pure, jit- and vmap-able.
+        What arXiv 2212.06751 averages over tasks in Eq. 15, but for gamma^2, which is the same of all of
+        them: PED-ANOVA's variance (arXiv 2304.10255) over the squared share of the rows below. With a share
+        of its own a task with few rows, of which more are below, would outweigh the others. Within regimes of
+        n rows; 0 without rows below, which are among those that are ``counted``. Pure, jit- and vmap-able.
         """
         level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
         codes, nothing = self.cells.codes(at)[None], jnp.zeros((1, 1), jnp.int32)
         found = compiled_sweep(
             codes, level[None], None, nothing, layout=self.layout, estimator=self.estimator, uniform=True
         )
-        return jnp.where(below.any(), found.variance[0, 0], 0).astype(at.unit.dtype)
+        n_below, n = below.sum().astype(at.unit.dtype), counted.sum().astype(at.unit.dtype)
+        divergence = found.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2
+        return jnp.where(n_below > 0, divergence, 0).astype(at.unit.dtype)
 
     def kept(
         self,
@@ -64,14 +77,14 @@ class Reduction(eqx.Module):
         of_sources: Float[Array, "t d"],
         known: Bool[Array, "t _"],
         n_below: Int[Array, ""],
+        n: Int[Array, ""],
     ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
-        """The parameters that count, by `overall_importance`, and how many the target's rows below allow."""
-        n_parameters = len(self.ancestors)
-        if self.eta is None:
-            return jnp.ones(n_parameters, bool), n_below
+        """The parameters that count, by `overall_importance`, and how many the target's n rows allow."""
         importance = overall_importance(of_target, of_sources, self.rule, known)
-        n = n_kept(n_below, self.eta, n_parameters)
-        return kept_parameters(self.ancestors, importance, n), n
+        good = n_below.astype(jnp.int32)
+        good = good if self.n_good is None else jnp.minimum(self.n_good(n.astype(jnp.int32)), good)
+        allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
+        return kept_parameters(self.ancestors, importance, allowed), allowed
 
 
 def overall_importance(
@@ -100,16 +113,20 @@ def overall_importance(
     return (of_target + total) / n_tasks
 
 
-def n_kept(n: Int[Array, ""] | int, eta: float, most: int) -> Int[Array, ""]:
-    """min(floor(log_eta n), most): how many parameters n rows below allow (arXiv 2212.06751); 0 without any.
+def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
+    """(d,) good rows from which on floor(log_eta n) is at least 1, 2, ... (arXiv 2212.06751).
 
-    Counts the powers of eta up to n: a quotient of logs is below the whole number that it is at some of them.
-    ``eta`` is above 1, and static as ``most`` is.
+    ``eta`` is above 1: infinity asks for more rows than there are, None for one row. Powers, as a quotient of
+    logs is below the whole number that it is at some of them.
     """
-    # The first whole number that allows k; what no int32 reaches is left out.
-    powers = takewhile(lambda power: power < 2**31, (eta**k for k in range(1, most + 1)))
-    least = np.array([math.ceil(power) for power in powers], np.int64).clip(max=2**31 - 1).astype(np.int32)
-    return (jnp.asarray(n)[None] >= least).sum().astype(jnp.int32)
+    if eta is None:
+        return np.ones(n_parameters, np.int32)
+    needed = np.full(n_parameters, NEVER, np.int64)
+    for k in range(n_parameters):
+        if k * math.log(eta) > math.log(NEVER):
+            break
+        needed[k] = min(math.ceil(eta ** (k + 1)), NEVER) if eta < NEVER else NEVER
+    return needed.astype(np.int32)
 
 
 def kept_parameters(
@@ -119,5 +136,6 @@ def kept_parameters(
 
     The importance may have any scale; equal ones count in the space's order.
     """
-    kept = jnp.argsort(jnp.argsort(-importance, stable=True)) < n
+    place = jnp.argsort(jnp.argsort(-importance, stable=True)).astype(jnp.int32)
+    kept = place < jnp.asarray(n, jnp.int32)
     return kept | (jnp.asarray(ancestors) & kept[:, None]).any(axis=0)

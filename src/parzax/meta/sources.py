@@ -20,6 +20,7 @@ from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
 from parzax.parzen.basis import Basis
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State, first_rows
+from parzax.split.gamma import AbstractGamma
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Sources(eqx.Module):
         estimate: Estimate,
         n_samples: int,
         importance: Rule,
+        n_good: AbstractGamma | None,
         key: PRNGKeyArray,
     ) -> "Sources":
         """Fit the groups of all tasks, at least one, in the target's space; see `parzax.meta_learn_tpe`."""
@@ -59,7 +61,8 @@ class Sources(eqx.Module):
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
         comparison = Comparison.of(space, smoothing, estimate, n_samples, key)
-        reduction, numbers = Reduction.of(space, eta, importance), range(tasks.below.shape[1])
+        reduction = Reduction.of(space, eta, importance, n_good=n_good)
+        numbers = range(tasks.below.shape[1])
 
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
             given = ((placed(groups[:, i]), *compact(groups[:, i])) for i in numbers)
@@ -105,7 +108,8 @@ class Sources(eqx.Module):
         # Over the tasks that have the parameter.
         known = there[:, None] if self.shared is None else there[:, None] & self.shared
         of_target = self.reduction.raw_importance(state.points, below, below | split.above[group])
-        kept, n = self.reduction.kept(of_target, compared.importance, known, below.sum())
+        n_rows = split.n_known[group]
+        kept, n = self.reduction.kept(of_target, compared.importance, known, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
         index, present = first_rows(below, split.most if group == 0 else state.capacity)
         target = self.comparison.density(smoothing, state.points[index], present)

@@ -16,7 +16,7 @@ from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta.comparison import Compared, Comparison, Estimate, check_comparison, leave_out
 from parzax.meta.densities import over_tasks
-from parzax.meta.reduction import Reduction, kept_parameters, n_kept
+from parzax.meta.reduction import Reduction, kept_parameters, rows_needed
 from parzax.meta.rows import named_logs, source_rows
 from parzax.meta.states import Tasks
 from parzax.meta.variation import Half, Variation, half, of_halves, similarity
@@ -121,7 +121,7 @@ def task_similarity(
     n_below, kept = every.below[:, 0].sum(axis=-1), jnp.ones(len(space), bool)
     if eta is not None:
         least = max(int(n_below[n_below > 0].min(initial=1)), 1)
-        n = jnp.maximum(n_kept(least, eta, len(space)), 1)
+        n = max(int((rows_needed(eta, len(space)) <= least).sum()), 1)
         kept = kept_parameters(reduction.ancestors, compared.importance.mean(axis=0), n)
     alike, found = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
     there, own = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)

@@ -35,6 +35,7 @@ def meta_learn_tpe(
     n_samples: int = 1000,
     max_candidates: int = 1024,
     importance: Rule = "mean",
+    n_good: AbstractGamma | None = None,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
     gamma: AbstractGamma = _TENTH,
@@ -73,7 +74,9 @@ def meta_learn_tpe(
             for the constraints alone.
         n_objectives: m; that of the sources when None.
         n_constraints: c; with some the score is c-TPE's.
-        eta: above 1; None compares tasks by all parameters.
+        eta: above 1; None compares tasks by all parameters, and `math.inf` by none: every source then counts
+            as the target does, k(1, m) = 1 / T, the paper's naive meta-learning. It is data: samplers that
+            differ in it share their programs.
         estimate: of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's "uniform"
             (`uniform_variation`), or its "overlap" (`overlap_similarity`).
         n_samples: points of the estimate.
@@ -81,6 +84,8 @@ def meta_learn_tpe(
             weights.
         importance: of a parameter over all T tasks, from v_1 of the target and v_m of the sources: the
             paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
+        n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
+            ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, kernels,
             joint, n_startup, n_candidates, epsilon, gradient_steps: as of `mo_tpe`; a source's directions are
@@ -116,7 +121,10 @@ def meta_learn_tpe(
     _checks.one_of("importance", importance, ("mean", "sum"))
     rows, smoothing = source_rows(space, logs, n_objectives, n_constraints), target.smoothing
     assert isinstance(smoothing, Smoothing)
-    fitted = Sources.fit(space, rows, target.split, smoothing, eta, estimate, n_samples, importance, key)
+    if n_good is not None and not isinstance(n_good, AbstractGamma):
+        raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {n_good!r}.")
+    settings = eta, estimate, n_samples, importance, n_good, key
+    fitted = Sources.fit(space, rows, target.split, smoothing, *settings)
     return replace(
         target,
         smoothing=MixedSmoothing(smoothing, fitted, most),

@@ -25,12 +25,16 @@ class AbstractGamma(eqx.Module):
 
 @final
 class Linear(AbstractGamma):
-    """ceil(beta N); made by `linear`."""
+    """ceil(beta N), or floor(beta N) of one row or more; made by `linear`."""
 
     beta: float | Float[Array, ""]
+    down: bool = eqx.field(static=True, default=False)
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
-        return _ceil(jnp.asarray(self.beta, float) * n.astype(float))
+        share = jnp.asarray(self.beta, float) * n.astype(float)
+        if self.down:
+            return jnp.minimum(jnp.maximum(_floor(share), 1), n.astype(jnp.int32))
+        return _ceil(share)
 
     def most(self, n: int) -> int:
         return math.ceil(self.beta * n) if isinstance(self.beta, (int, float)) else n
@@ -61,16 +65,19 @@ class Optuna(AbstractGamma):
         return min(n, 25)
 
 
-def linear(beta: Float[ArrayLike, ""] = 0.1) -> Linear:
+def linear(beta: Float[ArrayLike, ""] = 0.1, *, down: bool = False) -> Linear:
     """gamma(N) = beta: a fixed share of the rows, as in meta-learning TPE.
 
-    ``beta`` lies in (0, 1], or TypeError or ValueError is raised; it may be traced.
+    ``beta`` lies in (0, 1], or TypeError or ValueError is raised; it may be traced. ``down`` rounds down, as
+    the papers print it, but to no less than one row; the authors' code rounds up, and so does the default.
 
     >>> import jax.numpy as jnp
     >>> int(linear(0.07)(jnp.array(100)))
     7
+    >>> [int(linear(0.1, down=down)(jnp.array(25))) for down in (False, True)]
+    [3, 2]
     """
-    return Linear(_beta(beta, 1.0))
+    return Linear(_beta(beta, 1.0), _checks.flag("down", down))
 
 
 def sqrt(beta: Float[ArrayLike, ""] = 0.25) -> Sqrt:
@@ -97,6 +104,10 @@ def _beta(beta: Any, largest: float) -> float | Float[Array, ""]:
         limits = "in (0, 1]" if largest == 1 else "above 0"
         raise ValueError(f"beta must lie {limits}, got {beta!r}.")
     return beta
+
+
+def _floor(x: Float[Array, ""]) -> Int[Array, ""]:
+    return jnp.floor(x * (1 + 4 * float(jnp.finfo(x.dtype).eps))).astype(jnp.int32)
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:

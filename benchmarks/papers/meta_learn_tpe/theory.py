@@ -1,0 +1,203 @@
+"""Proposition 2, Lemma 1, Theorem 1, the printed spaces, and the time of the task kernel."""
+
+import csv
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from benchmarks.papers import data
+from benchmarks.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+
+N_SETS, N_CELLS, N_ONSET = 500, 200, 40
+BUDGETS = (100, 300, 1000, 3000, 5000)
+GAMMA, SOURCES, REPEATS = 0.1, 4, 30
+# Names in the printed tables of spaces that are others in the headers of tables.
+VALUES = {"constant": "const", "ReLU": "relu"}
+PRINTED_SPACES = {
+    "Table 1": ("metalearn_table1.csv", "hpolib"),
+    "Table 2": ("metalearn_table2.csv", "nmt_bench"),
+}
+
+
+def sets() -> Arrays:
+    """A unit: similarity of uniform densities on sets, their overlap, and both with a trivial dimension."""
+    rng = np.random.default_rng(0)
+    found: dict[str, list[float]] = {"similarity": [], "overlap": [], "trivial": []}
+    for _ in range(N_SETS):
+        size = rng.integers(1, N_CELLS // 2)
+        a, b = (np.isin(np.arange(N_CELLS), rng.choice(N_CELLS, size, replace=False)) for _ in range(2))
+        p, q = a / a.sum(), b / b.sum()
+        found["similarity"].append(float(px.meta.similarity(0.5 * np.abs(p - q).sum())))
+        found["overlap"].append((a & b).sum() / (a | b).sum())
+        wide = [np.outer(x, np.full(7, 1 / 7)) for x in (p, q)]
+        found["trivial"].append(float(px.meta.similarity(0.5 * np.abs(wide[0] - wide[1]).sum())))
+    return {name: np.array(own, np.float64) for name, own in found.items()}
+
+
+def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
+    """A unit: "share" (s, b), of the rows below in the table's best tenth after so many evaluations."""
+    problem = px.problems.Tabular.load(target.path, [target.objectives[0]])
+    losses = np.asarray(problem.losses)[:, 0, 0]
+    bar = np.sort(losses[np.isfinite(losses)])[int(np.ceil(GAMMA * len(losses))) - 1]
+    sampler = px.mo_tpe(problem.space, 1, epsilon=EPSILON)
+    budgets = [budget for budget in BUDGETS if budget <= n_evaluations]
+    shares = []
+    for seed in range(n_seeds):
+        found = np.asarray(px.optimize(sampler, problem, jax.random.key(seed), n_evaluations).objectives)[
+            :, 0
+        ]
+        shares.append([(np.sort(found[:n])[: int(np.ceil(GAMMA * n))] <= bar).mean() for n in budgets])
+    return {"share": np.array(shares), "budgets": np.array(budgets)}
+
+
+def kernel_times(n_rows: int) -> Arrays:
+    """A unit: "seconds" (r,) of the task kernel of four sources of so many rows, 1000 points."""
+    problem = px.problems.ellipsoid(4)
+    rng, logs = np.random.default_rng(0), {}
+    for i in range(SOURCES):
+        x = rng.uniform(-5, 5, (n_rows, 4))
+        logs[f"{i}"] = px.Observations.from_arrays(problem.space, x, ((x - i) ** 2).sum(axis=1))
+    sampler = px.meta_learn_tpe(problem.space, logs, n_samples=1000)
+    x = rng.uniform(-5, 5, (n_rows, 4))
+    state = sampler.tell(sampler.init(n_rows), x, (x**2).sum(axis=1))
+
+    @eqx.filter_jit
+    def kernel(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
+        return px.meta.task_kernel(px.samplers.similarities(sampler, state))
+
+    jax.block_until_ready(kernel(sampler, state))
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        jax.block_until_ready(kernel(sampler, state))
+        seconds.append(time.perf_counter() - start)
+    return {"seconds": np.array(seconds)}
+
+
+def onsets() -> Arrays:
+    """A unit: "COUNT/m" (n,) similarity of one source after 1, 2, ... random rows, m objectives."""
+    problem, found = px.problems.ellipsoid(2), {}
+    rng = np.random.default_rng(0)
+    x, other = rng.uniform(-5, 5, (2, N_ONSET, 2))
+    for m in (1, 2):
+        centers = np.array([0.0, 2.0])[:m]
+        losses, theirs = (((at[:, None] - centers[:, None]) ** 2).sum(axis=-1) for at in (x, other))
+        log = px.Observations.from_arrays(problem.space, other, theirs)
+        sampler = px.meta_learn_tpe(problem.space, {"other": log}, m)
+        for count in COUNTS:
+            own = with_count(sampler, count)
+            found[f"{count}/{m}"] = np.asarray(_after_each(own, jnp.asarray(x), jnp.asarray(losses)))
+    return found
+
+
+@eqx.filter_jit
+def _after_each(sampler: px.samplers.Sampler, x: jax.Array, losses: jax.Array) -> jax.Array:
+    def step(state: px.samplers.State, row: tuple) -> tuple:
+        state = sampler.tell(state, *(part[None] for part in row))
+        return state, px.samplers.similarities(sampler, state)[0]
+
+    return jax.lax.scan(step, sampler.init(N_ONSET), (x, losses))[1]
+
+
+def _onset(found: Arrays) -> Iterator[Row]:
+    """From which number of rows on the similarity is not 1."""
+    first = {name: int((own < 1 - 1e-6).argmax()) + 1 for name, own in found.items()}
+    words = {"below": "rows below", "floor": "floor(gamma N)", "ceil": "ceil(gamma N)"}
+    for m, objectives in ((1, "one objective"), (2, "two objectives")):
+        text = ", ".join(f"{words[count]} {first[f'{count}/{m}']}" for count in words)
+        printed = f"with {objectives} tasks are compared from 30 evaluations on"
+        verdict = judged(first[f"below/{m}"], 0, Range(30, 30))
+        note = "the default counts its rows below; random rows; |D_1| by its definition is ceil(gamma N)"
+        yield Row(f"onset-{m}", "Section 4.2", printed, text, verdict, note)
+
+
+def rows(found: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
+    """Rows of all of these."""
+    own = found["theory/sets"]
+    for key, where, printed, other in (
+        (
+            "lemma-1",
+            "Lemma 1",
+            "of uniform densities on sets the similarity is their overlap over their union",
+            "overlap",
+        ),
+        ("proposition-2", "Proposition 2", "a trivial dimension more changes no similarity", "trivial"),
+    ):
+        largest = float(np.abs(own["similarity"] - own[other]).max())
+        text = f"largest difference {largest:.1e} in {len(own[other])} pairs of sets"
+        yield Row(key, where, f"{printed} [at most 1e-6]", text, judged(largest, 0, Range(0, 1e-6)))
+    yield from _onset(found["theory/onsets"])
+    for where, (file, benchmark) in PRINTED_SPACES.items():
+        yield _space(where, file, [table for table in tables if table.family == benchmark])
+    yield _theorem_1(found.get("theory/convergence"))
+    yield _time(found["theory/time"], found["theory/time-many"])
+
+
+def _theorem_1(found: Arrays | None) -> Row:
+    key, printed = "theorem-1", "as rows grow those below all lie in the best tenth of the space"
+    if found is None:
+        return missing(key, "Theorem 1", printed, "a table of NMT-Bench in PARZAX_DATA")
+    each, budgets = found["share"], found["budgets"]
+    text = ", ".join(f"{share:.3f} after {n}" for share, n in zip(each.mean(axis=0), budgets, strict=True))
+    last = each[:, -1]
+    error = float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0
+    rising = bool((np.diff(each.mean(axis=0)) >= -0.01).all())
+    verdict = judged(float(last.mean()), error, Range(0.99)) if rising else Verdict.DIFFERS
+    note = f"share of the rows below that are in it, {len(each)} runs, 5 % of the suggestions at random"
+    return Row(key, "Theorem 1", printed, text, verdict, note)
+
+
+def _space(where: str, file: str, tables: Sequence[Table]) -> Row:
+    folder, key = data.folder(), f"space-{where}"
+    path = folder / "papers" / file if folder else None
+    if path is None or not path.is_file() or not tables:
+        return missing(key, where, "the search space", "tables in PARZAX_DATA")
+    with path.open(newline="", encoding="utf-8") as lines:
+        printed = {line["table_name"]: line["choices"].split("|") for line in csv.DictReader(lines)}
+    wrong = []
+    for table in tables:
+        space = px.problems.Tabular.load(table.path, [table.objectives[0]]).space
+        if set(space.names) != set(printed):
+            wrong.append(f"{table.name}: other names")
+            continue
+        for name, (domain,) in zip(space.names, space.domains, strict=True):
+            if not same_values(choices(domain), printed[name]):
+                wrong.append(f"{table.name}: {name}")
+    text = f"{len(printed)} parameters of {len(tables)} tables" + (
+        f"; not the same: {', '.join(wrong)}" if wrong else ""
+    )
+    return Row(key, where, "the search space", text, Verdict.DIFFERS if wrong else Verdict.AGREES)
+
+
+def choices(domain: object) -> list:
+    """Values of an ordinal or categorical parameter."""
+    return list(domain.values if isinstance(domain, px.Ordinal) else getattr(domain, "choices", ()))
+
+
+def same_values(ours: Sequence, printed: Sequence[str]) -> bool:
+    """As words, or as numbers up to one power of ten that a heading states."""
+    if all(isinstance(value, str) for value in ours):
+        return {VALUES.get(text, text) for text in printed} == set(ours)
+    a, b = sorted(map(float, ours)), sorted(map(float, printed))
+    if len(a) != len(b):
+        return False
+    factor = next((x / y for x, y in zip(a, b, strict=True) if y), 1.0)
+    power = 10.0 ** round(np.log10(factor)) if factor > 0 else 1.0
+    return bool(np.allclose(a, np.array(b) * power, rtol=1e-6))
+
+
+def _time(few: Arrays, many: Arrays) -> Row:
+    small, large = (float(np.median(own["seconds"])) for own in (few, many))
+    printed = "the task kernel takes 1e-4 s; with S = 1000 and N_m = 10^4 less than a second"
+    text = f"{small:.1e} s with 100 rows a task, {large:.1e} s with 10^4, four sources, 1000 points"
+    verdict = Verdict.AGREES if small <= 1e-4 and large < 1 else Verdict.DIFFERS
+    note = "compilation apart; on the machine of this page, which is not the paper's"
+    return Row("kernel-time", "Section 4, complexity", printed, text, verdict, note)
