@@ -194,9 +194,7 @@ def _nearer(center: int, tpe: np.ndarray, found: Mapping[str, np.ndarray]) -> Ro
     blind = effect > MATTERS - 1
     verdict = Verdict.NOT_TOLD_APART if blind else Verdict.AGREES if p < LEVEL else Verdict.DIFFERS
     text = f"loss over TPE's median, {ONSET} to {N_EVALUATIONS}: {each}; p = {p:.1g}"
-    printed = (
-        f"from {ONSET} evaluations on the source c* = {center} is nearer to TPE than naive meta-learning"
-    )
+    printed = f"from {ONSET} evaluations on c* = {center} is nearer to TPE than naive meta-learning"
     note = f"signed-rank test over seeds that the loss is smaller; {power.in_words(effect)}"
     return Row(f"f2-nearer-{center}", "Figure 2", printed, text, verdict, note)
 

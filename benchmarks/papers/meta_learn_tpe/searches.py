@@ -85,7 +85,7 @@ EVERY = 10
 def runs(
     samplers: Sequence[Sampler], problem: Any, n_evaluations: int, *, alike: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Objectives (s, n, m), one run of each sampler; if ``alike`` similarities (s, n / EVERY, t) to sources."""
+    """Objectives (s, n, m), one run of each sampler; if ``alike`` similarities (s, n / EVERY, t)."""
     keys = jax.random.split(jax.random.key(0), len(samplers))
     samplers = [jax.tree.map(lambda a: jnp.asarray(a) if eqx.is_array_like(a) else a, s) for s in samplers]
     losses: list[np.ndarray] = [np.empty(0)] * len(samplers)

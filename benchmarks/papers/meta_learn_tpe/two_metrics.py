@@ -196,6 +196,12 @@ def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     return float(a.mean() - b.mean()), float(np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)))
 
 
+def paired(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """The same of runs that share their seeds, and so their sources and random numbers."""
+    each = a - b
+    return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
+
+
 def rows(found: Mapping[str, Found], names: Mapping[str, str]) -> Iterator[Row]:
     """Rows of all these figures, from tables by name, whose benchmarks are ``names``."""
     if not found:
@@ -247,13 +253,11 @@ def _curves(table: str, own: Found, benchmark: str) -> Iterator[Row]:
     first, error = difference(own.share[RANDOM][:, last], own.share[WARM][:, N_STARTUP - 1])
     yield Row(
         f"f4-warm-{table}", where, "the warm start alone is slightly worse than 100 random evaluations",
-        f"100 random less the first {N_STARTUP}: {first:+.4f} ± {error:.2g}", judged(first, error, Range(0, 0.1)),
-        "our range, 0 to 0.1 of the true front",
+        f"100 random less the first {N_STARTUP}: {first:+.4f} ± {error:.2g}",
+        judged(first, error, Range(0, 0.1)), "our range, 0 to 0.1 of the true front",
     )  # fmt: skip
     if benchmark == "nmt_bench":
-        gain, error = difference(own.share[OURS][:, last], own.share[OURS][:, last - 10])
-        gains = own.share[OURS][:, last] - own.share[OURS][:, last - 10]
-        error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+        gain, error = paired(own.share[OURS][:, last], own.share[OURS][:, last - 10])
         yield Row(
             f"f5-improving-{table}", where, "ours still improves at the end",
             f"in the last ten evaluations {gain:+.5f} ± {error:.2g}", judged(gain, error, Range(1e-6)),
@@ -273,7 +277,8 @@ def _attained(table: str, own: Found) -> Row:
         for _ in range(N_BOOTSTRAP)
     ]
     lead, error = volumes[OURS] - volumes[MO], float(np.std(drawn))
-    text = f"median share of the true front: ours {volumes[OURS]:.4f}, MO-TPE {volumes[MO]:.4f}, difference ± {error:.2g}"
+    both = f"ours {volumes[OURS]:.4f}, MO-TPE {volumes[MO]:.4f}"
+    text = f"median share of the true front: {both}, difference ± {error:.2g}"
     printed = "the 50 % attainment surface of ours is closer to the true front than MO-TPE's"
     note = "the surfaces are in the figure; judged by the median of the volumes"
     return Row(f"f7-{table}", f"Figures 7, 8, {table}", printed, text, judged(lead, error, Range(0)), note)
@@ -298,7 +303,7 @@ def _tops(found: Mapping[str, Found]) -> Iterator[Row]:
 def _eta(table: str, own: Found) -> Row:
     """Figures 10, 11: the largest distance of a setting from that of 2.5."""
     base = own.share["eta/2.5"][:, -1]
-    pairs = {eta: difference(own.share[f"eta/{eta:g}"][:, -1], base) for eta in ETAS if eta != 2.5}
+    pairs = {eta: paired(own.share[f"eta/{eta:g}"][:, -1], base) for eta in ETAS if eta != 2.5}
     parkinsons = table.startswith("parkinsons")
     text = "; ".join(f"{eta:g}: {m:+.4f} ± {e:.2g}" for eta, (m, e) in pairs.items())
     same = Range(-0.01, 0.01)
@@ -319,16 +324,16 @@ def _counts(found: Mapping[str, Found]) -> Iterator[Row]:
     texts = []
     for table, own in found.items():
         base = own.share[OURS][:, -1]
-        pairs = (difference(own.share[name][:, -1], base) for name in (FLOOR, CEIL))
-        texts.append(f"{table} " + ", ".join(f"{m:+.4f} ± {e:.2g}" for m, e in pairs))
-    pairs = []
+        each = (paired(own.share[name][:, -1], base) for name in (FLOOR, CEIL))
+        texts.append(f"{table} " + ", ".join(f"{m:+.4f} ± {e:.2g}" for m, e in each))
+    means: list[tuple[float, float]] = []
     for name in (FLOOR, CEIL):
-        each = [difference(own.share[name][:, -1], own.share[OURS][:, -1]) for own in found.values()]
+        each = [paired(own.share[name][:, -1], own.share[OURS][:, -1]) for own in found.values()]
         error = float(np.sqrt(np.sum([e**2 for _, e in each]))) / len(each)
-        pairs.append((float(np.mean([m for m, _ in each])), error))
-    means = ", ".join(f"{m:+.4f} ± {e:.2g}" for m, e in pairs)
-    text = f"floor(gamma N), then ceil(gamma N), less the rows below: {'; '.join(texts)}; mean {means}"
-    verdict = together([alike(*pair, Range(high=0.0), SAME) for pair in pairs])
+        means.append((float(np.mean([m for m, _ in each])), error))
+    mean = ", ".join(f"{m:+.4f} ± {e:.2g}" for m, e in means)
+    text = f"floor(gamma N), then ceil(gamma N), less the rows below: {'; '.join(texts)}; mean {mean}"
+    verdict = together([alike(m, e, Range(high=0.0), SAME) for m, e in means])
     note = "agrees: the default, the rows below, is no worse than either"
     yield Row(
         "count", "Section 4.2, |D_1|", "how it is counted: which is best is not printed", text, verdict, note
