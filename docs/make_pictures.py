@@ -1,7 +1,7 @@
-"""Draw the pictures of the README and of the pages interactions, samplers, meta, targets, meta_experiments.
+"""Draw the pictures of the README and of the pages interactions, samplers, meta, targets.
 
 They are written beside this file: all of them, or with an argument (importance, interactions, samplers, meta,
-targets, experiments) those of one kind: ``python docs/make_pictures.py importance``.
+targets) those of one kind: ``python docs/make_pictures.py importance``.
 """
 
 import dataclasses
@@ -108,23 +108,6 @@ def targets() -> None:
     plt.savefig(HERE / "importance_over_weights.png", dpi=110)
 
 
-def experiments() -> None:
-    """The picture of meta_experiments.md, of the runs of its first table."""
-    sys.path.insert(0, str(HERE.parent))
-    from benchmarks import meta_claims, meta_runs
-
-    results, dim = meta_claims.Results(), meta_claims.FEW
-    meta_runs.ellipsoids(results, dim, (1,), meta_runs.N_RUNS, print)
-    found = {f"source c* = {center}": best for (_, _, center), best in results.best.items()}
-    traces = {}
-    for name, best in (found | {"TPE": results.alone[dim]}).items():
-        x, nothing = (np.zeros((*best.shape, width)) for width in (dim, 0))
-        traces[name] = px.samplers.Trace(x, best[..., None], nothing, ("minimize",))
-    _, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
-    px.plotting.convergence(traces, log=True, ax=ax)
-    plt.savefig(HERE / "meta_experiments.png", dpi=110)
-
-
 def main() -> None:
     """Draw what the command line names."""
     kinds = {
@@ -133,7 +116,6 @@ def main() -> None:
         "samplers": samplers,
         "meta": meta,
         "targets": targets,
-        "experiments": experiments,
     }
     for name in sys.argv[1:] or kinds:
         kinds[name]()

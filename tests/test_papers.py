@@ -1,10 +1,13 @@
 """Rows of the papers: verdicts, and statements that hold on results made to order and can each break."""
 
 import dataclasses
+import json
+import re
 
 import numpy as np
 import pytest
 from benchmarks.papers import runs
+from benchmarks.papers.__main__ import PAGES, PAPERS
 from benchmarks.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
 from benchmarks.papers.cond_ped_anova.statements import (
     DISJOINT,
@@ -28,6 +31,7 @@ from benchmarks.papers.rows import (
     together,
     write_verdicts,
 )
+from benchmarks.papers.tables import families, tables
 
 N_SEEDS = 3
 AGREES, DIFFERS, APART, NOT_RUN = Verdict
@@ -67,6 +71,19 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
     assert len(table) == 5
     assert r"a \| b" in table[2]
     assert table[2].endswith("not known |")
+
+
+def test_the_page_counts_what_the_tables_have():
+    """Catches docs/papers.md after a run with other verdicts, and a committed page without its table."""
+    text = (PAGES.parent / "papers.md").read_text(encoding="utf-8")
+    for name in PAPERS:
+        verdicts = [*read_verdicts(PAGES / f"{name}.csv").values()]
+        assert verdicts, name
+        line = next(line for line in text.splitlines() if f"(papers/{name}.md)" in line)
+        assert [int(cell) for cell in line.split("|")[2:6]] == [verdicts.count(own) for own in Verdict]
+        page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)]+\.(?:png|csv|md))\)", page):
+            assert (PAGES / link).is_file(), link
 
 
 # --- the curves of conditional PED-ANOVA ------------------------------------------------------
@@ -169,3 +186,33 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path):
     np.testing.assert_array_equal(found["part/one"]["x"], np.arange(3))
     assert found["two"] == {}
     assert not said
+
+
+def test_the_time_of_a_run_that_was_killed(tmp_path):
+    """Catches a page that has the seconds since the resumption alone, or those of a run before."""
+    assert runs.clock(tmp_path / "parts", 5.0, resume=False) == 5
+    assert runs.clock(tmp_path / "parts", 2.5, resume=True) == 7.5
+    assert runs.clock(tmp_path / "parts", 1.0, resume=False) == 1
+
+
+def test_tables_are_found_by_their_headers(tmp_path, monkeypatch):
+    """Catches a list of names in the code, a header that is none, and one whose table is missing."""
+    monkeypatch.setenv("PARZAX_DATA", str(tmp_path))
+    folder = tmp_path / "anything"
+    folder.mkdir()
+    header = {"name": "cifar100", "family": "new", "n_configs": 4, "objective": {"array": "loss"}}
+    header |= {"hyperparameters": [{"kind": "ordinal"}], "constraints": {"size": {}, "runtime": {}}}
+    two = header | {"name": "tl_en", "family": "pairs", "objectives": [{"array": "a"}, {"array": "b"}]}
+    for own in (header, two, header | {"name": "without"}):
+        (folder / f"{own['name']}.json").write_text(json.dumps(own))
+        if own["name"] != "without":
+            (folder / f"{own['name']}.npz").write_bytes(b"")
+    (folder / "space.json").write_text(json.dumps({"parameters": {}}))
+    found = tables()
+    assert [table.name for table in found] == ["cifar100", "tl_en"]
+    assert found[0].path == "anything/cifar100.npz"
+    assert found[0].constraints == ("size", "runtime")
+    assert [table.objectives for table in found] == [("loss",), ("a", "b")]
+    assert [*families(found)] == ["new", "pairs"]
+    monkeypatch.delenv("PARZAX_DATA")
+    assert tables() == []

@@ -23,7 +23,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks.papers import runs
-from benchmarks.papers.rows import counts, lost, page_table, read_verdicts, write_verdicts
+from benchmarks.papers.rows import counts, lost, page_table, pictures, read_verdicts, write_verdicts
 
 PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe")
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
@@ -54,9 +54,18 @@ def main(argv: list[str] | None = None) -> int:
         table = page_table(rows)
         device = jax.devices()[0].device_kind
         versions = f"parzax {px.__version__}, jax {jax.__version__}, numpy {np.__version__}, "
-        versions += f"Python {platform.python_version()}, {device}, {time.perf_counter() - start:.0f} s"
-        page = f"# {paper.TITLE}\n\n{paper.ABOUT}\n\n{counts(rows)}.\n\n{table}\n\n{versions}\n"
-        (out / f"{options.paper}.md").write_text(page, encoding="utf-8")
+        seconds = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
+        versions += f"Python {platform.python_version()}, {device}, {seconds:.0f} s"
+        parts_of_page = [
+            f"# {paper.TITLE}",
+            f"```bash\npython -m benchmarks.papers {options.paper}{' --quick' * options.quick}\n```",
+            f"{paper.ABOUT} [What all this is](../papers.md).",
+            f"{counts(rows)}.",
+            table,
+            pictures(out / options.paper, paper.CAPTIONS),
+            f"{versions}.",
+        ]
+        (out / f"{options.paper}.md").write_text("\n\n".join(parts_of_page) + "\n", encoding="utf-8")
     print(f"{table}\n\n{counts(rows)}; {versions}")
     gone = lost(rows, before, quick=options.quick)
     for text in gone:

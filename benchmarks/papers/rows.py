@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -116,6 +116,16 @@ def page_table(rows: Sequence[Row]) -> str:
         cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", row.remarks)
         lines.append("| " + " | ".join(map(cell, cells)) + " |")
     return "\n".join(lines)
+
+
+def pictures(folder: Path, captions: Mapping[str, str]) -> str:
+    """The pictures of a page in Markdown, each with the table of its numbers."""
+    blocks = ["## Figures"]
+    for path in sorted(folder.glob("*.png")):
+        about = captions[path.stem]
+        blocks.append(f"![{about}]({folder.name}/{path.name})")
+        blocks.append(f"{about} ([numbers]({folder.name}/{path.stem}.csv))")
+    return "\n\n".join(blocks)
 
 
 def write_verdicts(path: Path, rows: Sequence[Row]) -> None:

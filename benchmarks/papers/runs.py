@@ -76,6 +76,15 @@ def run(
     return {unit.name: found[unit.name] for unit in units}
 
 
+def clock(folder: Path, seconds: float, *, resume: bool) -> float:
+    """Seconds that a run took, with those before it was killed; kept beside its parts."""
+    path = folder / "seconds"
+    before = float(path.read_text(encoding="utf-8")) if resume and path.is_file() else 0.0
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{before + seconds:.1f}\n", encoding="utf-8")
+    return before + seconds
+
+
 def _work(unit: Unit, folder: Path) -> Arrays:
     module, function = unit.function.split(":")
     arrays = getattr(import_module(module), function)(**unit.arguments)

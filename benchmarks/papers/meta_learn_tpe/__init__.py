@@ -13,3 +13,12 @@ of data that has two metrics to minimise, each in turn the target of the others 
 outside the range by less than two of them is *not told apart*. Ranges that the paper does not print are ours,
 and said. A row with a p value names the smallest relative difference of losses that its test would have seen
 in 80 % of cases. Curves of RGPE and TST-R are not ours to run."""
+CAPTIONS = {
+    "figure_2": "Figure 2: one source on an ellipsoid of four dimensions; naive meta-learning below",
+    "figure_2_weights": "Figure 2: the weight of the source",
+    "figure_12": "Figure 12: several sources, ten dimensions; medians with quartiles",
+    "figures_4_5": "Figures 4, 5: hypervolume over that of the true front; means with one standard error",
+    "figures_7_8": "Figures 7, 8: 50 % attainment surfaces and the true front",
+    "figure_9": "Figure 9: evaluations so far that are of the top 1 % and 5 %",
+    "figures_10_11": "Figures 10, 11: the same as Figures 4, 5 for eta from 1.5 to 5",
+}

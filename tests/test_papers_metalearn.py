@@ -1,0 +1,182 @@
+"""Rows of meta-learning TPE: statements that hold on runs made to order, and can each break."""
+
+import numpy as np
+import pytest
+from benchmarks.papers.meta_learn_tpe import ellipsoids, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe.ellipsoids import CENTERS, FLOOR, MANY_CENTERS, NAIVE, OURS
+from benchmarks.papers.meta_learn_tpe.two_metrics import CEIL, COLD, ETAS, METHODS, MO, RANDOM, WARM, Found
+from benchmarks.papers.rows import Range, Verdict, alike
+
+AGREES, DIFFERS, APART, NOT_RUN = Verdict
+N_SEEDS, N = 40, 200
+
+
+def by_key(rows) -> dict:
+    found = [*rows]
+    assert len({row.key for row in found}) == len(found)
+    return {row.key: row for row in found}
+
+
+def verdicts(rows) -> dict:
+    return {key: row.verdict for key, row in by_key(rows).items()}
+
+
+def falling(start: float, end: float, seed: int = 0) -> np.ndarray:
+    """(s, n) best losses of runs that fall from start to end, a few per cent apart."""
+    spread = np.random.default_rng(seed).uniform(0.97, 1.03, (N_SEEDS, 1))
+    return spread * np.geomspace(start, end, N)
+
+
+def one_source(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, weight=None) -> dict:
+    """Runs by centre as Figure 2 shows them; or with similarity and order reversed, or another end."""
+    found = {}
+    for center in CENTERS:
+        place = CENTERS[-1] - center if reverse else center
+        fall = np.linspace(1.0, 0.3, N // 10) if weight is None else weight
+        found[center] = {
+            f"{OURS}/best": falling(50 * 1.8**place, end, center),
+            f"{FLOOR}/best": falling(50 * 1.8**place, end, 10 + center),
+            f"{NAIVE}/best": falling(50 * 1.8**place * naive, end * naive, 20 + center),
+            f"{OURS}/similarity": np.full((N_SEEDS, 1), 0.8 / (1 + place)) * fall,
+        }
+    return found
+
+
+def test_figure_2_holds_and_breaks():
+    tpe = falling(120, 1.0, 99)
+    assert set(verdicts(ellipsoids.figure_2(tpe, one_source())).values()) == {AGREES}
+    rising = np.linspace(0.3, 1.0, N // 10)
+    bad = verdicts(
+        ellipsoids.figure_2(falling(20, 0.2, 99), one_source(reverse=True, naive=0.5, weight=rising))
+    )
+    assert set(bad.values()) == {DIFFERS}, bad
+
+
+def test_seeds_too_few_to_tell():
+    """Catches an end that agrees because nothing could be seen."""
+    rng = np.random.default_rng(0)
+    wide = {c: {k: x * rng.lognormal(0, 3, (N_SEEDS, 1)) if "best" in k else x for k, x in own.items()}
+            for c, own in one_source(naive=1.01).items()}  # fmt: skip
+    found = verdicts(ellipsoids.figure_2(falling(120, 1.0, 99), wide))
+    assert {found[f"f2-end-{c}"] for c in ellipsoids.FAR} == {APART}
+    assert alike(0.0, 0.1, Range(-1, 1), 0.2) is APART
+    assert alike(0.0, 0.01, Range(-1, 1), 0.2) is AGREES
+    assert alike(3.0, 0.01, Range(-1, 1), 0.2) is DIFFERS
+
+
+def several(start: float, ends: dict[int, float]) -> dict:
+    """Runs by number of sources, whose centre 3 begins at a loss."""
+    return {
+        n: {
+            f"{name}/{c}": falling(start if c == 3 else 50, end, 10 * n + c)
+            for name in (OURS, FLOOR)
+            for c in MANY_CENTERS
+        }
+        for n, end in ends.items()
+    }
+
+
+def test_figure_12_holds_and_breaks():
+    tpe = falling(100, 1.0, 99)
+    same = {n: 1.0 for n in (1, 8)}  # noqa: C420
+    good = verdicts(ellipsoids.figure_12(tpe, several(500, same), several(500, {8: 1.0}), {}))
+    assert set(good.values()) == {AGREES}, good
+    bad = verdicts(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 8.0}), {}, {}))
+    assert set(bad.values()) == {DIFFERS}, bad
+
+
+def found_on(order: dict[str, float], *, eta: float = 0.0, count: float = -0.01, late: float = 0.05) -> Found:
+    """Shares of the true front that rise to an end by method."""
+    rng, names = np.random.default_rng(0), [*METHODS, FLOOR, CEIL, *(f"eta/{e:g}" for e in ETAS)]
+    share = {}
+    for name in names:
+        end = order.get(name, order[OURS])
+        if name in (FLOOR, CEIL):
+            end = order[OURS] + count
+        if name.startswith("eta") and name != "eta/2.5":
+            end = order[OURS] + eta
+        start = 0.9 * order[RANDOM] if name == WARM else 0.0
+        rise = np.interp(np.arange(100), [0, 4, 89, 99], [start, start + 0.01, end - late, end])
+        share[name] = rise + 0.001 * rng.uniform(size=(20, 1))
+    tops = {top: {name: np.cumsum(own > 0.3, axis=1) * own for name, own in share.items()}
+            for top in two_metrics.TOPS}  # fmt: skip
+    return Found(share, share, share, np.ones((2, 2)), tops)
+
+
+ORDER = dict.fromkeys(METHODS, 0.7) | {OURS: 0.9, RANDOM: 0.6, WARM: 0.62, MO: 0.65, COLD: 0.8}
+NAMES = {"a": "nmt_bench"}
+
+
+def test_tables_hold_and_break():
+    good = verdicts(two_metrics.rows({"a": found_on(ORDER)}, NAMES))
+    assert good.pop("f4-protein") is NOT_RUN
+    assert set(good.values()) == {AGREES}, good
+    worse = {name: 1 - share for name, share in ORDER.items()} | {WARM: 0.9}
+    bad = verdicts(two_metrics.rows({"a": found_on(worse, eta=0.2, count=0.1, late=0.0)}, NAMES))
+    bad["f4-warm-a"] = verdicts(two_metrics.rows({"a": found_on(ORDER | {RANDOM: 0.1})}, NAMES))["f4-warm-a"]
+    assert bad.pop("f4-protein") is NOT_RUN
+    assert {v for key, v in bad.items() if key != "f4-warm-a"} == {DIFFERS}, bad
+
+
+def test_parkinsons_with_an_eta_of_its_own():
+    """There 1.5 is to be another curve; catches a row that wants all alike."""
+    names = {"parkinsons": "hpolib"}
+    alike_all = found_on(ORDER)
+    row = verdicts(two_metrics.rows({"parkinsons": alike_all}, names))["f10-parkinsons"]
+    assert row is DIFFERS
+    share = dict(alike_all.share) | {"eta/1.5": alike_all.share["eta/1.5"] - 0.2}
+    other = Found(share, share, share, alike_all.front, alike_all.tops)
+    assert verdicts(two_metrics.rows({"parkinsons": other}, names))["f10-parkinsons"] is AGREES
+
+
+def test_without_tables_rows_say_so():
+    assert set(verdicts(two_metrics.rows({}, {})).values()) == {NOT_RUN}
+
+
+def units(**changes) -> dict:
+    rng = np.random.default_rng(0)
+    s = rng.uniform(size=50)
+    found = {
+        "theory/sets": {"similarity": s, "overlap": s, "trivial": s},
+        "theory/onsets": {f"{c}/{m}": np.where(np.arange(40) < 29, 1.0, 0.5)
+                          for c in ("below", "floor", "ceil") for m in (1, 2)},
+        "theory/convergence": {"share": np.array([[0.9, 1.0], [0.8, 1.0]]), "budgets": np.array([100, 5000])},
+        "theory/time": {"seconds": np.full(5, 1e-5)},
+        "theory/time-many": {"seconds": np.full(5, 0.1)},
+    }  # fmt: skip
+    return found | changes
+
+
+def test_theory_holds_and_breaks(monkeypatch):
+    monkeypatch.setattr(theory, "PRINTED_SPACES", {})
+    assert set(verdicts(theory.rows(units(), [])).values()) == {AGREES}
+    s = np.random.default_rng(0).uniform(size=50)
+    late = {
+        f"{c}/{m}": np.where(np.arange(40) < 20, 1.0, 0.5) for c in ("below", "floor", "ceil") for m in (1, 2)
+    }
+    bad = units(**{
+        "theory/sets": {"similarity": s, "overlap": s + 0.1, "trivial": s - 0.1},
+        "theory/onsets": late,
+        "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
+        "theory/time": {"seconds": np.full(5, 1e-2)},
+    })  # fmt: skip
+    assert set(verdicts(theory.rows(bad, [])).values()) == {DIFFERS}
+    gone = units()
+    del gone["theory/convergence"]
+    assert verdicts(theory.rows(gone, []))["theorem-1"] is NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("ours", "printed", "same"),
+    [
+        (["relu", "tanh"], ["ReLU", "tanh"], True),
+        ([1000.0, 2000.0], ["1", "2"], True),
+        ([0.0003, 0.0006], ["3", "6"], True),
+        ([0.0, 0.3, 0.6], ["0.0", "0.3", "0.6"], True),
+        ([1.0, 2.0], ["1", "3"], False),
+        ([1.0, 2.0], ["1", "2", "3"], False),
+        (["relu", "tanh"], ["relu", "sigmoid"], False),
+    ],
+)
+def test_printed_spaces(ours, printed, same):
+    assert theory.same_values(ours, printed) is same
