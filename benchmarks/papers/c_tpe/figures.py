@@ -101,7 +101,7 @@ def _losses(own: Results, kind: str, folder: Path) -> None:
             lines += [(*setting, method, i + 1, _short(mean[i]), _short(error[i])) for i in chosen]
             if ax is not None:
                 _band(ax, mean, error, colour, method)
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"absolute percentage loss, {kind} constrained, mean ± standard error", fontsize=9)
     header = ("table", "constraints", "quantile", "method", "evaluation", "mean", "standard_error")
@@ -124,7 +124,7 @@ def _ranks(own: Results, kind: str, folder: Path) -> None:
             lines += [(quantile, method, i + 1, _short(rank[i])) for i in range(EVERY - 1, len(rank), EVERY)]
         ax.set_title(f"{quantile:g}", fontsize=8)
         ax.spines[["top", "right"]].set_visible(False)
-    axes.flat[0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes.flat[0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"average rank, {kind} constrained", fontsize=9)
     _save(figure, folder / f"ranks_{kind}", ("quantile", "method", "evaluation", "rank"), lines)
@@ -159,6 +159,12 @@ def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str
     ax.plot(at, mean, color=colour, label=label, linewidth=1.4)
     ax.fill_between(at, np.maximum(mean - error, 1e-12), mean + error, color=colour, alpha=0.25, linewidth=0)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, ax: Axes) -> None:
+    """One for all panels, above them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
 
 
 def _save(figure: Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:

@@ -44,7 +44,7 @@ def _figure_2(found: Mapping[str, Arrays], folder: Path) -> None:
             for (label, each), colour in zip(shown.items(), PALETTE, strict=False):
                 lines += _line(ax, each, statistic, colour, label, (method,))
             ax.set(yscale="log", title=f"{method}: {statistic}")
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("best loss", fontsize=9)
     _save(
@@ -78,7 +78,7 @@ def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
         sources = f"{n} source" + "s" * (n != "1")
         ax.set_yscale("log")
         ax.set_title(f"{sources}, {'one log' if kind == 'same' else 'own logs'}", fontsize=8)
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("median best loss", fontsize=9)
     header = ("logs", "sources", "center", "statistic", "evaluation", "value", "error")
@@ -92,7 +92,7 @@ def _curves(own: Mapping[str, two_metrics.Found], what: str, methods: Sequence[s
         for method, colour in zip(methods, PALETTE, strict=False):
             lines += _line(ax, getattr(each, what)[method], "mean", colour, method, (table,))
         ax.set_title(table, fontsize=8)
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("hypervolume over that of the true front", fontsize=9)
     _save(figure, path, ("table", "method", "statistic", "evaluation", "value", "error"), lines)
@@ -118,7 +118,7 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
             ax.set_xscale("log")
         ax.set_title(table, fontsize=8)
         _plain(ax)
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("first metric, as a loss", fontsize=9)
     figure.supylabel("second metric", fontsize=9)
     _save(figure, folder / "figures_7_8", ("table", "method", "x", "y"), lines)
@@ -135,7 +135,7 @@ def _tops(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
             for method, colour in zip(two_metrics.METHODS, PALETTE, strict=False):
                 lines += _line(ax, each.tops[top][method].astype(float), "mean", colour, method, (top, table))
             ax.set_title(f"{table}, top {100 * top:g} %", fontsize=8)
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    _legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("evaluations so far that are of the top", fontsize=9)
     _save(
@@ -164,6 +164,12 @@ def _line(ax: Axes, each: np.ndarray, statistic: str, colour: str, label: str, n
 
 def _plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, ax: Axes) -> None:
+    """One for all panels, above them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
 
 
 def _save(figure: Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
