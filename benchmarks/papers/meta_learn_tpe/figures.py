@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 import parzax as px
 from benchmarks.papers.meta_learn_tpe import ellipsoids, two_metrics
@@ -65,11 +66,16 @@ def _figure_2(found: Mapping[str, Arrays], folder: Path) -> None:
 
 def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
     names = sorted(name for name in found if name.startswith("several/"))
+    across = min(len(names), 4)
+    down = -(-len(names) // across)
     figure, axes = plt.subplots(
-        1, len(names), figsize=(2.7 * len(names), 2.8), sharey=True, squeeze=False, layout="constrained"
-    )
+        down, across, figsize=(2.7 * across, 2.5 * down), sharex=True, sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for ax in axes.flat[len(names) :]:
+        ax.set_axis_off()
     lines = []
-    for ax, name in zip(axes[0], names, strict=True):
+    for ax, name in zip(axes.flat, names, strict=False):
         _, kind, n = name.split("/")
         shown = {f"c* = {c}": found[name][f"{ellipsoids.OURS}/{c}"] for c in ellipsoids.MANY_CENTERS}
         shown["TPE"] = found[f"alone/{ellipsoids.MANY}"]["best"]
@@ -116,6 +122,7 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
         )
         if (each.front[:, 0] > 0).all():
             ax.set_xscale("log")
+            ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_title(table, fontsize=8)
         _plain(ax)
     _legend(figure, axes[0, 0])
