@@ -76,13 +76,13 @@ class Reduction(eqx.Module):
         of_target: Float[Array, " d"],
         of_sources: Float[Array, "t d"],
         known: Bool[Array, "t _"],
-        n_below: Int[Array, ""],
-        n: Int[Array, ""],
+        n_below: Int[Array, ""] | int,
+        n: Int[Array, ""] | int,
     ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
         """The parameters that count, by `overall_importance`, and how many the target's n rows allow."""
         importance = overall_importance(of_target, of_sources, self.rule, known)
-        good = n_below.astype(jnp.int32)
-        good = good if self.n_good is None else jnp.minimum(self.n_good(n.astype(jnp.int32)), good)
+        good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
+        good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
         allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
         return kept_parameters(self.ancestors, importance, allowed), allowed
 
