@@ -113,6 +113,12 @@ def overall_importance(
     return (of_target + total) / n_tasks
 
 
+def check_count(n_good: Any) -> None:
+    """Raise TypeError for a count of good rows that is no rule."""
+    if n_good is not None and not isinstance(n_good, AbstractGamma):
+        raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {n_good!r}.")
+
+
 def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
     """(d,) good rows from which on floor(log_eta n) is at least 1, 2, ... (arXiv 2212.06751).
 

@@ -9,7 +9,7 @@ from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta import MixedSmoothing, Sources, best_rows, named_logs, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
-from parzax.meta.reduction import Rule
+from parzax.meta.reduction import Rule, check_count
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
@@ -121,8 +121,7 @@ def meta_learn_tpe(
     _checks.one_of("importance", importance, ("mean", "sum"))
     rows, smoothing = source_rows(space, logs, n_objectives, n_constraints), target.smoothing
     assert isinstance(smoothing, Smoothing)
-    if n_good is not None and not isinstance(n_good, AbstractGamma):
-        raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {n_good!r}.")
+    check_count(n_good)
     settings = eta, estimate, n_samples, importance, n_good, key
     fitted = Sources.fit(space, rows, target.split, smoothing, *settings)
     return replace(

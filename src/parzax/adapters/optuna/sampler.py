@@ -79,7 +79,7 @@ class TPESampler(BaseSampler):
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
         every_minimum, bandwidth, top, joint, epsilon, gradient_steps: as of `parzax.c_tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
-        eta, estimate, n_samples, max_candidates, importance: how source studies are compared, as of
+        eta, estimate, n_samples, max_candidates, importance, n_good: how source studies are compared, as of
             `parzax.meta_learn_tpe`.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
         **others: none; says what became of Optuna's other arguments.
@@ -123,6 +123,7 @@ class TPESampler(BaseSampler):
         n_samples: int = 1000,
         max_candidates: int = 1024,
         importance: Rule = "mean",
+        n_good: AbstractGamma | None = None,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,
@@ -149,7 +150,7 @@ class TPESampler(BaseSampler):
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
-            "importance": importance,
+            "importance": importance, "n_good": n_good,
         }  # fmt: skip
         self._settings = Settings(preset, arguments, comparison, source_studies is not None)
         logs = None if source_studies is None else sources(source_studies)
