@@ -148,6 +148,7 @@ COMPARISON = {
     "n_samples": 10,
     "max_candidates": 1024,
     "importance": "mean",
+    "n_good": None,
 }
 SETTINGS = Settings(None, {}, COMPARISON, True)
 
