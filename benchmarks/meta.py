@@ -2,7 +2,8 @@
 
 * The task kernel: similarities of a target to 5 source tasks (10 parameters, 200 observations each, S = 1000
   points), against ``hpo-task-similarity`` (or, where that is not installed, NumPy loops over tasks that do
-  the same). The paper states 1e-4 seconds (arXiv 2212.06751).
+  the same). The paper states 1e-4 seconds (arXiv 2212.06751). After Eq. 15-17 the loops evaluate the few
+  parameters that are kept, where the compiled kernel evaluates all ten and masks the others.
 * A suggestion with 1000 source tasks of 100 rows, at most 1024 candidates in all, against one of a single
   task with as many kernels and candidates: time per kernel and candidate.
 
@@ -31,7 +32,7 @@ from benchmarks.rows import Row
 from parzax.meta import named_logs, source_rows
 from parzax.meta.states import states
 
-KERNEL, SHARE = 100.0, 1 / 3
+KERNEL, SHARE = 50.0, 1 / 3
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
 MANY, FEW, CANDIDATES = 1000, 100, 1024
 # Configurations whose scores are checked.

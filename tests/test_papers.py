@@ -64,7 +64,11 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
     assert lost(before, known, quick=False) == []
     now = [row("a", DIFFERS), row("b", APART), row("c", DIFFERS)]
     assert len(lost(now, known, quick=False)) == 3
-    assert len(lost(now, known, quick=True)) == 2
+    assert len(lost(now, known, quick=True)) == 1
+    unable = [row("a", Verdict.CANNOT_BE_RUN)]
+    assert len(lost(unable, {"a": AGREES}, quick=False)) == 1
+    assert lost(unable, {"a": AGREES, "b": AGREES}, quick=False, data=False) == []
+    assert len(lost([row("a", DIFFERS)], {"a": AGREES}, quick=True, data=False)) == 1
     assert read_verdicts(tmp_path / "none.csv") == {}
     assert counts(now) == "0 agrees, 2 differs, 1 not told apart, 0 cannot be run"
     table = page_table(now).splitlines()

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.papers import runs
+from benchmarks.papers import data, runs
 from benchmarks.papers.rows import counts, lost, page_table, pictures, read_verdicts, write_verdicts
 
 PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe")
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         ]
         (out / f"{options.paper}.md").write_text("\n\n".join(parts_of_page) + "\n", encoding="utf-8")
     print(f"{table}\n\n{counts(rows)}; {versions}")
-    gone = lost(rows, before, quick=options.quick)
+    gone = lost(rows, before, quick=options.quick, data=data.folder() is not None)
     for text in gone:
         print(f"agreed before: {text}")
     return 1 if gone else 0

@@ -144,16 +144,23 @@ def read_verdicts(path: Path) -> dict[str, Verdict]:
         return {row["key"]: Verdict(row["verdict"]) for row in csv.DictReader(file)}
 
 
-def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool) -> list[str]:
+def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool, data: bool = True) -> list[str]:
     """Rows that agreed before and do not now, in words.
 
-    A quick run has fewer seeds and may lack data, so that only a row that differs counts there.
+    A quick run has fewer seeds, tables and peers, and where there is no folder of data nothing of its tables
+    can be run; so there only rows that differ count.
     """
-    fine = {Verdict.AGREES} | ({Verdict.NOT_TOLD_APART, Verdict.CANNOT_BE_RUN} if quick else set())
+    fine = {Verdict.AGREES}
+    if quick:
+        fine.add(Verdict.NOT_TOLD_APART)
+    if quick or not data:
+        fine.add(Verdict.CANNOT_BE_RUN)
     found = [
         f"{row.where}: {row.printed}: {row.ours} ({row.verdict})"
         for row in rows
         if before.get(row.key) is Verdict.AGREES and row.verdict not in fine
     ]
+    if quick or not data:
+        return found
     gone = before.keys() - {row.key for row in rows}
     return found + [f"no row {key!r} any more" for key in sorted(gone)]

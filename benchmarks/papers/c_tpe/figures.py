@@ -1,7 +1,6 @@
 """The paper's pictures from our runs, and the numbers of each as a table."""
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -9,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from benchmarks.papers.c_tpe import settings, toy, trajectories
 from benchmarks.papers.c_tpe.results import Results
 from benchmarks.papers.c_tpe.rows import results
+from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.runs import Arrays
 from parzax._palette import PALETTE
 
@@ -49,12 +48,12 @@ def _maps(found: Arrays, folder: Path) -> None:
             x, y = toy.grid()[score.argmax()]
             ax.plot(x, y, "x", color=PALETTE[1], markersize=9, markeredgewidth=2)
             ax.set_title(f"{method}, c* = {radius**2:g}", fontsize=9)
-            lines += [(name, method, i, *map(_short, toy.grid()[own.argmax()])) for i, own in
+            lines += [(name, method, i, *map(short, toy.grid()[own.argmax()])) for i, own in
                       enumerate(found[f"score/{name}/{method}"])]  # fmt: skip
     figure.supxlabel(
         "x₁: log score of 200 rows; the circle is the feasible disc, the cross the best point", fontsize=8
     )
-    _save(figure, folder / "figure_2", ("constraint", "method", "draw", "best_x1", "best_x2"), lines)
+    save(figure, folder / "figure_2", ("constraint", "method", "draw", "best_x1", "best_x2"), lines)
 
 
 def _overlaps(found: Arrays, folder: Path) -> None:
@@ -70,9 +69,9 @@ def _overlaps(found: Arrays, folder: Path) -> None:
             ax.scatter(*x.T, c=np.arange(len(x)), s=12, cmap="viridis")
             ax.set(xlim=(-5, 5), ylim=(-5, 5), aspect="equal")
             ax.set_title(f"{method}, {name} overlap", fontsize=9)
-            lines += [(name, method, i, *map(_short, own)) for i, own in enumerate(x)]
+            lines += [(name, method, i, *map(short, own)) for i, own in enumerate(x)]
     figure.colorbar(colours, ax=axes, label="evaluation", shrink=0.6)
-    _save(figure, folder / "figure_3", ("overlap", "method", "evaluation", "x1", "x2"), lines)
+    save(figure, folder / "figure_3", ("overlap", "method", "evaluation", "x1", "x2"), lines)
 
 
 def _losses(own: Results, kind: str, folder: Path) -> None:
@@ -98,14 +97,14 @@ def _losses(own: Results, kind: str, folder: Path) -> None:
             loss = trajectories.percentage_loss(own, method, setting)
             mean, error = loss.mean(axis=0), loss.std(axis=0, ddof=1) / np.sqrt(len(loss))
             chosen = np.arange(EVERY - 1, loss.shape[1], EVERY)
-            lines += [(*setting, method, i + 1, _short(mean[i]), _short(error[i])) for i in chosen]
+            lines += [(*setting, method, i + 1, short(mean[i]), short(error[i])) for i in chosen]
             if ax is not None:
                 _band(ax, mean, error, colour, method)
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"absolute percentage loss, {kind} constrained, mean ± standard error", fontsize=9)
     header = ("table", "constraints", "quantile", "method", "evaluation", "mean", "standard_error")
-    _save(figure, folder / f"losses_{kind}", header, lines)
+    save(figure, folder / f"losses_{kind}", header, lines)
 
 
 def _ranks(own: Results, kind: str, folder: Path) -> None:
@@ -121,13 +120,13 @@ def _ranks(own: Results, kind: str, folder: Path) -> None:
         ranks = trajectories.average_ranks(own, kind, quantile, None)
         for method, rank, colour in zip(trajectories.RANKED, ranks, PALETTE, strict=False):
             ax.plot(np.arange(1, len(rank) + 1), rank, color=colour, label=method, linewidth=1.4)
-            lines += [(quantile, method, i + 1, _short(rank[i])) for i in range(EVERY - 1, len(rank), EVERY)]
+            lines += [(quantile, method, i + 1, short(rank[i])) for i in range(EVERY - 1, len(rank), EVERY)]
         ax.set_title(f"{quantile:g}", fontsize=8)
         ax.spines[["top", "right"]].set_visible(False)
-    _legend(figure, axes.flat[0])
+    legend(figure, axes.flat[0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"average rank, {kind} constrained", fontsize=9)
-    _save(figure, folder / f"ranks_{kind}", ("quantile", "method", "evaluation", "rank"), lines)
+    save(figure, folder / f"ranks_{kind}", ("quantile", "method", "evaluation", "rank"), lines)
 
 
 def _shares(own: Results, folder: Path) -> None:
@@ -146,12 +145,12 @@ def _shares(own: Results, folder: Path) -> None:
             axis=0,
         )
         ax.plot(np.arange(1, len(gain) + 1), gain, color=colour, label=f"{quantile:g}", linewidth=1.4)
-        lines += [(quantile, i + 1, _short(gain[i])) for i in range(EVERY - 1, len(gain), EVERY)]
+        lines += [(quantile, i + 1, short(gain[i])) for i in range(EVERY - 1, len(gain), EVERY)]
     ax.axhline(0, color="0.6", linewidth=0.8)
     ax.set(xlabel="evaluations", ylabel="share of feasible suggestions,\nwith augmentation less without")
     ax.legend(fontsize=7, frameon=False, title="quantile", ncols=3)
     ax.spines[["top", "right"]].set_visible(False)
-    _save(figure, folder / "figure_6", ("quantile", "evaluation", "gain"), lines)
+    save(figure, folder / "figure_6", ("quantile", "evaluation", "gain"), lines)
 
 
 def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:
@@ -159,22 +158,3 @@ def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str
     ax.plot(at, mean, color=colour, label=label, linewidth=1.4)
     ax.fill_between(at, np.maximum(mean - error, 1e-12), mean + error, color=colour, alpha=0.25, linewidth=0)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    """One for all panels, above them."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
-
-
-def _save(figure: Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
-    figure.savefig(path.with_suffix(".png"), dpi=110)
-    plt.close(figure)
-    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(lines)
-
-
-def _short(x: float) -> str:
-    return f"{x:.5g}"

@@ -1,16 +1,15 @@
 """The paper's pictures from our runs, and the numbers of each as a table."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import parzax as px
+from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.meta_learn_tpe import ellipsoids, two_metrics
 from benchmarks.papers.meta_learn_tpe.rows import tables_found
 from benchmarks.papers.meta_learn_tpe.searches import EVERY
@@ -45,10 +44,10 @@ def _figure_2(found: Mapping[str, Arrays], folder: Path) -> None:
             for (label, each), colour in zip(shown.items(), PALETTE, strict=False):
                 lines += _line(ax, each, statistic, colour, label, (method,))
             ax.set(yscale="log", title=f"{method}: {statistic}")
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("best loss", fontsize=9)
-    _save(
+    save(
         figure, folder / "figure_2", ("method", "source", "statistic", "evaluation", "value", "error"), lines
     )
     figure, ax = plt.subplots(figsize=(4.6, 3.2), layout="constrained")
@@ -61,7 +60,7 @@ def _figure_2(found: Mapping[str, Arrays], folder: Path) -> None:
     ax.set(xlabel="evaluations", ylabel="weight of the source, s / 2")
     ax.legend(fontsize=7, frameon=False)
     _plain(ax)
-    _save(figure, folder / "figure_2_weights", ("center", "evaluation", "weight"), lines)
+    save(figure, folder / "figure_2_weights", ("center", "evaluation", "weight"), lines)
 
 
 def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
@@ -84,11 +83,11 @@ def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
         sources = f"{n} source" + "s" * (n != "1")
         ax.set_yscale("log")
         ax.set_title(f"{sources}, {'one log' if kind == 'same' else 'own logs'}", fontsize=8)
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("median best loss", fontsize=9)
     header = ("logs", "sources", "center", "statistic", "evaluation", "value", "error")
-    _save(figure, folder / "figure_12", header, lines)
+    save(figure, folder / "figure_12", header, lines)
 
 
 def _curves(own: Mapping[str, two_metrics.Found], what: str, methods: Sequence[str], path: Path) -> None:
@@ -98,10 +97,10 @@ def _curves(own: Mapping[str, two_metrics.Found], what: str, methods: Sequence[s
         for method, colour in zip(methods, PALETTE, strict=False):
             lines += _line(ax, getattr(each, what)[method], "mean", colour, method, (table,))
         ax.set_title(table, fontsize=8)
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("hypervolume over that of the true front", fontsize=9)
-    _save(figure, path, ("table", "method", "statistic", "evaluation", "value", "error"), lines)
+    save(figure, path, ("table", "method", "statistic", "evaluation", "value", "error"), lines)
 
 
 def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
@@ -116,7 +115,7 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
             x, y = np.asarray(surface.x)[corner], np.asarray(surface.y)[corner]
             order = np.argsort(x)
             ax.step(x[order], y[order], where="post", color=colour, label=method, linewidth=1.4)
-            lines += [(table, method, _short(a), _short(b)) for a, b in zip(x[order], y[order], strict=True)]
+            lines += [(table, method, short(a), short(b)) for a, b in zip(x[order], y[order], strict=True)]
         ax.plot(
             *each.front[np.argsort(each.front[:, 0])].T, ".", color="0.4", markersize=3, label="true front"
         )
@@ -125,10 +124,10 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
             ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_title(table, fontsize=8)
         _plain(ax)
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("first metric, as a loss", fontsize=9)
     figure.supylabel("second metric", fontsize=9)
-    _save(figure, folder / "figures_7_8", ("table", "method", "x", "y"), lines)
+    save(figure, folder / "figures_7_8", ("table", "method", "x", "y"), lines)
 
 
 def _tops(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
@@ -142,10 +141,10 @@ def _tops(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
             for method, colour in zip(two_metrics.METHODS, PALETTE, strict=False):
                 lines += _line(ax, each.tops[top][method].astype(float), "mean", colour, method, (top, table))
             ax.set_title(f"{table}, top {100 * top:g} %", fontsize=8)
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("evaluations so far that are of the top", fontsize=9)
-    _save(
+    save(
         figure,
         folder / "figure_9",
         ("top", "table", "method", "statistic", "evaluation", "value", "error"),
@@ -166,27 +165,8 @@ def _line(ax: Axes, each: np.ndarray, statistic: str, colour: str, label: str, n
     ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
     _plain(ax)
     chosen = range(STEP - 1, len(at), STEP)
-    return [(*names, label, statistic, int(at[i]), _short(middle[i]), _short(error[i])) for i in chosen]
+    return [(*names, label, statistic, int(at[i]), short(middle[i]), short(error[i])) for i in chosen]
 
 
 def _plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    """One for all panels, above them."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
-
-
-def _save(figure: Figure, path: Path, header: Sequence[str], lines: Sequence[tuple]) -> None:
-    figure.savefig(path.with_suffix(".png"), dpi=110)
-    plt.close(figure)
-    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(lines)
-
-
-def _short(x: float) -> str:
-    return f"{x:.5g}"

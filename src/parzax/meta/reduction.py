@@ -129,9 +129,9 @@ def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
         return np.ones(n_parameters, np.int32)
     needed = np.full(n_parameters, NEVER, np.int64)
     for k in range(n_parameters):
-        if k * math.log(eta) > math.log(NEVER):
+        if (k + 1) * math.log(eta) >= math.log(NEVER):
             break
-        needed[k] = min(math.ceil(eta ** (k + 1)), NEVER) if eta < NEVER else NEVER
+        needed[k] = math.ceil(eta ** (k + 1))
     return needed.astype(np.int32)
 
 
