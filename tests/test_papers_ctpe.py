@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from benchmarks.papers import power
-from benchmarks.papers.c_tpe import counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe import authors, counts, settings, theory, toy, trajectories, unconstrained
 from benchmarks.papers.c_tpe.printed import Count
 from benchmarks.papers.c_tpe.results import Results
 from benchmarks.papers.c_tpe.settings import Setting
@@ -252,3 +252,16 @@ def test_the_smallest_effect_falls_with_more_settings():
     assert power.of_settings(first[:4], second[:4], 0.01) == np.inf
     assert power.of_settings(np.ones((20, 200)), np.ones((20, 200)), 0.01) == power.EFFECTS[0]
     assert power.of_settings(np.full((20, 200), np.inf), second, 0.01) == np.inf
+
+
+def test_the_authors_time():
+    """Catches runs that are not counted, and a way of ours that is slower and agrees."""
+    own = made({settings.OURS: 9.0})
+    n = sum(len(runs) for runs in own.losses[settings.OURS].values())
+    each = {f"{table}/{k}": np.array(2.0) for table in own.tables() for k in (1, 2)}
+    row = authors.row(each, own, 1.0)
+    assert row.verdict is AGREES
+    assert n == len(TABLES) * 9 * N_SEEDS
+    assert row.ours.startswith(f"{n} runs of c-TPE: {2 * n / 3600:.2g} hours")
+    assert authors.row(each, own, 3.0 * n).verdict is DIFFERS
+    assert authors.row({}, own, 1.0).verdict is NOT_RUN

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,6 +29,7 @@ class Unit:
         arguments: by name; plain values.
         needs: a package without which the unit cannot run, or None.
         cost: seconds, about; the longest begin first.
+        alone: after all others, with nothing beside it, since it measures time.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Unit:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
     cost: float = 1.0
+    alone: bool = False
 
 
 def run(
@@ -57,23 +59,30 @@ def run(
             found[unit.name] = _load(path)
         else:
             left.append(unit)
-    left.sort(key=lambda unit: -unit.cost)
-    whole, start = sum(unit.cost for unit in left), time.perf_counter()
-    n = max(min(len(left), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2), 1)
-    with ProcessPoolExecutor(n, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_work, unit, folder): unit for unit in left}
-        done = 0.0
-        for future in as_completed(waiting):
-            unit = waiting[future]
-            try:
-                found[unit.name] = future.result()
-            except Exception as error:
-                pool.shutdown(cancel_futures=True)
-                raise RuntimeError(f"{unit.name}: {error}") from error
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    whole, start, done = sum(unit.cost for unit in left), time.perf_counter(), 0.0
+    for alone in (False, True):
+        own = sorted((unit for unit in left if unit.alone is alone), key=lambda unit: -unit.cost)
+        n = max(min(len(own), 1 if alone else n_cores), 1)
+        for unit, arrays in _all(own, folder, n):
+            found[unit.name] = arrays
             done += unit.cost
             took = time.perf_counter() - start
             say(f"{len(found)} of {len(units)} parts, about {took * (whole - done) / done:.0f} s left")
     return {unit.name: found[unit.name] for unit in units}
+
+
+def _all(units: Sequence[Unit], folder: Path, n: int) -> Iterator[tuple[Unit, Arrays]]:
+    """As they are done, by so many processes."""
+    with ProcessPoolExecutor(n, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(_work, unit, folder): unit for unit in units}
+        for future in as_completed(waiting):
+            unit = waiting[future]
+            try:
+                yield unit, future.result()
+            except Exception as error:
+                pool.shutdown(cancel_futures=True)
+                raise RuntimeError(f"{unit.name}: {error}") from error
 
 
 def clock(folder: Path, seconds: float, *, resume: bool) -> float:

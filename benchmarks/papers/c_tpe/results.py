@@ -78,7 +78,7 @@ class Results:
 
 def _by_setting(arrays: Arrays) -> Iterator[tuple[Setting, str, np.ndarray]]:
     for name, array in arrays.items():
-        if name != "quantiles":
+        if name not in ("quantiles", "seconds"):
             table, kind, *what = name.split("/")
             for quantile, own in zip(arrays["quantiles"], array, strict=True):
                 yield Setting(table, kind, float(quantile)), "".join(what), own

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.c_tpe import counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe import authors, counts, settings, theory, toy, trajectories, unconstrained
 from benchmarks.papers.c_tpe.reasons import REASONS
 from benchmarks.papers.c_tpe.results import Results
-from benchmarks.papers.rows import Row, missing
+from benchmarks.papers.rows import Row
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table, families, tables
 
@@ -35,6 +35,15 @@ def units(quick: bool) -> list[Unit]:
         return found
     found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
+    theirs = Unit(
+        "authors",
+        f"{PACKAGE}.authors:seconds",
+        {"tables": own},
+        needs="parzen_estimator",
+        cost=20,
+        alone=True,
+    )
+    found.append(theirs)
     found.append(Unit("oracles", f"{PACKAGE}.searches:oracles", oracles, cost=10))
     for family, members in families(own).items():
         found += [_search(method, family, kinds, members, quick) for method, kinds in _methods()]
@@ -116,13 +125,14 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += counts.rows(own)
     every += trajectories.rows(own, n_quantiles)
     every += unconstrained.rows(_unconstrained(found))
-    every.append(
-        missing(
-            "authors-time", "Section 5", "how long the authors' way takes for the same runs",
-            "the authors' sampler, which no package brings",
-        )
-    )  # fmt: skip
+    every.append(authors.row(found.get("authors", {}), own, _seconds(found)))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
+
+
+def _seconds(found: Mapping[str, Arrays]) -> float:
+    """Of all runs of c-TPE."""
+    own = [arrays for name, arrays in found.items() if name.startswith(f"runs/{settings.OURS}/")]
+    return sum(float(arrays["seconds"]) for arrays in own)
 
 
 def _unconstrained(found: Mapping[str, Arrays]) -> dict[str, Arrays]:

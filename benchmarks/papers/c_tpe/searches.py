@@ -1,6 +1,7 @@
 """Whole runs of our samplers on constrained tables, all quantiles and seeds of a table at once."""
 
 import dataclasses
+import time
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -38,9 +39,10 @@ def search(
 ) -> Arrays:
     """A unit: "TABLE/KIND/losses" and "TABLE/KIND/feasible" (q, s, n) by kind of constraint, and "quantiles".
 
-    Methods that do not see the constraints run once for all kinds, which then have equal losses.
+    "seconds" has what all of it took, compilation included. Methods that do not see the constraints run once
+    for all kinds, which then have equal losses.
     """
-    found = {"quantiles": np.array(quantiles)}
+    found, start = {"quantiles": np.array(quantiles)}, time.perf_counter()
     for table in tables:
         blind = method in (settings.VANILLA, settings.RANDOM)
         for kind in ("both",) if blind else kinds:
@@ -52,6 +54,7 @@ def search(
                 columns = [names.index(name) for name in settings.CONSTRAINTS[own]]
                 found[f"{table.name}/{own}/losses"] = np.asarray(losses, np.float32)
                 found[f"{table.name}/{own}/feasible"] = np.all(np.asarray(excess)[..., columns] <= 0, axis=-1)
+    found["seconds"] = np.array(time.perf_counter() - start)
     return found
 
 

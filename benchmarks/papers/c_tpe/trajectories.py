@@ -76,7 +76,7 @@ def rows(results: Results, n_quantiles: int) -> Iterator[Row]:
 
 def _losses(results: Results) -> Iterator[Row]:
     for kind in settings.CONSTRAINTS:
-        for quantile in settings.PRINTED_QUANTILES[:2]:
+        for quantile in settings.PRINTED_QUANTILES:
             key, where = f"f1-{kind}-{quantile:g}", f"Figures 1, 7-9, 13-15, {kind} at {quantile:g}"
             printed = "c-TPE ends with the smallest absolute percentage loss"
             own = [s for s in results.settings(RANKED, quantile) if s.constraints == kind]
