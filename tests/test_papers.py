@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.papers import runs
 from benchmarks.papers.__main__ import PAGES, PAPERS
+from benchmarks.papers.cond_ped_anova import times
 from benchmarks.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
 from benchmarks.papers.cond_ped_anova.statements import (
     DISJOINT,
@@ -176,6 +177,20 @@ def test_theorem_f1(problem):
 
 
 # --- units of work ---------------------------------------------------------------------------
+
+
+def test_figure_6_can_break():
+    """Catches a peer that is faster at one size and agrees, and an answer without any peer."""
+
+    def verdicts(peer: float) -> set[Verdict]:
+        own = {"sizes": np.array([512, 2048, 8192]), "seconds": np.array([1.0, 1.0, 1.0])}
+        theirs = own | {"seconds": np.array([9.0, peer, np.nan])}
+        found = {f"times/{times.OURS}/{problem}": own for problem in times.SHOWN}
+        found |= {f"times/f-ANOVA/{problem}": theirs for problem in times.SHOWN}
+        return {row.verdict for row in times.rows(found)}
+
+    assert [*map(verdicts, (1.1, 0.9, 0.5))] == [{AGREES}, {APART}, {DIFFERS}]
+    assert times.judge(np.inf) is Verdict.CANNOT_BE_RUN
 
 
 def test_a_run_goes_on_where_it_was_killed(tmp_path):

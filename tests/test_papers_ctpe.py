@@ -233,6 +233,10 @@ def test_table_3_holds_and_breaks(monkeypatch):
 
     assert set(verdicts(1.0, 1.2, 1.0).values()) == {AGREES}
     assert set(verdicts(1.2, 1.0, 1.5).values()) == {DIFFERS}
+    # Where the released runs do not show what is printed, ours need not; what is worse still differs.
+    alike = verdicts(1.0, 1.0, 1.0)
+    assert {alike[f"t3-own-{name}"] for name in (unconstrained.PRESET, unconstrained.BY_N)} == {APART}
+    assert verdicts(1.0, 1.0, 1.2)[f"t3-own-{unconstrained.PRESET}"] is DIFFERS
 
 
 def test_the_stratified_test_is_the_rank_sum_test_of_one_table():

@@ -86,7 +86,7 @@ def rows(own: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
     names = list(next(iter(own.values()))) if own else []
     theirs = released(names)
     yield from _of_released(theirs)
-    yield from _against_hyperopt(own)
+    yield from _against_hyperopt(own, theirs)
     for method in (PRESET, BY_N):
         yield _as_released(method, own, theirs)
 
@@ -119,7 +119,14 @@ def _of_released(theirs: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
         yield Row(key, WHERE, printed, " ".join(found), verdict, note)
 
 
-def _against_hyperopt(own: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
+def _against_hyperopt(
+    own: Mapping[str, dict[str, np.ndarray]], theirs: Mapping[str, dict[str, np.ndarray]]
+) -> Iterator[Row]:
+    """Where the released runs on the same tables show nothing either, these tables cannot tell it apart."""
+    both = [theirs.get("our TPE"), theirs.get("Hyperopt")]
+    shown = [
+        verdict_letter(*(best(x or {}, b) for x in both)) if all(both) else "N" for b in settings.BUDGETS
+    ]
     letters = table_3().get(("our TPE", "Hyperopt"), ("N", "B", "B", "B"))
     for method in (PRESET, BY_N):
         key = f"t3-own-{method}"
@@ -137,8 +144,14 @@ def _against_hyperopt(own: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]
         if found[1:] == list(letters[1:]):
             verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
         else:
-            verdict = Verdict.DIFFERS if "W" in found or effect <= power.MATTERS else Verdict.NOT_TOLD_APART
+            unlike = any(
+                letter == "W" or (letter == "N" and released == "B")
+                for letter, released in zip(found[1:], shown[1:], strict=True)
+            )
+            verdict = Verdict.DIFFERS if unlike else Verdict.NOT_TOLD_APART
         note = f"after 200 z = {z:.1f} (negative is better), 50 not judged; {power.in_words(effect)}"
+        if verdict is Verdict.NOT_TOLD_APART:
+            note += f"; the released runs of both on these tables: {' '.join(shown)}"
         yield Row(key, WHERE, printed, " ".join(found), verdict, note)
 
 

@@ -21,6 +21,8 @@ from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
 # The text names one problem and may mean either; the largest logs of f-ANOVA; seconds that a cell may take.
 SHOWN, MOST_FANOVA, PATIENCE = (DISJOINT, MOVING), 2**11, 60.0
 SIZES, QUICK_SIZES = tuple(2**k for k in range(9, 18)), (2**9, 2**11)
+# By how much the time of one and the same work varies.
+NOISE = 1.4
 OURS = "parzax"
 PEERS = {"Optuna's": None, "f-ANOVA": "sklearn", "MDI": "sklearn", "SHAP": "shap"}
 
@@ -81,11 +83,20 @@ def _analysed(method: str, study: optuna.Study) -> dict[str, float]:
     return evaluated(method, study, 0)
 
 
+def judge(least: float) -> Verdict:
+    """Of the smallest ratio to any peer, infinite where none ran."""
+    if np.isinf(least):
+        return Verdict.CANNOT_BE_RUN
+    if least > 1:
+        return Verdict.AGREES
+    return Verdict.NOT_TOLD_APART if least > 1 / NOISE else Verdict.DIFFERS
+
+
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """Ours is below every peer at each number of rows."""
     for problem in SHOWN:
         ours = found[f"times/{OURS}/{problem}"]
-        texts, slower, ran = [], True, False
+        texts, least = [], np.inf
         for method in PEERS:
             theirs = found.get(f"times/{method}/{problem}")
             if not theirs:
@@ -93,13 +104,13 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
                 continue
             ratio = theirs["seconds"] / ours["seconds"]
             known = ratio[np.isfinite(ratio)]
-            ran, slower = True, slower and bool((known > 1).all())
+            least = min(least, float(known.min()))
             last = int(theirs["sizes"][np.isfinite(ratio)][-1])
             texts.append(f"{method} {known.min():.3g}x to {known.max():.3g}x (up to {last} rows)")
-        verdict = (Verdict.AGREES if slower else Verdict.DIFFERS) if ran else Verdict.CANNOT_BE_RUN
         yield Row(
             f"f6-{problem}", f"Figure 6, {problem}",
             "conditional PED-ANOVA is faster than every other method at each number of rows",
-            f"seconds over ours: {', '.join(texts)}", verdict,
-            "from a study in memory to importances; compilation apart",
+            f"seconds over ours: {', '.join(texts)}", judge(least),
+            f"from a study in memory to importances; compilation apart; ratios from {1 / NOISE:.1f} to 1 "
+            "are not told apart, as times of one machine spread",
         )  # fmt: skip
