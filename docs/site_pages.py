@@ -1,19 +1,27 @@
-"""Hooks of the site: a page of reference for every public name, and links that leave the site.
+"""Hooks of the site: a page of reference for every public name, the notebooks, and links that leave the site.
 
-MkDocs finds it in ``mkdocs.yml``. A public name without a docstring ends the build.
+MkDocs finds it in ``mkdocs.yml``. A public name without a docstring ends the build. PARZAX_NOTEBOOKS names
+the folder of notebooks with outputs; without it those of the repository are shown.
 """
 
 import importlib
 import inspect
+import os
+import posixpath
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from nbconvert import MarkdownExporter
 
 import parzax
 
+LINK = re.compile(r"\[([^\]]*)\]\((\.\.?/[^)#]*)(#[^)]*)?\)")
 # Packages whose members are used by name, beyond what stands in `parzax` itself.
 PACKAGES = (
     "acquisition", "ages", "bandwidth", "divergence", "gamma", "kernels", "meta", "naive", "pareto",
@@ -72,13 +80,47 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the reference."""
+    """Add the pages of the reference, and the notebooks."""
     for name, (title, text) in pages().items():
         content = f"# {title}\n\n{text}"
         files.append(File.generated(config, f"reference/{name}.md", content=content))
+    for where, content in notebooks(Path(config.docs_dir).parent / "notebooks"):
+        files.append(File.generated(config, where, content=content))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Files of the repository that are no pages are named, not linked."""
-    return re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", markdown)
+def notebooks(folder: Path) -> Iterator[tuple[str, str | bytes]]:
+    """Each as a page, the pictures of its outputs, and the notebook itself."""
+    own = Path(os.environ.get("PARZAX_NOTEBOOKS") or folder)
+    paths = sorted(folder.glob("*.py"))
+    for path in (own / f"{path.stem}.ipynb" for path in paths):
+        if not path.is_file():
+            raise PluginError(f"there is no notebook {path}; run: python .ci/notebooks.py --out {own}")
+        about = {"unique_key": path.stem, "output_files_dir": path.stem}
+        text, found = MarkdownExporter().from_filename(str(path), resources=about)
+        link = f"[The notebook]({path.name}), to run it yourself.\n"
+        title, rest = text.split("\n\n", 1)
+        yield f"notebooks/{path.stem}.md", f"{title.strip()}\n\n{link}\n{rest}"
+        yield f"notebooks/{path.name}", path.read_text(encoding="utf-8")
+        for name, content in found["outputs"].items():
+            yield f"notebooks/{name}", content
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links as in the repository: to notebooks become those to their pages, to what is no page only names."""
+    folder = posixpath.dirname(page.file.src_uri)
+    # A notebook's own folder is beside docs, and its page one below.
+    home = posixpath.join("..", "notebooks") if folder == "notebooks" else folder
+
+    def link(match: re.Match[str]) -> str:
+        text, target, mark = match[1], match[2], match[3] or ""
+        at = posixpath.normpath(posixpath.join(home, target))
+        if at.startswith("../docs/"):
+            at = at.removeprefix("../docs/")
+        elif at.startswith("../notebooks/"):
+            at = posixpath.splitext(at.removeprefix("../"))[0] + ".md"
+        if at.startswith("../"):
+            return text
+        return f"[{text}]({posixpath.relpath(at, folder or '.')}{mark})"
+
+    return LINK.sub(link, markdown)

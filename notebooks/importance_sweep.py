@@ -32,7 +32,8 @@ import parzax as px
 #
 # `c` is uniform on [0, 1] and decides which of two other parameters exists. Below 0.5 the loss is `x` in
 # [-5, -2], else it is `y` in [2, 5]. Inactive values are NaN. Ten seeds of a random search with 1000
-# configurations: arrays of shape (seeds, rows, parameters).
+# configurations: arrays of shape (seeds, rows, parameters). What the paper's Figure 1 states of it stands
+# number by number beside ours in [its rows](../docs/papers/cond_ped_anova.md), "Figures 1, 11, disjoint".
 
 # %%
 space = px.Space(
