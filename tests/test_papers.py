@@ -24,6 +24,7 @@ from benchmarks.papers.rows import (
     Range,
     Row,
     Verdict,
+    computed_by,
     counts,
     judged,
     lost,
@@ -75,7 +76,12 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
     table = page_table(now).splitlines()
     assert len(table) == 5
     assert r"a \| b" in table[2]
-    assert table[2].endswith("not known |")
+    assert table[2].endswith("not known |  |")
+    (known_from,) = computed_by(times, [row("a", AGREES)])
+    assert (PAGES.parents[1] / known_from.code).is_file()
+    assert page_table([known_from]).endswith(
+        "[`times.py`](../../benchmarks/papers/cond_ped_anova/times.py) |"
+    )
 
 
 def test_the_page_counts_what_the_tables_have():

@@ -2,10 +2,11 @@
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from types import ModuleType
 
 # Standard errors of the smallest difference that a test at 0.05 sees in 80 % of cases.
 SEEN = 2.8
@@ -33,6 +34,7 @@ class Row:
         note: what is missing; in what weaker form it was tested; the smallest effect that a test would have
             seen in 80 % of cases.
         reason: why it differs.
+        code: the file that computes it, from the root of the repository.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Row:
     verdict: Verdict
     note: str = ""
     reason: str = ""
+    code: str = ""
 
     @property
     def remarks(self) -> str:
@@ -88,6 +91,11 @@ def alike(number: float, error: float, wanted: Range, matters: float) -> Verdict
     return Verdict.NOT_TOLD_APART if blind else verdict
 
 
+def computed_by(module: ModuleType, rows: Iterable[Row]) -> list[Row]:
+    """The rows, which say where they come from."""
+    return [replace(row, code=f"{module.__name__.replace('.', '/')}.py") for row in rows]
+
+
 def together(verdicts: Sequence[Verdict]) -> Verdict:
     """Of a statement that was tried on several logs: the worst."""
     order = (Verdict.DIFFERS, Verdict.NOT_TOLD_APART, Verdict.AGREES)
@@ -111,9 +119,10 @@ def page_table(rows: Sequence[Row]) -> str:
     def cell(text: str) -> str:
         return text.replace("|", "\\|").replace("\n", " ")
 
-    lines = ["| where | printed | ours | verdict | note |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| where | printed | ours | verdict | note | code |", "| --- | --- | --- | --- | --- | --- |"]
     for row in rows:
-        cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", row.remarks)
+        code = f"[`{Path(row.code).name}`](../../{row.code})" if row.code else ""
+        cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", row.remarks, code)
         lines.append("| " + " | ".join(map(cell, cells)) + " |")
     return "\n".join(lines)
 
@@ -132,8 +141,10 @@ def write_verdicts(path: Path, rows: Sequence[Row]) -> None:
     """The rows as a table that the next run is compared with."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["key", "where", "printed", "ours", "verdict", "note"])
-        writer.writerows([(r.key, r.where, r.printed, r.ours, r.verdict.value, r.remarks) for r in rows])
+        writer.writerow(["key", "where", "printed", "ours", "verdict", "note", "code"])
+        writer.writerows(
+            [(r.key, r.where, r.printed, r.ours, r.verdict.value, r.remarks, r.code) for r in rows]
+        )
 
 
 def read_verdicts(path: Path) -> dict[str, Verdict]:

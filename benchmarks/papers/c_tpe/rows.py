@@ -6,7 +6,7 @@ from dataclasses import replace
 from benchmarks.papers.c_tpe import authors, counts, settings, theory, toy, trajectories, unconstrained
 from benchmarks.papers.c_tpe.reasons import REASONS
 from benchmarks.papers.c_tpe.results import Results
-from benchmarks.papers.rows import Row
+from benchmarks.papers.rows import Row, computed_by
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table, families, tables
 
@@ -120,12 +120,12 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     own = results(found)
     n_quantiles = len({setting.quantile for setting in own.oracle}) or 1
     run = [table for table in constrained(quick=False) if table.name in own.tables()]
-    every = [*toy.rows(found["toy/maps"], found["toy/overlaps"])]
-    every += theory.rows(found["theory/scores"], found.get("theory/shares", {}), run)
-    every += counts.rows(own)
-    every += trajectories.rows(own, n_quantiles)
-    every += unconstrained.rows(_unconstrained(found))
-    every.append(authors.row(found.get("authors", {}), own, _seconds(found)))
+    every = computed_by(toy, toy.rows(found["toy/maps"], found["toy/overlaps"]))
+    every += computed_by(theory, theory.rows(found["theory/scores"], found.get("theory/shares", {}), run))
+    every += computed_by(counts, counts.rows(own))
+    every += computed_by(trajectories, trajectories.rows(own, n_quantiles))
+    every += computed_by(unconstrained, unconstrained.rows(_unconstrained(found)))
+    every += computed_by(authors, [authors.row(found.get("authors", {}), own, _seconds(found))])
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
 
 

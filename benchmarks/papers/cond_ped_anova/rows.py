@@ -3,11 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.cond_ped_anova import baselines, learners, peers, reference, sizes, theorem, times
+from benchmarks.papers.cond_ped_anova import (
+    baselines,
+    learners,
+    peers,
+    reference,
+    sizes,
+    statements,
+    theorem,
+    times,
+)
 from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, of_unit, sources, spread
 from benchmarks.papers.cond_ped_anova.reasons import REASONS
 from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Statement
-from benchmarks.papers.rows import Row, Verdict, judged, together
+from benchmarks.papers.rows import Row, Verdict, computed_by, judged, together
 from benchmarks.papers.runs import Arrays, Unit
 
 CURVES = "benchmarks.papers.cond_ped_anova.curves:curves"
@@ -31,8 +40,9 @@ def units(quick: bool) -> list[Unit]:
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows, in the order of the paper."""
     parts = (baselines, peers, times, sizes, theorem, reference, learners)
-    every = [_row(statement, found) for statement in STATEMENTS]
-    every += [row for part in parts for row in part.rows(found)]
+    every = computed_by(statements, [_row(statement, found) for statement in STATEMENTS])
+    for part in parts:
+        every += computed_by(part, part.rows(found))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from benchmarks.papers.meta_learn_tpe import ellipsoids, theory, two_metrics
 from benchmarks.papers.meta_learn_tpe.reasons import REASONS
-from benchmarks.papers.rows import Row
+from benchmarks.papers.rows import Row, computed_by
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
@@ -77,10 +77,11 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
         kind: {int(name.split("/")[-1]): arrays for name, arrays in found.items() if name.startswith(prefix)}
         for kind, prefix in (("own", "several/own/"), ("same", "several/same/"), ("fewer", "fewer/"))
     }
-    every = [*ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one)]
+    every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
-    every += ellipsoids.figure_12(tpe, several["own"], several["same"], several["fewer"])
+    figure_12 = ellipsoids.figure_12(tpe, several["own"], several["same"], several["fewer"])
+    every += computed_by(ellipsoids, figure_12)
     benchmarks = {table.name: table.family for table, _ in targets(quick=False)}
-    every += two_metrics.rows(tables_found(found), benchmarks)
-    every += theory.rows(found, [table for table, _ in targets(quick=False)])
+    every += computed_by(two_metrics, two_metrics.rows(tables_found(found), benchmarks))
+    every += computed_by(theory, theory.rows(found, [table for table, _ in targets(quick=False)]))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
