@@ -4,6 +4,7 @@ MkDocs finds it in ``mkdocs.yml``. A public name without a docstring ends the bu
 the folder of notebooks with outputs; without it those of the repository are shown.
 """
 
+import html
 import importlib
 import inspect
 import os
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import latex2mathml.converter
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -21,6 +23,7 @@ from nbconvert import MarkdownExporter
 
 import parzax
 
+MATHS = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\((\.\.?/[^)#]*)(#[^)]*)?\)")
 # Packages whose members are used by name, beyond what stands in `parzax` itself.
 PACKAGES = (
@@ -124,3 +127,17 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return f"[{text}]({posixpath.relpath(at, folder or '.')}{mark})"
 
     return LINK.sub(link, markdown)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Formulas as MathML, which browsers draw themselves: no script, no network."""
+
+    def formula(match: re.Match[str]) -> str:
+        source = html.unescape(match[3]).strip()
+        if match[2] == "(":
+            return latex2mathml.converter.convert(source)
+        # On a phone one scrolls in it.
+        block = latex2mathml.converter.convert(source, display="block")
+        return f'<div style="overflow-x: auto; overflow-y: hidden">{block}</div>'
+
+    return MATHS.sub(formula, content)

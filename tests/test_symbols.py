@@ -1,4 +1,4 @@
-"""The table of CONTRIBUTING: from the papers' symbols to the code."""
+"""The table of docs/papers.md: from the papers' symbols to the code."""
 
 import inspect
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-_SECTION = "## From the papers' symbols to the code"
+_SECTION = "## Notation"
 
 
 def _names(cell: str) -> list[str]:
@@ -17,11 +17,13 @@ def _names(cell: str) -> list[str]:
 
 
 def _entries() -> list[tuple[str, str]]:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split(_SECTION)[1].split("\n## ")[0]
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8").split(_SECTION)[1].split("\n## ")[0]
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")][2:]
     entries = []
     for *_, files, names in rows:
         files, names = _names(files), _names(names)
+        if not files:  # a paper's name
+            continue
         assert len(files) in (1, len(names)), (files, names)
         entries += zip(files * (len(names) if len(files) == 1 else 1), names, strict=True)
     return entries

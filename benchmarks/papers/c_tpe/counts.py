@@ -22,6 +22,8 @@ METHODS = {
     "CNSGA-II": settings.CNSGA,
 }
 
+PEER = "tables in PARZAX_DATA, Optuna, and ten minutes for each kind of constraint"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -93,7 +95,7 @@ def _row(results: Results, printed: str, quantile: float, cells: dict[tuple[floa
     method = METHODS.get(printed)
     own = results.settings((settings.OURS, method), quantile) if method else []
     if method is None or not own:
-        needs = "the method, which is not run here" if method is None else "tables in PARZAX_DATA and Optuna"
+        needs = "the method, which is not run here" if method is None else PEER
         return missing(key, where, text, needs)
     found = [compare(results, settings.OURS, method, own, budget) for budget in settings.BUDGETS]
     verdict = together(

@@ -131,12 +131,13 @@ def _against_hyperopt(
     for method in (PRESET, BY_N):
         key = f"t3-own-{method}"
         printed = f"our TPE against Hyperopt: {' '.join(letters)}; here {method} against Hyperopt"
-        if HYPEROPT not in own or method not in own:
+        if not own.get(HYPEROPT) or method not in own:
             yield missing(
-                key, WHERE, printed, "tables in PARZAX_DATA and the package hyperopt (parzax[papers])"
+                key, WHERE, printed, "tables in PARZAX_DATA, hyperopt (parzax[papers]), and ten minutes"
             )
             continue
-        first, second = own[method], own[HYPEROPT]
+        second = own[HYPEROPT]
+        first = {table: own[method][table] for table in second}
         found = [verdict_letter(best(first, b), best(second, b)) for b in settings.BUDGETS]
         last = max(settings.BUDGETS)
         effect = power.of_tables(best(second, last), len(next(iter(second.values()))), LEVEL)
@@ -149,7 +150,8 @@ def _against_hyperopt(
                 for letter, released in zip(found[1:], shown[1:], strict=True)
             )
             verdict = Verdict.DIFFERS if unlike else Verdict.NOT_TOLD_APART
-        note = f"after 200 z = {z:.1f} (negative is better), 50 not judged; {power.in_words(effect)}"
+        note = "" if len(first) == len(own[method]) else f"{len(first)} tables in ten minutes; "
+        note += f"after 200 z = {z:.1f} (negative is better), 50 not judged; {power.in_words(effect)}"
         if verdict is Verdict.NOT_TOLD_APART:
             note += f"; the released runs of both on these tables: {' '.join(shown)}"
         yield Row(key, WHERE, printed, " ".join(found), verdict, note)
