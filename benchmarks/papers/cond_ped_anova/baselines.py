@@ -99,11 +99,8 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             verdicts: dict[str, list[Verdict]] = {name: [] for name in ESTIMATORS}
             texts: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
             for source in sources():
-                arrays = found[_name(source, problem)]
                 ours = of_unit(found[f"curves/{source}/{problem}"], problem)
-                for name in ESTIMATORS:
-                    own = {m: arrays[f"{name}/{m}"] for m in ("variance", "importance")}
-                    curves = Curves(PROBLEMS[problem].space.names, LEVELS, own)
+                for name, curves in curves_of(found, source, problem).items():
                     number, error = spread(measure, curves, ours[name])
                     verdicts[name].append(judged(number, error, wanted))
                     texts[name].append(f"{source} {number:.3g} ± {error:.2g}")
@@ -112,6 +109,15 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             where = f"{figures[problem]}, PED-ANOVA with {variant}"
             text = "; ".join(f"{name}: {', '.join(texts[name])}" for name in ("parity", "default"))
             yield Row(f"f2-{variant}-{key}", where, f"{printed} [{wanted}]", text, verdict, note)
+
+
+def curves_of(found: Mapping[str, Arrays], source: str, problem: str) -> dict[str, Curves]:
+    """Of the log that was made unconditional, by estimator."""
+    arrays, names = found[_name(source, problem)], PROBLEMS[problem].space.names
+    return {
+        name: Curves(names, LEVELS, {m: arrays[f"{name}/{m}"] for m in ("variance", "importance")})
+        for name in ESTIMATORS
+    }
 
 
 def _name(source: str, problem: str) -> str:
