@@ -10,9 +10,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle
 
-from benchmarks.papers.c_tpe import settings, toy, trajectories
+from benchmarks.papers.c_tpe import settings, toy, trajectories, unconstrained
 from benchmarks.papers.c_tpe.results import Results
-from benchmarks.papers.c_tpe.rows import results
+from benchmarks.papers.c_tpe.rows import results, unconstrained_runs
 from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.runs import Arrays
 from parzax._palette import PALETTE
@@ -33,6 +33,7 @@ def figures(found: Mapping[str, Arrays], out: Path) -> None:
             _losses(own, kind, folder)
             _ranks(own, kind, folder)
         _shares(own, folder)
+        _without_constraints(unconstrained_runs(found), folder)
 
 
 def _maps(found: Arrays, folder: Path) -> None:
@@ -151,6 +152,31 @@ def _shares(own: Results, folder: Path) -> None:
     ax.legend(fontsize=7, frameon=False, title="quantile", ncols=3)
     ax.spines[["top", "right"]].set_visible(False)
     save(figure, folder / "figure_6", ("quantile", "evaluation", "gain"), lines)
+
+
+def _without_constraints(own: Mapping[str, Mapping[str, np.ndarray]], folder: Path) -> None:
+    """Figure 19: best loss so far by table, beside the released runs of the paper's TPE."""
+    tables = list(own[unconstrained.PRESET])
+    theirs = unconstrained.released(tables).get("our TPE", {})
+    methods = dict(own) | ({"the paper's TPE, released": theirs} if theirs else {})
+    width = 2.6 * len(tables)
+    figure, axes = plt.subplots(1, len(tables), figsize=(width, 2.8), squeeze=False, layout="constrained")
+    lines = []
+    for ax, table in zip(axes.flat, tables, strict=True):
+        for (method, runs), colour in zip(methods.items(), PALETTE, strict=False):
+            if table not in runs:
+                continue
+            best = np.minimum.accumulate(runs[table].astype(float), axis=1)
+            mean, error = best.mean(axis=0), best.std(axis=0, ddof=1) / np.sqrt(len(best))
+            _band(ax, mean, error, colour, method)
+            chosen = range(EVERY - 1, len(mean), EVERY)
+            lines += [(table, method, i + 1, short(mean[i]), short(error[i])) for i in chosen]
+        ax.set_yscale("log")
+        ax.set_title(table, fontsize=8)
+    legend(figure, axes[0, 0])
+    figure.supxlabel("evaluations", fontsize=9)
+    figure.supylabel("best loss", fontsize=9)
+    save(figure, folder / "figure_19", ("table", "method", "evaluation", "mean", "standard_error"), lines)
 
 
 def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:

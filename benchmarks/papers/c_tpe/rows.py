@@ -124,7 +124,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(theory, theory.rows(found["theory/scores"], found.get("theory/shares", {}), run))
     every += computed_by(counts, counts.rows(own))
     every += computed_by(trajectories, trajectories.rows(own, n_quantiles))
-    every += computed_by(unconstrained, unconstrained.rows(_unconstrained(found)))
+    every += computed_by(unconstrained, unconstrained.rows(unconstrained_runs(found)))
     every += computed_by(authors, [authors.row(found.get("authors", {}), own, _seconds(found))])
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
 
@@ -135,7 +135,8 @@ def _seconds(found: Mapping[str, Arrays]) -> float:
     return sum(float(arrays["seconds"]) for arrays in own)
 
 
-def _unconstrained(found: Mapping[str, Arrays]) -> dict[str, Arrays]:
+def unconstrained_runs(found: Mapping[str, Arrays]) -> dict[str, Arrays]:
+    """Method -> table -> losses (s, n), of those that ran."""
     by_method: dict[str, Arrays] = {}
     for name, arrays in found.items():
         if name.startswith("unconstrained/parzax"):
