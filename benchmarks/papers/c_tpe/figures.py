@@ -159,7 +159,7 @@ def _without_constraints(own: Mapping[str, Mapping[str, np.ndarray]], folder: Pa
     tables = list(own[unconstrained.PRESET])
     theirs = unconstrained.released(tables).get("our TPE", {})
     methods = dict(own) | ({"the paper's TPE, released": theirs} if theirs else {})
-    width = 2.6 * len(tables)
+    width = max(2.6 * len(tables), 8)
     figure, axes = plt.subplots(1, len(tables), figsize=(width, 2.8), squeeze=False, layout="constrained")
     lines = []
     for ax, table in zip(axes.flat, tables, strict=True):
