@@ -258,6 +258,19 @@ def test_the_smallest_effect_falls_with_more_settings():
     assert power.of_settings(np.full((20, 200), np.inf), second, 0.01) == np.inf
 
 
+def test_more_seeds_count(printed):
+    """Catches seeds of a second run that have no say: they contradict the first here."""
+    first, again = (
+        made({settings.OURS: own, settings.AUGMENTED: other}) for own, other in ((9.0, 1.0), (0.5, 20.0))
+    )
+    assert first.with_more(again).losses[settings.OURS][Setting("a", "both", 0.9)].shape == (2 * N_SEEDS, N)
+    alone, both = by_key(counts.rows(first)), by_key(counts.rows(first, again))
+    assert alone["t2-0.9"].verdict is DIFFERS
+    assert both["t2-0.9"].verdict is not DIFFERS
+    assert f"{2 * N_SEEDS} seeds" in both["t2-0.9"].note
+    assert both["t1-Random-0.1"] == alone["t1-Random-0.1"]
+
+
 def test_the_authors_time():
     """Catches runs that are not counted, and a way of ours that is slower and agrees."""
     own = made({settings.OURS: 9.0})

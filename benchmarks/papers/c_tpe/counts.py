@@ -72,8 +72,8 @@ def judge(found: Comparison, printed: Count) -> Verdict:
     return Verdict.AGREES if seen else Verdict.DIFFERS
 
 
-def rows(results: Results) -> Iterator[Row]:
-    """Table 1, then Table 2."""
+def rows(results: Results, again: Results | None = None) -> Iterator[Row]:
+    """Table 1, then Table 2; that with the seeds of both where its methods ran again."""
     printed_cells = table_1()
     if not printed_cells:
         words = "wins/losses/ties of c-TPE against each other method, by quantile"
@@ -85,7 +85,7 @@ def rows(results: Results) -> Iterator[Row]:
     for quantile in settings.PRINTED_QUANTILES:
         yield _other_top(results, quantile)
     for quantile in settings.PRINTED_QUANTILES:
-        yield _augmented(results, quantile)
+        yield _augmented(results.with_more(again) if again and again.losses else results, quantile)
 
 
 def _row(results: Results, printed: str, quantile: float, cells: dict[tuple[float, int], Count]) -> Row:
@@ -177,5 +177,6 @@ def _augmented(results: Results, quantile: float) -> Row:
         verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
     ours = ", ".join(f"{c.count} (p worse = {c.p_worse:.2g})" for c in found)
     errors = ", ".join(f"{c.error:.1f}" for c in found)
-    note = f"{power.in_words(effect)}; wins less losses have standard errors {errors}"
+    n_seeds = len(results.losses[settings.AUGMENTED][own[0]])
+    note = f"{power.in_words(effect)}; wins less losses have standard errors {errors}; {n_seeds} seeds"
     return Row(key, where, text, f"{ours}, of {len(own)}", verdict, note)

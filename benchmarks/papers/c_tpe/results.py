@@ -38,6 +38,17 @@ class Results:
         best = {setting: (float(own[0]), float(own[1])) for setting, _, own in _by_setting(oracle)}
         return cls(losses, feasible, best)
 
+    def with_more(self, again: "Results") -> "Results":
+        """The methods and settings that ran again, with the seeds of both."""
+        both = {}
+        for name in ("losses", "feasible"):
+            own, more = getattr(self, name), getattr(again, name)
+            both[name] = {
+                method: {at: np.concatenate([own[method][at], runs]) for at, runs in settings.items()}
+                for method, settings in more.items()
+            }
+        return Results(both["losses"], both["feasible"], self.oracle)
+
     def settings(self, methods: Sequence[str], quantile: float, without: str = "") -> list[Setting]:
         """Settings at a quantile that all of these methods have, but for one table."""
         sets = [set(self.losses.get(method, {})) for method in methods]

@@ -35,12 +35,17 @@ def problems(path: str, objective: str, constraints: Sequence[str], quantiles: S
 
 
 def search(
-    method: str, kinds: Sequence[str], tables: Sequence[Table], quantiles: Sequence[float], n_seeds: int
+    method: str,
+    kinds: Sequence[str],
+    tables: Sequence[Table],
+    quantiles: Sequence[float],
+    n_seeds: int,
+    again: str = "",
 ) -> Arrays:
     """A unit: "TABLE/KIND/losses" and "TABLE/KIND/feasible" (q, s, n) by kind of constraint, and "quantiles".
 
     "seconds" has what all of it took, compilation included. Methods that do not see the constraints run once
-    for all kinds, which then have equal losses.
+    for all kinds, which then have equal losses. Another text in ``again``, other seeds.
     """
     found, start = {"quantiles": np.array(quantiles)}, time.perf_counter()
     for table in tables:
@@ -48,7 +53,7 @@ def search(
         for kind in ("both",) if blind else kinds:
             names = settings.CONSTRAINTS[kind]
             stacked = problems(table.path, table.objectives[0], names, quantiles)
-            root = jax.random.key(zlib.crc32(f"{method}/{table.path}/{kind}".encode()))
+            root = jax.random.key(zlib.crc32(f"{method}/{table.path}/{kind}{again}".encode()))
             losses, excess = _runs(method, stacked, jax.random.split(root, (len(quantiles), n_seeds)))
             for own in kinds if blind else (kind,):
                 columns = [names.index(name) for name in settings.CONSTRAINTS[own]]
