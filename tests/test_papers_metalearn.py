@@ -158,7 +158,7 @@ def test_theory_holds_and_breaks(monkeypatch):
         "theory/sets": {"similarity": s, "overlap": s + 0.1, "trivial": s - 0.1},
         "theory/onsets": late,
         "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
-        "theory/time": {"seconds": np.full(5, 1e-2)},
+        "theory/time": {"seconds": np.full(5, 1e-2)}, "theory/time-many": {"seconds": np.full(5, 2.0)},
     })  # fmt: skip
     assert set(verdicts(theory.rows(bad, [])).values()) == {DIFFERS}
     gone = units()

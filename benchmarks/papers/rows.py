@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
+# What stands in place of a figure where a row is not a statement of the paper.
+OURS_ALONE = "not in the paper"
 # Standard errors of the smallest difference that a test at 0.05 sees in 80 % of cases.
 SEEN = 2.8
 
@@ -74,11 +76,15 @@ class Range:
 
 
 def judged(number: float, error: float, wanted: Range) -> Verdict:
-    """Agrees inside the range; outside it differs, unless by less than two standard errors. NaN differs."""
-    if number in wanted:
-        return Verdict.AGREES
-    near = Range(wanted.low - 2 * error, wanted.high + 2 * error)
-    return Verdict.NOT_TOLD_APART if error > 0 and number in near else Verdict.DIFFERS
+    """Agrees inside the range and differs outside; within two standard errors of an end it is not told apart.
+
+    NaN differs.
+    """
+    inside = number in wanted
+    near = min(abs(number - wanted.low), abs(number - wanted.high)) < 2 * error
+    if near:
+        return Verdict.NOT_TOLD_APART
+    return Verdict.AGREES if inside else Verdict.DIFFERS
 
 
 def alike(number: float, error: float, wanted: Range, matters: float) -> Verdict:
@@ -108,8 +114,8 @@ def missing(key: str, where: str, printed: str, what: str) -> Row:
 
 
 def counts(rows: Sequence[Row]) -> str:
-    """How many rows have which verdict."""
-    found = [row.verdict for row in rows]
+    """How many statements of the paper have which verdict."""
+    found = [row.verdict for row in rows if row.where != OURS_ALONE]
     return ", ".join(f"{found.count(verdict)} {verdict}" for verdict in Verdict)
 
 
@@ -147,12 +153,13 @@ def write_verdicts(path: Path, rows: Sequence[Row]) -> None:
         )
 
 
-def read_verdicts(path: Path) -> dict[str, Verdict]:
-    """Verdict by key; empty where there is no such table."""
+def read_verdicts(path: Path, *, of_paper: bool = False) -> dict[str, Verdict]:
+    """Verdict by key, of all rows or of the paper's statements; empty where there is no such table."""
     if not path.is_file():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        return {row["key"]: Verdict(row["verdict"]) for row in csv.DictReader(file)}
+        rows = [row for row in csv.DictReader(file) if not (of_paper and row["where"] == OURS_ALONE)]
+    return {row["key"]: Verdict(row["verdict"]) for row in rows}
 
 
 def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool, data: bool = True) -> list[str]:

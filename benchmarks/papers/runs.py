@@ -27,7 +27,7 @@ class Unit:
         function: "module:function", which returns arrays by name; equal arguments give equal arrays, but for
             times.
         arguments: by name; plain values.
-        needs: a package without which the unit cannot run, or None.
+        needs: packages without which the unit cannot run.
         cost: seconds, about; the longest begin first.
         alone: after all others, with nothing beside it, since it measures time.
     """
@@ -35,7 +35,7 @@ class Unit:
     name: str
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    needs: str | None = None
+    needs: str | tuple[str, ...] | None = None
     cost: float = 1.0
     alone: bool = False
 
@@ -53,7 +53,7 @@ def run(
     left: list[Unit] = []
     for unit in units:
         path = _path(folder, unit)
-        if unit.needs is not None and find_spec(unit.needs) is None:
+        if any(find_spec(name) is None for name in _packages(unit)):
             found[unit.name] = {}
         elif path.is_file():
             found[unit.name] = _load(path)
@@ -70,6 +70,10 @@ def run(
             took = time.perf_counter() - start
             say(f"{len(found)} of {len(units)} parts, about {took * (whole - done) / done:.0f} s left")
     return {unit.name: found[unit.name] for unit in units}
+
+
+def _packages(unit: Unit) -> tuple[str, ...]:
+    return (unit.needs,) if isinstance(unit.needs, str) else unit.needs or ()
 
 
 def _all(units: Sequence[Unit], folder: Path, n: int) -> Iterator[tuple[Unit, Arrays]]:

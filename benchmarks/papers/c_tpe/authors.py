@@ -16,7 +16,7 @@ import parzax as px
 from benchmarks.papers.c_tpe import settings
 from benchmarks.papers.c_tpe.peers import Lookup
 from benchmarks.papers.c_tpe.results import Results
-from benchmarks.papers.rows import Row, Verdict, missing
+from benchmarks.papers.rows import OURS_ALONE, Row, Verdict, missing
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
 from benchmarks.without_torch import without_torch
@@ -71,7 +71,7 @@ def _density(package: Any, lookup: Lookup, rows: np.ndarray) -> Any:
 
 def row(arrays: Arrays, results: Results, ours: float) -> Row:
     """Seconds of the authors' densities for all runs of c-TPE, beside ours for the same runs."""
-    key, where, printed = "authors-time", "Section 5", "not printed: the authors' way takes longer than ours"
+    key, where, printed = "authors-time", OURS_ALONE, "the authors' way takes longer than ours"
     if not arrays:
         return missing(key, where, printed, "tables in PARZAX_DATA and the package parzen-estimator")
     theirs = sum(

@@ -78,7 +78,7 @@ def oracles(tables: Sequence[Table], quantiles: Sequence[float]) -> Arrays:
 def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
     space, n_constraints = stacked.space, stacked.n_constraints
     if method == settings.RANDOM:
-        return _at_random(stacked, keys)
+        return at_random(stacked, keys)
     if method == settings.AUGMENTED:
         return _augmented(px.c_tpe(space, n_constraints), stacked, keys)
     samplers = {
@@ -127,7 +127,7 @@ def _augmented(sampler: Sampler, stacked: Any, keys: jax.Array) -> Runs:
 
 
 @eqx.filter_jit
-def _at_random(stacked: Any, keys: jax.Array) -> Runs:
+def at_random(stacked: Any, keys: jax.Array) -> Runs:
     """Random search: every configuration of the table is as likely, with replacement."""
 
     def run(problem: Any, key: jax.Array) -> Runs:

@@ -11,7 +11,7 @@ import parzax as px
 from benchmarks.papers import data, power
 from benchmarks.papers.c_tpe import settings
 from benchmarks.papers.c_tpe.printed import table_3
-from benchmarks.papers.c_tpe.searches import optimised
+from benchmarks.papers.c_tpe.searches import at_random, optimised
 from benchmarks.papers.rows import Row, Verdict, missing, together
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
@@ -31,7 +31,7 @@ Samples = list[np.ndarray]
 
 
 def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
-    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.tpe` with both rules; ordinals by their index."""
+    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.tpe` and random search; ordinals by index."""
     found = {}
     for table in tables:
         problem = by_index(px.problems.Tabular.load(table.path, [table.objectives[0]]))
@@ -41,6 +41,9 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
             keys = jax.random.split(root, (1, n_seeds))
             losses, _ = optimised(px.tpe(problem.space, top=top), stacked, keys)
             found[f"{name}/{table.name}"] = np.asarray(losses, np.float32)[0]
+        root = jax.random.key(zlib.crc32(f"random/{table.path}".encode()))
+        losses, _ = at_random(stacked, jax.random.split(root, (1, n_seeds)))
+        found[f"{settings.RANDOM}/{table.name}"] = np.asarray(losses, np.float32)[0]
     return found
 
 

@@ -54,9 +54,10 @@ def figures(found: Mapping[str, Arrays], out: Path) -> None:
     panels = {f"{DISJOINT}, N = {n}": of_unit(unit, DISJOINT) for n, unit in by_rows.items()}
     _sweeps(panels, "importance", "importance", folder / "sizes")
     _times(found, folder)
-    learners = {name: own for name, own in found.items() if name.startswith("learners/") and own}
-    if learners:
-        _learners(learners, folder)
+    for kind, scenario in (("learners", "rbv2_super, instance "), ("more", "")):
+        logs = {name: own for name, own in found.items() if name.startswith(f"{kind}/") and own}
+        if logs:
+            _first(logs, scenario, folder / kind)
 
 
 def _baselines(found: Mapping[str, Arrays], source: str) -> dict[str, Panel]:
@@ -123,23 +124,18 @@ def _times(found: Mapping[str, Arrays], folder: Path) -> None:
     save(figure, folder / "times", ("problem", "method", "rows", "seconds"), lines)
 
 
-def _learners(learners: Mapping[str, Arrays], folder: Path) -> None:
-    """Figures 5 and 14: the first parameters of a cash problem, by the largest importance at any level."""
+def _first(logs: Mapping[str, Arrays], scenario: str, path: Path) -> None:
+    """The first parameters of real logs, by the largest importance at any level."""
     figure, axes = plt.subplots(
-        1, len(learners), figsize=(4.6 * len(learners), 3.2), sharey=True, layout="constrained", squeeze=False
+        1, len(logs), figsize=(4.2 * len(logs), 3.2), sharey=True, layout="constrained", squeeze=False
     )
     lines = []
-    for ax, (unit, own) in zip(axes.flat, learners.items(), strict=True):
+    for ax, (unit, own) in zip(axes.flat, logs.items(), strict=True):
         instance = unit.split("/")[1]
         first = np.argsort(-np.nanmax(own["default"].mean(axis=0), axis=0))[:N_FIRST]
         names = [str(own["names"][j]) for j in first]
         lines += _draw(ax, (instance, "default"), names, LEVELS, own["default"][..., first])
-        ax.set_title(f"rbv2_super, instance {instance}", fontsize=8)
+        ax.set_title(f"{scenario}{instance}", fontsize=8)
     figure.supxlabel("target quantile γ′", fontsize=9)
     figure.supylabel("importance", fontsize=9)
-    save(
-        figure,
-        folder / "learners",
-        ("instance", "estimator", "parameter", "level", "mean", "standard_error"),
-        lines,
-    )
+    save(figure, path, ("instance", "estimator", "parameter", "level", "mean", "standard_error"), lines)

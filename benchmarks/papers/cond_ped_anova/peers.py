@@ -14,7 +14,11 @@ from benchmarks.papers.rows import Range, Row, judged, missing, together
 from benchmarks.papers.runs import Arrays, Unit
 
 # Package that the evaluator needs, and seconds of a log of 1000 rows on one core, about.
-PEERS = {"f-ANOVA": ("sklearn", 60.0), "MDI": ("sklearn", 2.0), "SHAP": ("shap", 12.0)}
+PEERS = {
+    "f-ANOVA": (("sklearn",), 60.0),
+    "MDI": (("sklearn",), 2.0),
+    "SHAP": (("shap", "optuna_integration"), 12.0),
+}
 FIGURES = {DISJOINT: "Figure 2", OVERLAP: "Figure 9", MOVING: "Figure 10"}
 # Of which variants something is printed; of SHAP with overlapping branches nothing is.
 VARIANTS = {DISJOINT: ("filtering", "imputation"), OVERLAP: ("filtering",), MOVING: ("expansion",)}
@@ -29,9 +33,9 @@ def units(quick: bool) -> list[Unit]:
         Unit(
             _name(peer, source, problem, variant, seed), function,
             {"peer": peer, "source": source, "problem": problem, "variant": variant, "seed": seed},
-            needs=package, cost=cost,
+            needs=packages, cost=cost,
         )
-        for peer, (package, cost) in PEERS.items()
+        for peer, (packages, cost) in PEERS.items()
         if not quick or peer in QUICK
         for source in _sources(peer)
         for problem, variants in VARIANTS.items()
@@ -69,7 +73,7 @@ def evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """What each peer says of x, y and c, the mean over the seeds that were run."""
-    for peer, (package, _) in PEERS.items():
+    for peer, (packages, _) in PEERS.items():
         for problem, variants in VARIANTS.items():
             if (peer, problem) in NOT_PRINTED:
                 continue
@@ -89,7 +93,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
                         verdicts.append(judged(number, error, wanted))
                         texts.append(f"{source} {number:.3f} ± {error:.2g} ({shares}), {len(own)} seeds")
                 if not verdicts:
-                    needs = f"a full run, and the package {package} (parzax[papers])"
+                    needs = f"a full run, and {' and '.join(packages)} (parzax[papers])"
                     yield missing(key, where, f"{printed} [{wanted}]", needs)
                     continue
                 yield Row(key, where, f"{printed} [{wanted}]", "; ".join(texts), together(verdicts))

@@ -34,6 +34,7 @@ def units(quick: bool) -> list[Unit]:
                 own = {"problem": problem, "source": source, "region": region}
                 found.append(Unit(f"curves/{source}/{problem}-{region:g}", CURVES, own, cost=5))
     found += sizes.units() + baselines.units() + learners.units()
+    found += [] if quick else learners.more_units()
     return found + peers.units(quick) + times.units(quick)
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+import parzax as px
 from benchmarks.papers.cond_ped_anova.curves import LEVELS
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.papers.rows import Range, Row, judged
 from benchmarks.papers.runs import Arrays
+from parzax.importance.variance import inter_regime_variance
 
 CELLS, EXACT = 60, Range(0, 1e-12)
 # Lowest and highest x and y where c < 0.5, and where not; None where a parameter is inactive.
@@ -21,14 +25,18 @@ DOMAINS = {
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """The largest |standard(d) - within(d) - v(c)|, and with the inter-regime term for v(c), of x and y."""
     del found
+    with jax.enable_x64(True):
+        each = {
+            problem: np.abs([residuals(problem, level) for level in LEVELS]).max(axis=(0, 2))
+            for problem in DOMAINS
+        }
     texts = {
         "Theorem F.1": "where c acts through the regime of d alone, the standard variance of d is its "
         "within-regime variance and that of c",
         "Lemma F.2": "the standard variance is the within-regime variance and the inter-regime term",
     }
-    for problem in DOMAINS:
-        each = np.abs([residuals(problem, level) for level in LEVELS]).max(axis=(0, 2))
-        for (where, printed), largest in zip(texts.items(), each.tolist(), strict=True):
+    for problem, differences in each.items():
+        for (where, printed), largest in zip(texts.items(), differences.tolist(), strict=True):
             yield Row(
                 f"{where.lower().replace(' ', '-')}-{problem}", f"{where}, {problem}",
                 f"{printed}: largest difference [{EXACT}]",
@@ -37,9 +45,9 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
 
 
 def residuals(problem: str, level: float) -> tuple[list[float], list[float]]:
-    """standard(d) - within(d) - v(c), and with the inter-regime term for v(c), of x and y.
+    """standard(d) - within(d) - v(c), and with the inter-regime term for v(c), of x and y, by parzax.
 
-    The target is the best share of the cells.
+    In float64, so within `jax.enable_x64`. The target is the best share of the cells.
 
     The standard variance is that of one density over the cells of all regimes, each regime with cells of its
     own. Cells are equally likely in each regime; c has as many in either, on which the loss does not depend.
@@ -51,20 +59,20 @@ def residuals(problem: str, level: float) -> tuple[list[float], list[float]]:
     order = np.argsort(flat, kind="stable")
     cutoff = flat[order][np.searchsorted(np.cumsum(weight[order]), level - 1e-12)]
     target = [own * (loss <= cutoff + 1e-9) for own, loss in zip(mass, losses, strict=True)]
-    share = sum(own.sum() for own in target)
-    beta, alpha = np.full(2, 0.5), np.array([own.sum() for own in target]) / share
-    of_c = share**2 * _divergence(np.repeat(alpha / CELLS, CELLS), np.repeat(beta / CELLS, CELLS))
-    inter = share**2 * ((alpha - beta) ** 2 / beta).sum()
+    of_target, of_region = (np.array([own.sum() for own in part]) for part in (target, mass))
+    share = of_target.sum()
+    spread = [np.repeat(own / own.sum() / CELLS, CELLS) for own in (of_target, of_region)]
+    of_c = share**2 * _divergence(*spread)
+    inter = float(inter_regime_variance(of_target, of_region, dtype=jnp.float64))
     theorem, lemma = [], []
     for axis in (1, 0):  # the mass of x is summed over y
         cells = [[own.sum(axis=axis) for own in part] for part in (target, mass)]
         extended, region = (np.concatenate(own) for own in cells)
         standard = share**2 * _divergence(extended / share, region)
-        within = sum(
-            share**2 * a**2 / b * _divergence(t / t.sum(), m / m.sum())
-            for a, b, t, m in zip(alpha, beta, *cells, strict=True)
-            if t.sum() > 0
-        )
+        each = [
+            _divergence(t / t.sum(), m / m.sum()) if t.sum() > 0 else 0.0 for t, m in zip(*cells, strict=True)
+        ]
+        within = float(px.within_regime_variance(np.array(each), of_target, of_region, 1.0))
         theorem.append(float(standard - within - of_c))
         lemma.append(float(standard - within - inter))
     return theorem, lemma
@@ -78,4 +86,4 @@ def _centres(ends: tuple[float, float] | None) -> np.ndarray:
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    return float((q * (p / q - 1) ** 2).sum())
+    return float(px.pearson_divergence(p, q))

@@ -1,6 +1,6 @@
 """Figures 2 and 12: ellipsoids whose centre is that of the target, or further and further away."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -100,11 +100,6 @@ def _log(dim: int, center: int, seed: int) -> px.Observations:
 # --- rows ------------------------------------------------------------------------------------------
 
 
-def median_after(runs_of: np.ndarray, budget: int) -> float:
-    """Median best loss."""
-    return float(np.median(runs_of[:, budget - 1]))
-
-
 def log_ratio(one: np.ndarray, other: np.ndarray, budget: int) -> tuple[float, float]:
     """Log of the ratio of medians after so many evaluations, and its standard error by the bootstrap."""
     rng = np.random.default_rng(0)
@@ -191,11 +186,19 @@ def _nearer(center: int, tpe: np.ndarray, found: Mapping[str, np.ndarray]) -> Ro
     each = ", ".join(
         f"{name} {np.median(found[f'{name}/best'][:, ONSET - 1 :] / of_tpe):.2f}" for name in (OURS, NAIVE)
     )
+    distances = [
+        abs(np.log(np.median(found[f"{name}/best"][:, ONSET - 1 :] / of_tpe))) for name in (OURS, NAIVE)
+    ]
     blind = effect > MATTERS - 1
     verdict = Verdict.NOT_TOLD_APART if blind else Verdict.AGREES if p < LEVEL else Verdict.DIFFERS
+    if distances[0] >= distances[1]:
+        verdict = Verdict.DIFFERS
     text = f"loss over TPE's median, {ONSET} to {N_EVALUATIONS}: {each}; p = {p:.1g}"
     printed = f"from {ONSET} evaluations on c* = {center} is nearer to TPE than naive meta-learning"
-    note = f"signed-rank test over seeds that the loss is smaller; {power.in_words(effect)}"
+    note = (
+        "nearer by the ratio of medians, and a weaker form by a test: the loss is smaller, signed-rank over "
+        f"seeds; {power.in_words(effect)}"
+    )
     return Row(f"f2-nearer-{center}", "Figure 2", printed, text, verdict, note)
 
 
@@ -241,15 +244,42 @@ def figure_12(
             printed = f"{_sources(n)}, c* = {center}: almost recovered after 200"
             note = f"as a ratio of medians, at most 1.25; {unseen(*(r[1] for r in ratios.values()))}"
             yield Row(f"f12-end-{n}-{center}", where, printed, f"over TPE: {text}", verdict, note)
-    first, last = min(own), max(own)
+    yield _recovered(tpe, own)
+    one = min(own)
     for center in MANY_CENTERS:
-        ratio = log_ratio(own[last][f"{OURS}/{center}"], own[first][f"{OURS}/{center}"], N_EVALUATIONS)
+        name = f"{OURS}/{center}"
+        several = {f"{n} own logs": found[name] for n, found in own.items() if n != one}
+        several |= {f"{n} of one log": found[name] for n, found in same.items()}
+        ratios = {words: log_ratio(x, own[one][name], N_EVALUATIONS) for words, x in several.items()}
         printed = f"c* = {center}: does not change largely with the number of sources"
-        text = f"{last} over {first} after 200: {in_words(*ratio)}"
-        note = f"as a ratio of medians, 0.8 to 1.25; {unseen(ratio[1])}"
-        yield Row(f"f12-number-{center}", where, printed, text, hardly(*ratio, UNCHANGED), note)
+        text = f"over {one} after 200: {'; '.join(f'{n} {in_words(*ratio)}' for n, ratio in ratios.items())}"
+        verdict = together([hardly(*ratio, UNCHANGED) for ratio in ratios.values()])
+        note = f"as a ratio of medians, 0.8 to 1.25; {unseen(*(ratio[1] for ratio in ratios.values()))}"
+        yield Row(f"f12-number-{center}", where, printed, text, verdict, note)
     for n, found in own.items():
-        ratio = log_ratio(found[f"{OURS}/3"], tpe, 10)
+        runs_of = {"own logs": found} | ({"one log": same[n]} if n in same else {})
+        ratios = {words: log_ratio(x[f"{OURS}/3"], tpe, 10) for words, x in runs_of.items()}
         printed = f"{_sources(n)}, dissimilar: behind TPE at the beginning"
-        text = f"c* = 3 over TPE after 10: {in_words(*ratio)}"
-        yield Row(f"f12-early-{n}", where, printed, text, judged_ratio(*ratio, Range(1.0, 1e6)))
+        each = "; ".join(f"{words} {in_words(*ratio)}" for words, ratio in ratios.items())
+        verdict = together([judged_ratio(*ratio, Range(1.0, np.inf)) for ratio in ratios.values()])
+        yield Row(f"f12-early-{n}", where, printed, f"c* = 3 over TPE after 10: {each}", verdict)
+
+
+def _recovered(tpe: np.ndarray, own: Mapping[int, Mapping[str, np.ndarray]]) -> Row:
+    """All numbers of sources and c* = 2 and 3 together: the geometric mean of the ratios."""
+    rng, last = np.random.default_rng(0), N_EVALUATIONS - 1
+    each = [found[f"{OURS}/{center}"][:, last] for found in own.values() for center in (2, 3)]
+
+    def mean(drawn: Sequence[np.ndarray], base: np.ndarray) -> float:
+        return float(np.mean([np.log(np.median(x)) for x in drawn]) - np.log(np.median(base)))
+
+    def again(x: np.ndarray) -> np.ndarray:
+        return x[rng.integers(0, len(x), len(x))]
+
+    base = tpe[:, last]
+    ratio = mean(each, base), float(np.std([mean([again(x) for x in each], again(base)) for _ in range(500)]))
+    printed = "all numbers of sources, c* = 2 and 3: almost recovered after 200"
+    note = f"geometric mean of ratios of medians, at most 1.25; {unseen(ratio[1])}; what each costs is above"
+    return Row(
+        "f12-end-all", "Figure 12", printed, f"over TPE: {in_words(*ratio)}", hardly(*ratio, RECOVERED), note
+    )
