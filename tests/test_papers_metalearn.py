@@ -1,5 +1,7 @@
 """Rows of meta-learning TPE: statements that hold on runs made to order, and can each break."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from benchmarks.papers.meta_learn_tpe import ellipsoids, theory, two_metrics
@@ -115,7 +117,26 @@ def test_tables_hold_and_break():
     bad = verdicts(two_metrics.rows({"a": found_on(worse, eta=0.2, count=0.1, late=0.0)}, NAMES))
     bad["f4-warm-a"] = verdicts(two_metrics.rows({"a": found_on(ORDER | {RANDOM: 0.1})}, NAMES))["f4-warm-a"]
     assert bad.pop("f4-protein") is NOT_RUN
+    assert bad.pop("distinct") is AGREES
     assert {v for key, v in bad.items() if key != "f4-warm-a"} == {DIFFERS}, bad
+
+
+def test_runs_that_repeat_themselves():
+    """Catches entries that are counted once for each evaluation."""
+    own = found_on(ORDER)
+    again = {name: np.repeat(runs[:, :50], 2, axis=1) for name, runs in own.share.items()}
+    row = verdicts(two_metrics.rows({"a": dataclasses.replace(own, objectives=again)}, NAMES))["distinct"]
+    assert row is DIFFERS
+
+
+def test_the_table_that_is_an_exception():
+    """There ours is not to be the best; catches a row that wants it."""
+    name = two_metrics.EXCEPTION
+    found = verdicts(two_metrics.rows({name: found_on(ORDER)}, {name: "hpolib"}))
+    assert f"f4-best-{name}" not in found
+    assert found["f4-protein"] is DIFFERS
+    other = found_on(ORDER | {OURS: 0.6, MO: 0.9})
+    assert verdicts(two_metrics.rows({name: other}, {name: "hpolib"}))["f4-protein"] is AGREES
 
 
 def test_parkinsons_with_an_eta_of_its_own():
