@@ -9,8 +9,8 @@ TITLE = "c-TPE, statement by statement"
 ABOUT = """\
 What arXiv 2211.14411 states beside what we find: every table of the folder of data that has thresholds of
 size and runtime, constraints on size, runtime or both at the quantiles 0.1 to 0.9, 200 evaluations, 50
-seeds (100 in Table 2, after 50 had shown a difference of p = 0.002 that other 50 did not). The paper has
-nine tables (27 settings at a quantile). A number has its standard error, by resampling the seeds; within
+seeds (100 for Table 2, added after its row at 0.9 had differed with 50). The paper has nine tables (27
+settings at a quantile). A number has its standard error, by resampling the seeds; within
 two of them of the range's end it is *not told apart*. A row with a p value names the smallest relative
 difference of losses that its test would have seen in 80 % of cases, and where that is more than 10 % it
 says *not told apart*. Settings share tables, and for samplers that do not see constraints they share runs:

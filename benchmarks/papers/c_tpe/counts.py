@@ -32,12 +32,14 @@ class Comparison:
     Attributes:
         count: by medians.
         error: standard error of wins less losses, by resampling the seeds.
+        ratio: geometric mean of ours over theirs.
         p_better, p_worse: one-sided signed-rank tests on logs of medians.
         effect: the smallest relative difference that the test at `LEVEL` would have seen in 80 % of cases.
     """
 
     count: Count
     error: float
+    ratio: float
     p_better: float
     p_worse: float
     effect: float
@@ -55,6 +57,7 @@ def compare(
     return Comparison(
         Count(int((logs < 0).sum()), int((logs > 0).sum()), int((logs == 0).sum())),
         float(np.std(net)),
+        float(np.exp(logs[np.isfinite(ours) & np.isfinite(theirs)].mean())),
         power.signed_rank(logs, "less"),
         power.signed_rank(logs, "greater"),
         power.of_settings(first, again, level),
@@ -177,7 +180,7 @@ def _augmented(results: Results, quantile: float) -> Row:
         verdict = Verdict.DIFFERS
     else:
         verdict = Verdict.AGREES if effect <= power.MATTERS else Verdict.NOT_TOLD_APART
-    ours = ", ".join(f"{c.count} (p worse = {c.p_worse:.2g})" for c in found)
+    ours = ", ".join(f"{c.count} ({c.ratio:.3f} times, p worse = {c.p_worse:.2g})" for c in found)
     errors = ", ".join(f"{c.error:.1f}" for c in found)
     n_seeds = len(results.losses[settings.AUGMENTED][own[0]])
     note = f"{power.in_words(effect)}; wins less losses have standard errors {errors}; {n_seeds} seeds"
