@@ -10,6 +10,7 @@ folder of stored logs, tables and printed numbers; without it the rows that need
 import argparse
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
@@ -49,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         found = runs.run(paper.units(options.quick), parts, resume=options.resume, say=runs.progress)
         runs.progress("")
         rows = paper.rows(found)
+        shutil.rmtree(out / options.paper, ignore_errors=True)  # no picture of a run before this one
         paper.figures(found, out)
         write_verdicts(out / f"{options.paper}.csv", rows)
         table = page_table(rows)

@@ -136,9 +136,9 @@ def _statements(problem: str) -> list[tuple]:
     if problem == DISJOINT:
         return [
             ("xy", "x and y cannot be told apart: largest difference over the levels",
-             lambda own, _: float(np.abs(own.mean("x") - own.mean("y")).max()), Range(0, 0.05)),
+             lambda own, _: float(np.abs(own.mean("x") - own.mean("y")).max()), Range(high=0.05)),
             ("third", "all three share alike at 0.5: largest distance from 1/3",
-             lambda own, _: max(abs(at(own, name, 0.5) - 1 / 3) for name in "cxy"), Range(0, 0.02)),
+             lambda own, _: max(abs(at(own, name, 0.5) - 1 / 3) for name in "cxy"), Range(high=0.02)),
         ]  # fmt: skip
     below = ("c", "c is below x and y at 0.5: by", below_both, Range(0))
     if problem == MOVING:

@@ -110,10 +110,10 @@ def _measured(each: np.ndarray, names: tuple[str, ...], measure: Any) -> tuple[f
 def _statement(peer: str, problem: str, variant: str) -> tuple[str, Any, Range]:
     if variant == "filtering" and peer != "SHAP":
         text = "all three are alike: largest distance from 1/3"
-        return text, lambda own: max(abs(x - 1 / 3) for x in own.values()), Range(0, 0.01)
+        return text, lambda own: max(abs(x - 1 / 3) for x in own.values()), Range(high=0.01)
     if problem == MOVING:
         return "y is above x: by", lambda own: own["y"] - own["x"], Range(0)
-    return "x and y cannot be told apart: difference", lambda own: abs(own["x"] - own["y"]), Range(0, 0.05)
+    return "x and y cannot be told apart: difference", lambda own: abs(own["x"] - own["y"]), Range(high=0.05)
 
 
 def _name(peer: str, source: str, problem: str, variant: str, seed: int) -> str:

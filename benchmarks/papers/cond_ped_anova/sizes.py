@@ -8,7 +8,7 @@ from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, N_ROWS, PROBLEMS
 from benchmarks.papers.rows import Range, Row, judged
 from benchmarks.papers.runs import Arrays, Unit
 
-FEWER = {100: Range(0, 0.045), 500: Range(0, 0.01)}
+FEWER = {100: Range(high=0.045), 500: Range(high=0.01)}
 SHOWN = tuple(PROBLEMS)[:3]
 
 

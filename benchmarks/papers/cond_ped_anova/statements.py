@@ -114,13 +114,13 @@ def _figure_1() -> list[Statement]:
         Statement("f1-x-low", where, "x matters most at 0.1", own, share("x", 0.1), Range(0.85)),
         Statement("f1-y-high", where, "y matters most at 0.9", own, share("y", 0.9), Range(0.85)),
         Statement("f1-mirror", where, "x and y are mirror images: |x(q) - y(1 - q)|", own, mirrored,
-                  Range(0, 0.12)),
+                  Range(high=0.12)),
         Statement("f1-c-099", where, "c rises again at the end: at 0.99", own, share("c", 0.99), Range(0.05)),
-        Statement("f1-c-001", where, "c is near 0 at 0.01", own, share("c", 0.01), Range(0, 0.03)),
+        Statement("f1-c-001", where, "c is near 0 at 0.01", own, share("c", 0.01), Range(high=0.03)),
         Statement("f1-overlap-c", "Figures 1, 11, overlap", "c matters little at 0.5", OVERLAP,
-                  share("c", 0.5), Range(0, 0.25)),
+                  share("c", 0.5), Range(high=0.25)),
         Statement("f1-overlap-y", "Figures 1, 11, overlap", "y is near 0 up to 0.2", OVERLAP,
-                  highest("y", 0, 0.2), Range(0, 0.002)),
+                  highest("y", 0, 0.2), Range(high=0.002)),
         Statement("f1-moving-c", "Figures 1, 11, regime-dependent domains",
                   "c takes nearly all importance at 0.5", MOVING, share("c", 0.5), Range(0.95)),
         Statement("f1-moving-xy", "Figures 1, 11, regime-dependent domains", "x is above y at all 99 levels",
@@ -150,16 +150,18 @@ def _figures_12_13() -> list[Statement]:
                   Range(0.9)),
         Statement("f13-second-height", three, "the importance of c at 2/3", THREE_WAY, highest("c", 0.5, 0.8),
                   Range(0.9)),
-        Statement("f13-x", three, "x is near 0 above 0.68", THREE_WAY, highest("x", 0.69, 1), Range(0, 0.03)),
-        Statement("f13-y", three, "y is near 0 below 0.65", THREE_WAY, highest("y", 0, 0.64), Range(0, 0.01)),
+        Statement("f13-x", three, "x is near 0 above 0.68", THREE_WAY, highest("x", 0.69, 1),
+                  Range(high=0.03)),
+        Statement("f13-y", three, "y is near 0 below 0.65", THREE_WAY, highest("y", 0, 0.64),
+                  Range(high=0.01)),
     ]  # fmt: skip
 
 
 def _figure_7() -> list[Statement]:
     where = "Figure 7, region 0.5, disjoint"
     return [
-        Statement("f7-c", where, "c matters little up to 0.4", DISJOINT, highest("c", 0, 0.4), Range(0, 0.1),
-                  region=0.5),
+        Statement("f7-c", where, "c matters little up to 0.4", DISJOINT, highest("c", 0, 0.4),
+                  Range(high=0.1), region=0.5),
         Statement("f7-y", where, "y is exactly 0 up to 0.4, on every seed", DISJOINT,
                   largest_variance("y", 0, 0.4), Range(0, 0), region=0.5),
         Statement("f7-075", "Figure 7, region 0.75, disjoint", "c still peaks at 0.5", DISJOINT, peak("c"),
