@@ -219,6 +219,26 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path):
     assert not said
 
 
+def test_units_run_and_leave_whole_files(tmp_path):
+    """Catches a half-written file that is taken for whole, and a run that does not begin anew."""
+    units = [runs.Unit(f"a/{x}", "builtins:dict", {"x": x}) for x in (1, 2)]
+    units.append(runs.Unit("b", "builtins:dict", {"x": 3}, alone=True))
+    units.append(runs.Unit("c", "builtins:dict", {"x": 4}, needs=("numpy", "no_such_package")))
+    found = runs.run(units, tmp_path, resume=False, say=lambda text: None)
+    assert {name: {k: int(x) for k, x in own.items()} for name, own in found.items()} == {
+        "a/1": {"x": 1}, "a/2": {"x": 2}, "b": {"x": 3}, "c": {},
+    }  # fmt: skip
+    assert {path.name for path in tmp_path.rglob("*.*")} == {"1.npz", "2.npz", "b.npz"}
+    (tmp_path / "b.npz").rename(tmp_path / "b.1.part")
+    (tmp_path / "a" / "1.npz").write_bytes((tmp_path / "a" / "2.npz").read_bytes())
+    said: list[str] = []
+    again = runs.run(units, tmp_path, resume=True, say=said.append)
+    assert int(again["b"]["x"]) == 3
+    assert int(again["a/1"]["x"]) == 2  # from its file
+    assert len(said) == 1
+    assert int(runs.run(units[:1], tmp_path, resume=False, say=said.append)["a/1"]["x"]) == 1
+
+
 def test_the_time_of_a_run_that_was_killed(tmp_path):
     """Catches a page that has the seconds since the resumption alone, or those of a run before."""
     assert runs.clock(tmp_path / "parts", 5.0, resume=False) == 5
