@@ -8,9 +8,9 @@ TITLE = "Conditional PED-ANOVA, statement by statement"
 ABOUT = """\
 What arXiv 2601.20800 states about its five problems beside what we find: ten seeds of 1000 rows, the stored
 logs and fresh ones, levels by 0.01, by our estimator (default) and by the reference's (parity). A number
-has its standard error over the seeds; within two of them of the range's end it is *not told apart*.
-Verdicts are by the default estimator, of the paper's baselines by the reference's. f-ANOVA and SHAP have
-the stored logs alone, where there are some."""
+has its standard error, over the seeds; one that lies within two of them of an end of its range is *not told
+apart*. Verdicts are by the default estimator, of the paper's baselines by the reference's. f-ANOVA and SHAP
+have the stored logs alone, where there are some."""
 CAPTIONS = {
     "importance": "Figures 1, 11 to 13: importance against the target quantile",
     "variance": "The within-regime variance, not normalised",

@@ -10,9 +10,10 @@ What arXiv 2212.06751 states beside what we find: ellipsoids with one source (Fi
 seeds) and with several (Figure 12, ten dimensions, 20 seeds), 200 evaluations; and every table of the
 folder of data that has two metrics to minimise, each in turn the target of the others of its benchmark (20
 seeds, 100 evaluations). A source log has 100 random rows. A number has its standard error, by resampling
-the seeds; within two of them of the range's end it is *not told apart*. Ranges that the paper does not
-print are ours, and said. A row with a p value names the smallest relative difference of losses that its
-test would have seen in 80 % of cases. RGPE and TST-R were not run; no number of theirs is printed."""
+the seeds; one that lies within two of them of an end of its range is *not told apart*. Ranges that the
+paper does not print are ours, and said. A row with a p value names the smallest relative difference of
+losses that its test would have seen in 80 % of cases. RGPE and TST-R were not run; no number of theirs is
+printed."""
 CAPTIONS = {
     "figure_2": "Figure 2: one source on an ellipsoid of four dimensions; naive meta-learning below",
     "figure_2_weights": "Figure 2: the weight of the source",
