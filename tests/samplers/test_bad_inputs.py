@@ -501,11 +501,11 @@ def test_numpy_scalars_are_numbers():
     numpy_s = {
         "epsilon": np.float32(0.1), "top": np.array(0.8), "prior_weight": np.float64(2),
         "n_startup": np.int64(4), "n_candidates": np.int32(8), "gradient_steps": np.uint8(1),
-        "joint": np.True_, "every_minimum": np.True_,
+        "joint": np.True_, "every_minimum": np.True_, "repeats": np.False_,
     }  # fmt: skip
     plain = {
         "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
-        "gradient_steps": 1, "joint": True, "every_minimum": True,
+        "gradient_steps": 1, "joint": True, "every_minimum": True, "repeats": False,
     }  # fmt: skip
     rules = (px.gamma.linear(np.float32(0.1)), px.gamma.linear(0.1))
     found, wanted = (

@@ -24,6 +24,8 @@ _LEAST_CLIMBING, _APART = 8, 1e-3
 _FIRST = 0.02
 
 Score = Callable[[Points], Float[Array, " j"]]
+# Configurations that are known, and which of them count.
+Known = tuple[Points, Bool[Array, " n"]]
 
 
 def at_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
@@ -103,6 +105,17 @@ def _equal(at: Points, i: Int[Array, ""], continuous: Bool[Array, "j d"], reach:
     return (same & (~continuous | (jnp.abs(at.unit - own.unit) <= reach))).all(axis=-1)
 
 
+def repeats(basis: Basis, at: Points, known: Known | None) -> Bool[Array, " j"]:
+    """Which points are known already; none where nothing is."""
+    if known is None:
+        return jnp.zeros(len(at), bool)
+    rows, counts = known
+    continuous = basis.frame.on_continuum(at)[:, None]
+    same = (at.regime[:, None] == rows.regime[None]) & (at.index[:, None] == rows.index[None])
+    same &= ~continuous | (at.unit[:, None] == rows.unit[None])
+    return (same.all(axis=-1) & counts[None]).any(axis=-1)
+
+
 def members(at: Points, pool: Points) -> Int[Array, " n"]:
     """Which point of a pool each of n of its points is, the first among equals."""
     return jnp.argmax(same_rows(at, pool), axis=-1)
@@ -137,12 +150,14 @@ def _greedy(
     return jax.lax.scan(choose, jnp.zeros_like(place), length=n)[1]
 
 
-def best_of_pool(basis: Basis, score: Score, pool: Points, n: int) -> Points:
-    """The n members of a pool with the highest scores; equal ones once, while others are there."""
+def best_of_pool(basis: Basis, score: Score, pool: Points, n: int, known: Known | None) -> Points:
+    """The n members of a pool with the highest scores; equal and known ones last."""
     scores = valid_scores(score, pool)
-    if n == 1:
+    if n == 1 and known is None:
         return pool[jnp.argmax(scores)[None]]
-    return pool[different(basis, pool, rank_of(jnp.argsort(-scores, stable=True)), n)]
+    # Members outside the space come after those that are known.
+    place = rank_of(jnp.lexsort((-scores, repeats(basis, pool, known), jnp.isneginf(scores))))
+    return pool[different(basis, pool, place, n)]
 
 
 def best_of_candidates(
@@ -154,25 +169,28 @@ def best_of_candidates(
     n_candidates: int,
     n_steps: int,
     filling: tuple[PRNGKeyArray, Points | None] | None,
+    known: Known | None,
 ) -> Points:
     """The n best of what is drawn from the densities below, after ``n_steps`` of ascent from the best ones.
 
-    ``filling`` is what fills a batch where candidates may be equal, see `fillers`; None where nothing need.
+    ``filling`` is what fills a batch where candidates may be equal or ``known``, see `fillers`; None where
+    nothing need. What is known comes after all others.
     """
     pool = below.sample(key, max(n_candidates, n))
     n_drawn, dtype = len(pool), pool.unit.dtype
     if filling is not None:
         pool = joined(pool, fillers(filling[0], basis, n, filling[1], dtype))
     scores = valid_scores(score, pool)
-    if n == 1 and not n_steps:
+    if n == 1 and not n_steps and known is None:
         return pool[jnp.argmax(scores)[None]]
     # What was drawn comes before what fills the batch.
-    place = rank_of(jnp.lexsort((-scores, jnp.arange(len(pool)) >= n_drawn)))
+    place = rank_of(jnp.lexsort((-scores, jnp.arange(len(pool)) >= n_drawn, repeats(basis, pool, known))))
     if not n_steps:
         return pool[different(basis, pool, place, n)]
     n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
     low = pool[different(basis, pool, place, n_climbing)]
     high, value = ascended(basis, score, low, n_steps)
+    value = jnp.where(repeats(basis, high, known), -jnp.inf, value)
     return high[jnp.argmax(value)[None]] if n == 1 else apart(basis, low, high, value, n, _APART)
 
 

@@ -152,11 +152,11 @@ def optimize_many(
 
 def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:
     dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
-    basis = sampler.smoothing.basis(sampler.space, dtype)
+    basis, listed = sampler.smoothing.basis(sampler.space, dtype), sampler.listed(1, dtype)
 
     def step(state: State, own: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
         ask, evaluate = jax.random.split(own)
-        at = sampler.strategy.ask(basis, ask, state)
+        at = sampler.strategy.ask(basis, ask, state, listed=listed)
         x = basis.frame.decode(at)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
         known, measured = constraints[:, : sampler.n_constraints], jnp.zeros(1, bool)

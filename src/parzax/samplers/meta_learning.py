@@ -53,6 +53,7 @@ def meta_learn_tpe(
     n_candidates: int = 100,
     epsilon: Number = 0.05,
     gradient_steps: int = 0,
+    repeats: bool = True,
 ) -> Sampler:
     """Meta-learning TPE (arXiv 2212.06751): other tasks' rows count as far as the tasks are similar.
 
@@ -88,8 +89,8 @@ def meta_learn_tpe(
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, kernels,
-            joint, n_startup, n_candidates, epsilon, gradient_steps: as of `mo_tpe`; a source's directions are
-            those of its log.
+            joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a source's
+            directions are those of its log.
         start: first suggestions; the best rows of the sources when None.
 
     Raises:
@@ -114,7 +115,7 @@ def meta_learn_tpe(
         n_objectives = next(iter(logs.values())).n_objectives
     split = gamma, first_front, every_minimum, ties
     densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps
+    search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps, repeats
     target = composed(space, n_objectives, n_constraints, directions, split, densities, search)
     eta, key = check_comparison(eta, estimate, n_samples, key)
     most = _checks.whole_number("max_candidates", max_candidates, 1)

@@ -44,6 +44,7 @@ def tpe(
     n_candidates: int = 24,
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
+    repeats: bool = True,
 ) -> Sampler:
     """TPE with the authors' kernels (arXiv 2304.11127).
 
@@ -71,12 +72,15 @@ def tpe(
         gradient_steps: so many steps of gradient ascent, in continuous coordinates, from the 8 best
             candidates (n for a larger batch). In a batch, end points within 1e-3 of each other on every axis
             count as one; the others are replaced by their starting points.
+        repeats: whether a configuration that was evaluated, or is pending, may be suggested again while the
+            candidates have another; of random suggestions any may. False pays where evaluations are not
+            noisy and parameters have few values each.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
     """
     split, densities = (gamma, False, False, _CROWDING), (bandwidth, top, prior_weight, ages, joint, kernels)
-    search = start, n_startup, n_candidates, epsilon, gradient_steps
+    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, 1, 0, direction, split, densities, search)
 
 
@@ -99,6 +103,7 @@ def c_tpe(
     n_candidates: int = 24,
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
+    repeats: bool = True,
 ) -> Sampler:
     """Constrained TPE (arXiv 2211.14411).
 
@@ -114,11 +119,11 @@ def c_tpe(
             main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
             configuration can then hold a run for ever.
         direction, gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps: as of `tpe`.
+            epsilon, gradient_steps, repeats: as of `tpe`.
     """
     split = gamma, False, every_minimum, _CROWDING
     densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps
+    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     score = Naive() if _checks.flag("naive", naive) else Relative()
     return composed(space, 1, n_constraints, direction, split, densities, search, score)
 
@@ -144,6 +149,7 @@ def mo_tpe(
     n_candidates: int = 100,
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
+    repeats: bool = True,
 ) -> Sampler:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
@@ -161,11 +167,11 @@ def mo_tpe(
             as in Ozaki et al. and Optuna, for two or three objectives.
         every_minimum: as of `c_tpe`.
         gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates, epsilon,
-            gradient_steps: as of `tpe`.
+            gradient_steps, repeats: as of `tpe`.
     """
     split = gamma, first_front, every_minimum, ties
     densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps
+    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
 
 
@@ -189,6 +195,7 @@ def optuna_tpe(
     n_candidates: int = 24,
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
+    repeats: bool = True,
 ) -> Sampler:
     """TPE with Optuna 5's multivariate settings: min(ceil(0.1 N), 25) rows below, neighbour bandwidths.
 
@@ -198,11 +205,11 @@ def optuna_tpe(
         directions, ties: as of `mo_tpe`.
         every_minimum: as of `c_tpe`.
         gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates, epsilon,
-            gradient_steps: as of `tpe`.
+            gradient_steps, repeats: as of `tpe`.
     """
     split = gamma, False, every_minimum, ties
     densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps
+    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
 
 
@@ -213,7 +220,7 @@ def composed(
     directions: Directions,
     split: tuple[AbstractGamma, bool, bool, AbstractTies],
     densities: tuple[AbstractBandwidth, Number | AbstractTop, float, AbstractAges, bool, Kernels | None],
-    search: tuple[AbstractStart, int, int, Number, int],
+    search: tuple[AbstractStart, int, int, Number, int, bool],
     score: AbstractAcquisition | None = None,
 ) -> Sampler:
     """A sampler of any number of objectives and constraints: by default with some its score is c-TPE's."""

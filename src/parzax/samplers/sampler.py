@@ -56,7 +56,8 @@ class Sampler(eqx.Module):
         acquisition: score of candidates, from the densities.
         directions: "minimize" or "maximize" for each objective; static.
         n_constraints: static.
-        start, n_startup, n_candidates, epsilon, gradient_steps: as of `parzax.tpe`; whole numbers are static.
+        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `parzax.tpe`; whole numbers
+            and ``repeats`` are static.
     """
 
     space: Space = eqx.field(static=True)
@@ -70,6 +71,7 @@ class Sampler(eqx.Module):
     n_candidates: int = eqx.field(static=True, default=24, converter=_checks.plain)
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain)
     gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain)
+    repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain)
 
     def __check_init__(self) -> None:
         """Raise for settings whose values are known and wrong."""
@@ -80,6 +82,7 @@ class Sampler(eqx.Module):
                 raise TypeError(f"{name} must be an instance of {kind.__name__}, got {value!r}.")
         for name in ("n_constraints", "n_startup", "n_candidates", "gradient_steps"):
             _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
+        _checks.flag("repeats", self.repeats)
         epsilon = _checks.scalar("epsilon", self.epsilon)
         if epsilon is not None and not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")
@@ -201,8 +204,8 @@ class Sampler(eqx.Module):
             x, pool = arguments.configurations("candidates", candidates, self.space, dtype)
             if len(pool) < n:
                 raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        elif n > 1:
-            listed = all_points(self.space, n, dtype)
+        else:
+            listed = self.listed(n, dtype)
         ask = Strategy.ask if _checks.is_traced((self, key, state, pool)) else _suggested
         at = ask(self.strategy, basis, key, state, n, pool, listed)
         if pool is not None:
@@ -219,6 +222,10 @@ class Sampler(eqx.Module):
         if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         return arguments.compiled(Strategy.score, self.strategy, basis, state, candidates)
+
+    def listed(self, n: int, dtype: Any) -> Points | None:
+        """All configurations of a space that is small beside n, where suggestions are to be new."""
+        return all_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
     def signed(self, objectives: Any) -> Any:
         """Flip the signs of maximised objectives: objectives as losses, and losses as objectives."""

@@ -31,6 +31,7 @@ class Strategy(eqx.Module):
     n_candidates: int = eqx.field(static=True)
     epsilon: float | Float[Array, ""]
     gradient_steps: int = eqx.field(static=True)
+    repeats: bool = eqx.field(static=True)
 
     def ask(
         self,
@@ -42,10 +43,13 @@ class Strategy(eqx.Module):
         listed: Points | None = None,
     ) -> Points:
         """n suggestions, of a pool if there is one; ``listed`` has the configurations of a small space."""
-        # A batch has a key more; the others are those of a single suggestion.
-        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 else 5)
+        # What fills up has a key more; the others are those of a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
+        known = None
+        if not (self.repeats or basis.free_continuum):  # continuous parameters never repeat
+            known = state.points, state.present & ~state.constraint_only
         random = partial(_random, basis=basis, dtype=state.x.dtype, n=n, pool=pool, listed=listed)
 
         def first() -> Points:
@@ -58,11 +62,11 @@ class Strategy(eqx.Module):
         def later() -> Points:
             densities, score = self._scorer(basis, state)
             if pool is not None:
-                return candidates.best_of_pool(basis, score, pool, n)
+                return candidates.best_of_pool(basis, score, pool, n, known)
             below = densities.first(1 + self.n_constraints)
             filling = (more[0], listed) if more and not basis.free_continuum else None
             size = n, self.n_candidates, self.gradient_steps
-            return candidates.best_of_candidates(draw, basis, score, below, *size, filling)
+            return candidates.best_of_candidates(draw, basis, score, below, *size, filling, known)
 
         suggested = jax.lax.cond(starting, first, later)
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:

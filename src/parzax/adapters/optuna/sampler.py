@@ -77,7 +77,7 @@ class TPESampler(BaseSampler):
         gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
             by default.
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
-        every_minimum, bandwidth, top, joint, epsilon, gradient_steps: as of `parzax.c_tpe`.
+        every_minimum, bandwidth, top, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good: how source studies are compared, as of
             `parzax.meta_learn_tpe`.
@@ -118,6 +118,7 @@ class TPESampler(BaseSampler):
         joint: bool | None = None,
         epsilon: float | jax.Array | None = None,
         gradient_steps: int | None = None,
+        repeats: bool | None = None,
         eta: float | None = 2.5,
         estimate: Estimate = "balanced",
         n_samples: int = 1000,
@@ -146,7 +147,7 @@ class TPESampler(BaseSampler):
         arguments = {
             "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "bandwidth": bandwidth, "top": top,
             "prior_weight": prior_weight, "ages": ages, "joint": joint, "n_candidates": n_ei_candidates,
-            "epsilon": epsilon, "gradient_steps": gradient_steps,
+            "epsilon": epsilon, "gradient_steps": gradient_steps, "repeats": repeats,
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
