@@ -76,7 +76,7 @@ def configurations(space: Space, most: int) -> np.ndarray | None:
 def different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
     """Indices of the first n configurations by ``place``, equal ones once: again only when others run out."""
     continuous = basis.frame.on_continuum(at)
-    return _greedy(place, lambda i: _equal(at, i, continuous, 0), n)
+    return _greedy(place, lambda i: _equal(at, at[i[None]], continuous, 0), n)
 
 
 def apart(
@@ -92,28 +92,23 @@ def apart(
     reach = jnp.where(is_start, 0, least)[:, None]
 
     def near(i: Int[Array, ""]) -> Bool[Array, " j2"]:
-        return _equal(both, i, continuous, reach) | (jnp.arange(2 * j) % j == i % j)
+        return _equal(both, both[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
 
     return both[_greedy(rank_of(jnp.lexsort((jnp.tile(-score, 2), is_start))), near, n)]
 
 
-def _equal(at: Points, i: Int[Array, ""], continuous: Bool[Array, "j d"], reach: Any) -> Bool[Array, " j"]:
-    """(j,) which points are the i-th, or within ``reach`` of it on all its continuous axes."""
+def _equal(at: Points, own: Points, continuous: Bool[Array, "j d"], reach: Any) -> Bool[Array, " j"]:
+    """(j,) which points are a single one, or within ``reach`` of it on all its continuous axes."""
     # Values to count are compared by number, since their places may differ by a rounding.
-    own = at[i[None]]
     same = (at.regime == own.regime) & (at.index == own.index) & (at.valid == own.valid)
     return (same & (~continuous | (jnp.abs(at.unit - own.unit) <= reach))).all(axis=-1)
 
 
-def repeats(basis: Basis, at: Points, known: Known | None) -> Bool[Array, " j"]:
-    """Which points are known already; none where nothing is."""
-    if known is None:
-        return jnp.zeros(len(at), bool)
-    rows, counts = known
-    continuous = basis.frame.on_continuum(at)[:, None]
-    same = (at.regime[:, None] == rows.regime[None]) & (at.index[:, None] == rows.index[None])
-    same &= ~continuous | (at.unit[:, None] == rows.unit[None])
-    return (same.all(axis=-1) & counts[None]).any(axis=-1)
+def repeats(basis: Basis, at: Points, known: Known) -> Bool[Array, " j"]:
+    """Which points are known already."""
+    (rows, counts), continuous = known, basis.frame.on_continuum(at)
+    single = jax.tree.map(lambda leaf: leaf[:, None], rows)
+    return (jax.vmap(lambda own: _equal(at, own, continuous, 0))(single) & counts[:, None]).any(axis=0)
 
 
 def members(at: Points, pool: Points) -> Int[Array, " n"]:
@@ -156,7 +151,8 @@ def best_of_pool(basis: Basis, score: Score, pool: Points, n: int, known: Known 
     if n == 1 and known is None:
         return pool[jnp.argmax(scores)[None]]
     # Members outside the space come after those that are known.
-    place = rank_of(jnp.lexsort((-scores, repeats(basis, pool, known), jnp.isneginf(scores))))
+    last = () if known is None else (repeats(basis, pool, known), jnp.isneginf(scores))
+    place = rank_of(jnp.lexsort((-scores, *last)))
     return pool[different(basis, pool, place, n)]
 
 
@@ -184,13 +180,15 @@ def best_of_candidates(
     if n == 1 and not n_steps and known is None:
         return pool[jnp.argmax(scores)[None]]
     # What was drawn comes before what fills the batch.
-    place = rank_of(jnp.lexsort((-scores, jnp.arange(len(pool)) >= n_drawn, repeats(basis, pool, known))))
+    last = () if known is None else (repeats(basis, pool, known),)
+    place = rank_of(jnp.lexsort((-scores, jnp.arange(len(pool)) >= n_drawn, *last)))
     if not n_steps:
         return pool[different(basis, pool, place, n)]
     n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
     low = pool[different(basis, pool, place, n_climbing)]
     high, value = ascended(basis, score, low, n_steps)
-    value = jnp.where(repeats(basis, high, known), -jnp.inf, value)
+    if known is not None:
+        value = jnp.where(repeats(basis, high, known), -jnp.inf, value)
     return high[jnp.argmax(value)[None]] if n == 1 else apart(basis, low, high, value, n, _APART)
 
 

@@ -72,9 +72,9 @@ def tpe(
         gradient_steps: so many steps of gradient ascent, in continuous coordinates, from the 8 best
             candidates (n for a larger batch). In a batch, end points within 1e-3 of each other on every axis
             count as one; the others are replaced by their starting points.
-        repeats: whether a configuration that was evaluated, or is pending, may be suggested again while the
-            candidates have another; of random suggestions any may. False pays where evaluations are not
-            noisy and parameters have few values each.
+        repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
+            only where all candidates, and a few random ones (of up to 512 configurations all), are known;
+            random suggestions may be any. It pays where parameters have few values and evaluations no noise.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
