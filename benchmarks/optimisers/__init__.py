@@ -1,0 +1,1 @@
+"""Samplers on problems that nobody tuned them to, beside what people use."""

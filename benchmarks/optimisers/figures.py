@@ -1,0 +1,65 @@
+"""Pictures: regret over evaluations, and mean ranks with the difference that would be seen."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from benchmarks.optimisers import scores
+from benchmarks.optimisers.scores import Curves
+from benchmarks.papers.drawing import legend, save, short
+from parzax._palette import PALETTE
+
+EVERY = 5  # evaluations between two rows of a table of numbers
+
+
+def anytime(
+    found: Mapping[str, Curves], scale: Mapping[str, float], groups: Mapping[str, Sequence[str]], path: Path
+) -> None:
+    """A panel for each suite: geometric mean over its cases of the normalised regret."""
+    figure, axes = plt.subplots(
+        1, len(groups), figsize=(3.6 * len(groups), 3.8), layout="constrained", squeeze=False
+    )
+    lines = []
+    for ax, (name, cases) in zip(axes[0], groups.items(), strict=True):
+        for i, (method, own) in enumerate(found.items()):
+            mean = np.exp(np.log(scores.normalised(own, scale, cases)).mean(axis=0))
+            x = np.arange(1, len(mean) + 1)
+            ax.plot(
+                x, mean, color=PALETTE[i % len(PALETTE)], ls=("-", "--", ":")[i // len(PALETTE)], lw=1.4,
+                label=method,
+            )  # fmt: skip
+            lines += [
+                (name, method, int(n), short(y)) for n, y in zip(x, mean, strict=True) if n % EVERY == 0
+            ]
+        ax.set(yscale="log", title=f"{name}, {len(cases)} problems")
+    figure.supxlabel("evaluations", fontsize=9)
+    figure.supylabel("normalised regret", fontsize=9)
+    legend(figure, axes[0][0])
+    save(figure, path, ("suite", "method", "evaluations", "normalised_regret"), lines)
+
+
+def critical(
+    mean_ranks: Mapping[str, float], difference: float, n_cases: int, title: str, path: Path
+) -> None:
+    """Mean ranks on an axis; bars join what the critical difference does not tell apart."""
+    order = sorted(mean_ranks, key=lambda name: mean_ranks[name])
+    values = [mean_ranks[name] for name in order]
+    figure, ax = plt.subplots(figsize=(7, 0.6 + 0.34 * len(order)), layout="constrained")
+    for row, (name, value) in enumerate(zip(order, values, strict=True)):
+        ax.plot([value], [row], "o", color=PALETTE[0], ms=5)
+        ax.annotate(f"{name}, {value:.2f}", (value, row), xytext=(8, 0), textcoords="offset points",
+                    va="center", fontsize=8)  # fmt: skip
+    for first, value in enumerate(values):
+        last = max(i for i, other in enumerate(values) if other - value <= difference)
+        joined = first and max(i for i, other in enumerate(values) if other - values[first - 1] <= difference)
+        if last > first and last != joined:
+            ax.plot([value, values[last]], [first - 0.3] * 2, color="0.6", lw=3, solid_capstyle="butt")
+    low, high = min(values), max(values)
+    ax.set(yticks=[], ylim=(len(order) - 0.4, -0.7), xlim=(low - 0.1, high + 0.45 * (high - low) + 0.6))
+    ax.set_xlabel(f"mean rank on {n_cases} problems; critical difference {difference:.2f}", fontsize=9)
+    ax.set_title(title, fontsize=10)
+    ax.spines[["left", "top", "right"]].set_visible(False)
+    lines = [(name, short(value), short(difference)) for name, value in zip(order, values, strict=True)]
+    save(figure, path, ("method", "mean_rank", "critical_difference"), lines)

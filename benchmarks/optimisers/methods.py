@@ -1,0 +1,60 @@
+"""Our samplers by name: presets, and presets with one setting changed."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import parzax as px
+from parzax.samplers import Sampler
+
+PRESETS: Mapping[str, Callable[..., Sampler]] = {"tpe": px.tpe, "optuna_tpe": px.optuna_tpe}
+RANDOM = "random"
+
+bandwidth, gamma = px.bandwidth, px.gamma
+# Settings whose worth is asked, each as "NAME=VALUE" after a preset.
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "top": {"0.8": 0.8, "0.9": 0.9, "by rows": bandwidth.optuna_top()},
+    "bandwidth": {
+        "scott": bandwidth.scott(),
+        "scott 0.03": bandwidth.scott(0.03),
+        "scott 0.1": bandwidth.scott(0.1),
+        "neighbours": bandwidth.neighbours(),
+        "neighbours 0.01": bandwidth.neighbours(0.01, consider_magic_clip=False),
+        "neighbours 0.003": bandwidth.neighbours(0.003, consider_magic_clip=False),
+        "neighbours 0.01 step": bandwidth.neighbours(0.01, consider_magic_clip=False, discrete_minimum=0.5),
+        "neighbours 0.03": bandwidth.neighbours(0.03, consider_magic_clip=False),
+    },
+    "gamma": {
+        "sqrt": gamma.sqrt(),
+        "sqrt 0.5": gamma.sqrt(0.5),
+        "0.1": gamma.linear(0.1),
+        "0.15": gamma.linear(0.15),
+        "optuna": gamma.optuna(),
+    },
+    "joint": {"yes": True, "no": False},
+    "n_candidates": {"8": 8, "24": 24, "64": 64, "128": 128, "512": 512},
+    "n_startup": {"5": 5, "10": 10, "20": 20},
+    "ages": {"equal": px.ages.equal(), "ramp": px.ages.ramp()},
+    "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
+    "epsilon": {"0.05": 0.05, "0.1": 0.1},
+    "gradient_steps": {"0": 0, "10": 10},
+    "repeats": {"yes": True, "no": False},
+}
+
+
+def one_changed() -> list[str]:
+    """Each preset, and each with one of `SETTINGS` changed; values that a preset has anyway are left out."""
+    space, found = px.Space({"x": px.Float(0, 1)}), []
+    for preset, make in PRESETS.items():
+        found.append(preset)
+        own = repr(make(space))
+        for name, values in SETTINGS.items():
+            texts = [f"{preset}, {name}={value}" for value in values]
+            found += [text for text in texts if repr(sampler(text, space)) != own]
+    return found
+
+
+def sampler(method: str, space: px.Space) -> Sampler:
+    """A sampler such as "tpe", or "tpe, top=by rows, joint=yes"."""
+    preset, *parts = method.split(", ")
+    chosen = dict(part.split("=") for part in parts)
+    return PRESETS[preset](space, **{name: SETTINGS[name][value] for name, value in chosen.items()})

@@ -1,0 +1,125 @@
+"""The page: what was compared, ranks, regrets, who is ahead where, times."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.optimisers import figures, scores
+from benchmarks.optimisers.methods import RANDOM
+from benchmarks.optimisers.scores import Curves
+
+# What a case is called in tables of all: its suite is what stands before the number of dimensions.
+Groups = Mapping[str, Sequence[str]]
+
+
+def suites(cases: Sequence[str], of: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Suite -> its cases, by the groups that it has."""
+    found = {suite: [c for c in cases if c.split("/")[0] in groups] for suite, groups in of.items()}
+    return {suite: own for suite, own in found.items() if own}
+
+
+def tables(
+    found: Mapping[str, Curves],
+    groups: Groups,
+    budgets: Sequence[int],
+    reference: str,
+    seconds: Mapping[str, float],
+) -> str:
+    """All tables in Markdown, ``reference`` being compared with each of the others."""
+    cases = [case for own in groups.values() for case in own]
+    scale = scores.typical(found[RANDOM])
+    blocks = [
+        "## Mean rank",
+        _ranks(found, cases, budgets, seconds),
+        "## Normalised regret",
+        _regrets(found, scale, groups, budgets),
+        f"## {reference} beside each of the others",
+        _comparisons(found, scale, cases, budgets, reference),
+    ]
+    return "\n\n".join(blocks)
+
+
+def pictures(found: Mapping[str, Curves], groups: Groups, budget: int, folder: Path) -> str:
+    """Draws them; Markdown that shows them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = [case for own in groups.values() for case in own]
+    figures.anytime(found, scores.typical(found[RANDOM]), groups, folder / "anytime")
+    means = dict(zip(found, scores.ranks(found, cases, budget).mean(axis=1), strict=True))
+    difference = scores.critical_difference(len(found), len(cases))
+    title = f"after {budget} evaluations"
+    figures.critical(means, difference, len(cases), title, folder / "critical_difference")
+    about = {
+        "anytime": "Normalised regret over evaluations, geometric mean over the problems of a suite",
+        "critical_difference": f"Mean ranks {title}; a bar joins what Nemenyi's test does not tell apart",
+    }
+    return "\n\n".join(
+        f"![{text}]({folder.name}/{name}.png)\n\n{text} ([numbers]({folder.name}/{name}.csv))"
+        for name, text in about.items()
+    )
+
+
+def behind(found: Mapping[str, Curves], reference: str, other: str, budgets: Sequence[int]) -> str:
+    """Problems on which the reference is worse than one other at p < 0.01, adjusted over problems."""
+    lines = []
+    for budget in budgets:
+        p = scores.worse(found[reference], found[other], budget)
+        bad = {case: value for case, value in p.items() if value < 0.01}
+        words = "; ".join(f"{case} (p = {value:.1g})" for case, value in bad.items()) or "none"
+        lines.append(f"* after {budget}: {words}")
+    return "\n".join(lines)
+
+
+def _ranks(
+    found: Mapping[str, Curves], cases: Sequence[str], budgets: Sequence[int], seconds: Mapping[str, float]
+) -> str:
+    columns = [scores.ranks(found, cases, budget).mean(axis=1) for budget in budgets]
+    order = np.argsort(columns[-2 if len(columns) > 1 else -1])
+    names = list(found)
+    lines = [[names[i], *(f"{own[i]:.2f}" for own in columns), f"{seconds[names[i]]:.2f}"] for i in order]
+    heads = ["", *(f"after {budget}" for budget in budgets), "seconds per run"]
+    return _table(heads, lines)
+
+
+def _regrets(
+    found: Mapping[str, Curves], scale: Mapping[str, float], groups: Groups, budgets: Sequence[int]
+) -> str:
+    lines = []
+    for suite, cases in groups.items():
+        for method, own in found.items():
+            values = scores.normalised(own, scale, cases)
+            texts = []
+            for budget in budgets:
+                at = values[:, budget - 1]
+                low, high = scores.interval(at)
+                texts.append(f"{np.exp(np.log(at).mean()):.2g} ({low:.2g}, {high:.2g})")
+            lines.append([f"{suite}, {len(cases)} problems", method, *texts])
+    return _table(["", "", *(f"after {budget}" for budget in budgets)], lines)
+
+
+def _comparisons(
+    found: Mapping[str, Curves],
+    scale: Mapping[str, float],
+    cases: Sequence[str],
+    budgets: Sequence[int],
+    reference: str,
+) -> str:
+    own = {name: {case: curves[case] for case in cases} for name, curves in found.items()}
+    others = {name: curves for name, curves in own.items() if name != reference}
+    by_budget = [scores.compare(own[reference], others, scale, budget) for budget in budgets]
+    lines = [
+        [
+            name,
+            *(
+                f"{c[name].wins}/{c[name].losses}, {c[name].ratio:.2f}, p = {c[name].p:.2g}"
+                for c in by_budget
+            ),
+        ]
+        for name in others
+    ]
+    return _table(["", *(f"after {budget}" for budget in budgets)], lines)
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,235 @@
+"""What people use, run on the same cases: Optuna's samplers, Hyperopt and SMAC."""
+
+import math
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from benchmarks.optimisers import suites
+from benchmarks.optimisers.problems import Case, Group, run
+from benchmarks.optimisers.searches import of_best
+from benchmarks.papers.runs import Arrays
+
+# Native values by name, of active parameters; categories and ordinals as numbers of their values.
+Suggestion = dict[str, float]
+Evaluate = Callable[[Suggestion], float]
+# Seconds after which no other run is begun; what was not run is then a cell that says so.
+LIMIT = 1200.0
+
+
+def search(peer: str, group: str, case: str, n_seeds: int, n_evaluations: int) -> Arrays:
+    """A unit: CASE -> regret (s, n) of the best evaluation so far; "seconds". Fewer runs after `LIMIT`."""
+    own = suites.build(group, n_seeds)
+    at = next(one for one in own.cases if one.name == case)
+    optimise, start = PEERS[peer].optimise, time.perf_counter()
+    loss, regrets = jax.jit(own.loss), []
+    regret = jax.jit(jax.vmap(own.regret, in_axes=(None, None, 0)))
+    for seed in range(min(n_seeds, PEERS[peer].most or n_seeds)):
+        if time.perf_counter() - start > LIMIT:
+            break
+        log = _Log(own, at, loss, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            optimise(own.space, log, n_evaluations, seed)
+        found = regret(at.shared, log.own, jnp.asarray(np.array(log.x)))
+        regrets.append(np.asarray(of_best(found, jnp.asarray(log.losses)), np.float32))
+    return {case: np.array(regrets), "seconds": np.array(time.perf_counter() - start)}
+
+
+class _Log:
+    """Evaluates, and remembers what was."""
+
+    def __init__(self, group: Group, case: Case, loss: Callable, seed: int) -> None:
+        self.space, self.shared, self.own, self.loss = group.space, case.shared, run(case.own, seed), loss
+        self.key = jax.random.key(zlib.crc32(f"{case.name}/{seed}".encode()))
+        self.x: list[np.ndarray] = []
+        self.losses: list[float] = []
+
+    def __call__(self, at: Suggestion) -> float:
+        row = [self._native(name, at.get(name, math.nan)) for name in self.space.names]
+        self.x.append(np.array(row))
+        key = jax.random.fold_in(self.key, len(self.losses))
+        self.losses.append(float(self.loss(self.shared, self.own, key, jnp.asarray(self.x[-1]))))
+        # A failed training is the worst there is; peers have no other way to be told.
+        return self.losses[-1] if math.isfinite(self.losses[-1]) else max(self.losses, default=0.0)
+
+    def _native(self, name: str, value: float) -> float:
+        domain = dict(_domains(self.space))[name]
+        if isinstance(domain, px.Ordinal) and not math.isnan(value):
+            return float(domain.values[int(value)])
+        return value
+
+
+def _domains(space: px.Space) -> list[tuple[str, Any]]:
+    """Name and only domain of each parameter."""
+    return [(name, domain) for name, (domain,) in zip(space.names, space.domains, strict=True)]
+
+
+def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
+    """Whether its conditions hold; all are on labels of a parent that comes before."""
+    for condition in domain.conditions:
+        parent = dict(_domains(space))[condition.parent]
+        code = at.get(condition.parent)
+        if code is None or parent.choices[int(code)] not in condition.values:
+            return False
+    return True
+
+
+def _optuna(make: Callable[[Any, int], Any], space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=make(optuna.samplers, seed))
+
+    def suggested(trial: Any) -> Iterator[tuple[str, float]]:
+        at: Suggestion = {}
+        for name, domain in _domains(space):
+            if _active(space, at, domain):
+                at[name] = _suggest(trial, name, domain)
+                yield name, at[name]
+
+    for _ in range(n):
+        trial = study.ask()
+        study.tell(trial, evaluate(dict(suggested(trial))))
+
+
+def _suggest(trial: Any, name: str, domain: Any) -> float:
+    if isinstance(domain, px.Categorical):
+        return trial.suggest_categorical(name, list(range(domain.n_values)))
+    if isinstance(domain, px.Ordinal):
+        return trial.suggest_int(name, 0, domain.n_values - 1)
+    if isinstance(domain, px.Int):
+        return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
+    return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
+
+
+def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+    from hyperopt import fmin, hp, tpe
+
+    def flat(at: Mapping[str, Any]) -> Suggestion:
+        found: Suggestion = {}
+        for name, value in at.items():
+            if isinstance(value, dict):
+                found |= {name: value["code"]} | flat({k: v for k, v in value.items() if k != "code"})
+            else:
+                found[name] = value
+        return found
+
+    pairs = dict(_domains(space))
+
+    def node(name: str) -> Any:
+        """With the children of a label in its branch."""
+        domain = pairs[name]
+        if isinstance(domain, px.Categorical):
+            branches = []
+            for code, label in enumerate(domain.choices):
+                below = [
+                    child for child, own in pairs.items()
+                    if any(c.parent == name and label in c.values for c in own.conditions)
+                ]  # fmt: skip
+                branches.append({"code": code, **{child: node(child) for child in below}} if below else code)
+            return hp.choice(name, branches)
+        if isinstance(domain, px.Ordinal):
+            return hp.uniformint(name, 0, domain.n_values - 1)
+        if isinstance(domain, px.Int) and not domain.log:
+            return hp.uniformint(name, domain.low, domain.high)
+        low, high = float(domain.low), float(domain.high)
+        if isinstance(domain, px.Int):
+            return hp.qloguniform(name, math.log(low), math.log(high), 1)
+        return (
+            hp.loguniform(name, math.log(low), math.log(high)) if domain.log else hp.uniform(name, low, high)
+        )
+
+    roots = {name: node(name) for name, domain in pairs.items() if not domain.conditions}
+    fmin(
+        lambda at: evaluate(flat(at)), roots, algo=tpe.suggest, max_evals=n,
+        rstate=np.random.default_rng(seed), show_progressbar=False, verbose=False,
+    )  # fmt: skip
+
+
+def _smac(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+    import tempfile
+    from pathlib import Path
+
+    import ConfigSpace as cs
+    from smac import HyperparameterOptimizationFacade, Scenario
+
+    own = cs.ConfigurationSpace(seed=seed)
+    for name, domain in _domains(space):
+        if isinstance(domain, px.Categorical):
+            own.add(cs.CategoricalHyperparameter(name, list(range(domain.n_values))))
+        elif isinstance(domain, px.Ordinal):
+            own.add(cs.UniformIntegerHyperparameter(name, 0, domain.n_values - 1))
+        elif isinstance(domain, px.Int):
+            own.add(cs.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log))
+        else:
+            own.add(cs.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log))
+        for condition in domain.conditions:
+            parent = dict(_domains(space))[condition.parent]
+            codes = [parent.choices.index(label) for label in condition.values]
+            own.add(cs.InCondition(own[name], own[condition.parent], codes))
+
+    def loss(config: Any, seed: int) -> float:
+        del seed  # SMAC asks for the argument
+        return evaluate(dict(config))
+
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Scenario(own, n_trials=n, seed=seed, deterministic=True, output_directory=Path(folder))
+        facade = HyperparameterOptimizationFacade(scenario, loss, overwrite=True, logging_level=False)
+        facade.optimize()
+
+
+def _sampler(name: str, **settings: Any) -> Callable[[Any, int], Any]:
+    return lambda samplers, seed: getattr(samplers, name)(seed=seed, **settings)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What optimises, and where.
+
+    Attributes:
+        optimise: ``optimise(space, evaluate, n, seed)``.
+        needs: packages.
+        groups: of problems, all if empty; of those that take a minute for a run, a few.
+        most: so many runs at most.
+        cost: seconds for a problem, about.
+    """
+
+    optimise: Callable[[px.Space, Evaluate, int, int], None]
+    needs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    most: int | None = None
+    cost: float = 60.0
+
+
+FEW = {"groups": ("bbob-02d", "conditional"), "most": 3, "cost": 250.0}
+QUIET = {"warn_independent_sampling": False}
+PEERS: Mapping[str, Peer] = {
+    "Optuna TPE": Peer(partial(_optuna, _sampler("TPESampler")), ("optuna",)),
+    # Multivariate since Optuna 5; groups make a difference only where parameters are conditional.
+    "Optuna TPE, in groups": Peer(
+        partial(_optuna, _sampler("TPESampler", multivariate=True, group=True, **QUIET)),
+        ("optuna",),
+        groups=("conditional",),
+    ),
+    "Optuna TPE, independent": Peer(
+        partial(_optuna, _sampler("TPESampler", multivariate=False)), ("optuna",)
+    ),
+    "Hyperopt": Peer(_hyperopt, ("hyperopt",), cost=100.0),
+    "Optuna CMA-ES": Peer(
+        partial(_optuna, _sampler("CmaEsSampler", **QUIET)),
+        ("optuna", "cmaes"),
+        cost=20.0,
+    ),
+    "Optuna GP": Peer(partial(_optuna, _sampler("GPSampler")), ("optuna", "torch"), **FEW),
+    "SMAC": Peer(_smac, ("smac",), **FEW),
+}

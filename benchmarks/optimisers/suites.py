@@ -1,0 +1,44 @@
+"""The suites by name."""
+
+from functools import lru_cache
+
+from benchmarks.optimisers import bbob, mixed, tables
+from benchmarks.optimisers.problems import Group
+from benchmarks.papers.tables import families
+from benchmarks.papers.tables import tables as found_tables
+
+N_SEEDS, N_EVALUATIONS = 30, 200
+BUDGETS = 25, 50, 100, 200
+
+
+def names(suite: str) -> list[str]:
+    """Groups of a suite: "bbob", "mixed" or "tables"; of tables those that PARZAX_DATA has."""
+    return {
+        "bbob": [f"bbob-{d:02}d" for d in bbob.DIMENSIONS],
+        "mixed": list(mixed.SPACES),
+        "tables": list(families(found_tables())),
+    }[suite]
+
+
+SUITES = "bbob", "mixed", "tables"
+
+
+def cases(group: str, half: str) -> list[str]:
+    """Names of the problems of a group that are in a half."""
+    if group.startswith("bbob-"):
+        pairs = bbob.names(int(group[5:7]))
+    elif group in mixed.SPACES:
+        pairs = mixed.names(group)
+    else:
+        pairs = tables.names(group, families(found_tables())[group])
+    return [name for name, own in pairs if own == half]
+
+
+@lru_cache(maxsize=2)
+def build(name: str, n_seeds: int) -> Group:
+    """A group by its name, with what differs between so many runs; made once in a process."""
+    if name.startswith("bbob-"):
+        return bbob.group(int(name[5:7]), n_seeds)
+    if name in mixed.SPACES:
+        return mixed.group(name, n_seeds)
+    return next(own for own in tables.groups() if own.name == name)

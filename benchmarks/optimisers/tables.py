@@ -1,0 +1,51 @@
+"""Tables of neural networks in PARZAX_DATA, found by their headers; training is noisy, regret is of means."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from benchmarks.optimisers.problems import Case, Group, alternately
+from benchmarks.papers.tables import Table, families, tables
+
+
+def groups() -> list[Group]:
+    """One per benchmark; in each its tables are, by name, in turn for choosing and kept."""
+    return [_group(family, own) for family, own in families(tables()).items()]
+
+
+def names(family: str, own: Sequence[Table]) -> list[tuple[str, str]]:
+    """Name and half of each table of a benchmark."""
+    halves = alternately(len(own))
+    return [(f"{family}/{table.name}", half) for table, half in zip(own, halves, strict=True)]
+
+
+def _group(family: str, own: Sequence[Table]) -> Group:
+    cases, space = [], None
+    for table, (name, half) in zip(own, names(family, own), strict=True):
+        problem = px.problems.Tabular.load(table.path, [table.objectives[0]])
+        losses = np.asarray(problem.losses, np.float64)[..., 0]
+        exists = np.arange(losses.shape[1]) < np.asarray(problem.n_seeds)[:, None]
+        total = np.where(exists, losses, 0).sum(axis=1)
+        mean = np.where(exists.any(axis=1), total / np.maximum(exists.sum(axis=1), 1), np.nan)
+        # Failed trainings count as the worst configuration that there is.
+        above = np.nan_to_num(mean - np.nanmin(mean), nan=np.nanmax(mean) - np.nanmin(mean))
+        space = problem.space
+        # Without its names, so that tables of a benchmark share their programs.
+        plain = dataclasses.replace(problem, name="", objective_names=("",))
+        cases.append(Case(name, half, (plain, jnp.asarray(above, float))))
+    if space is None:
+        raise ValueError(f"{family} has no tables")
+    return Group(family, space, tuple(cases), _loss, _regret)
+
+
+def _loss(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> jax.Array:
+    return shared[0](key, x)[0][0]
+
+
+def _regret(shared: Any, _own: Any, x: jax.Array) -> jax.Array:
+    return shared[1][shared[0].encode(x)]

@@ -1,0 +1,229 @@
+"""The suite of optimisers: problems with known optima, runs that see the same, statistics, the verdict."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from benchmarks.optimisers import bbob, methods, mixed, peers, scores, searches, suites, tables
+from benchmarks.optimisers.__main__ import no_better_than_random
+from benchmarks.optimisers.problems import CHOICE, HALVES, KEPT, run
+from reference import tables as reference
+
+import parzax as px
+
+N_SEEDS = 3
+
+
+def points(space: px.Space, n: int, seed: int = 0) -> np.ndarray:
+    sampler = px.tpe(space)
+    keys = jax.random.split(jax.random.key(seed), n)
+    return np.asarray(jax.vmap(lambda key: sampler.ask(key, sampler.init(1))[0])(keys))
+
+
+def test_halves():
+    """Catches a problem of both halves or of none, and a half without one of the suites."""
+    for suite in suites.SUITES:
+        for group in suites.names(suite):
+            choice, kept = (suites.cases(group, half) for half in HALVES)
+            assert not set(choice) & set(kept)
+            assert len(choice) - len(kept) in (0, 1)
+            if group in mixed.SPACES:
+                built = suites.build(group, N_SEEDS)
+                for half, names in ((CHOICE, choice), (KEPT, kept)):
+                    assert [case.name for case in built.of(half)] == names
+    assert [half for _, half in bbob.names(2)][:2] in ([], [CHOICE, KEPT])
+
+
+def plain_regret(space: px.Space, base: str, own: tuple, x: np.ndarray) -> float:
+    """Value by value, from the description."""
+    offsets, optima = (np.asarray(a, float) for a in own)
+    place, at, label, t = 0, [], None, []
+    for (domain,), value in zip(space.domains, x, strict=True):
+        if isinstance(domain, px.Categorical):
+            if not np.isnan(value):
+                at.append(place + int(value))
+                label = at[0] if label is None else label
+            place += len(domain.choices)
+            continue
+        is_ordinal = isinstance(domain, px.Ordinal)
+        low, high = (domain.values[0], domain.values[-1]) if is_ordinal else (domain.low, domain.high)
+        scale = np.log if domain.log else np.asarray
+        t.append((scale(value) - scale(low)) / (scale(high) - scale(low)))
+    t = np.array([0 if np.isnan(u) else 5 * (u - o) for u, o in zip(t, optima[label], strict=True)])
+    waves = 3 * (1 - np.cos(2 * np.pi * t))
+    value = {
+        "quadratic": sum((1 + 4 * i / (len(t) - 1)) * u**2 for i, u in enumerate(t)),
+        "rastrigin": sum(t**2 + waves),
+        "rosenbrock": sum(10 * ((1 + b) - (1 + a) ** 2) ** 2 + a**2 for a, b in itertools.pairwise(t)),
+        "steps": sum(np.floor(2 * abs(t))),
+    }[base]
+    return value + offsets[at].sum()
+
+
+@pytest.mark.parametrize("name", mixed.SPACES)
+def test_mixed_values(name):
+    """Catches another function than described: an inactive parameter that counts, another label's offset."""
+    group = mixed.group(name, N_SEEDS)
+    x = points(group.space, 20)
+    for case in group.cases:
+        base = case.name.split("/")[1]
+        if base in ("ackley", "noisy quadratic", "steps"):
+            continue
+        own = run(case.own, 1)
+        found = jax.vmap(lambda x, case=case, own=own: group.regret(case.shared, own, x))(x)
+        wanted = [plain_regret(group.space, base, own, row.astype(float)) for row in x]
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", mixed.SPACES)
+def test_mixed_optimum(name):
+    """Catches an optimum off the grid of integers and ordinals: then no configuration has the regret 0."""
+    group = mixed.group(name, N_SEEDS)
+    space = group.space
+    for case in group.cases:
+        offsets, optima = run(case.own, 2)
+        x, place, label, numeric = np.full(len(space), np.nan), 0, None, 0
+        for d, (domain,) in enumerate(space.domains):
+            if isinstance(domain, px.Categorical):
+                own = offsets[place : place + len(domain.choices)]
+                assert (np.asarray(own) == 0).sum() == 1
+                x[d] = int(np.argmin(own))
+                label = place + int(x[d]) if label is None else label
+                place += len(domain.choices)
+        for d, (domain,) in enumerate(space.domains):
+            if not isinstance(domain, px.Categorical):
+                u = float(optima[label, numeric])
+                low, high = mixed._ends(domain)
+                value = low * (high / low) ** u if domain.log else low + u * (high - low)
+                if isinstance(domain, px.Int):
+                    assert value == pytest.approx(round(value), abs=1e-2 * max(1, value / 100))
+                    value = round(value)
+                if isinstance(domain, px.Ordinal):
+                    assert min(abs(np.array(domain.values) - value)) < 1e-3 * value
+                x[d], numeric = value, numeric + 1
+        assert float(group.regret(case.shared, (offsets, optima), jnp.asarray(x, float))) < 0.02
+
+
+def test_tables(tmp_path, monkeypatch):
+    """Catches a regret of one training instead of the mean over seeds, one below 0, and names in the code."""
+    monkeypatch.setenv("PARZAX_DATA", str(tmp_path))
+    for name in ("small", "other", "third"):
+        header, arrays = reference.content(len(name))
+        header |= {"name": name, "family": "new", "objective": {"array": "loss"}}
+        (tmp_path / name).mkdir()
+        reference.write(tmp_path / name, header, arrays)
+    (group,) = tables.groups()
+    assert [(case.name, case.half) for case in group.cases] == [
+        ("new/other", CHOICE), ("new/small", KEPT), ("new/third", CHOICE),
+    ]  # fmt: skip
+    assert suites.cases("new", CHOICE) == ["new/other", "new/third"]
+    for case in group.cases:
+        problem = case.shared[0]
+        losses = np.asarray(problem.losses, float)[:, :, 0]
+        mean = np.nanmean(losses, axis=1)
+        x = jax.vmap(problem.decode)(jnp.arange(len(mean)))
+        found = jax.vmap(lambda x, case=case: group.regret(case.shared, (), x))(x)
+        np.testing.assert_allclose(found, mean - mean.min(), rtol=1e-5, atol=1e-6)
+        drawn = float(group.loss(case.shared, (), jax.random.key(0), x[7]))
+        assert np.isclose(drawn, losses[7]).any()
+
+
+def test_of_best():
+    """Catches a regret that follows the smallest regret, not the smallest loss, and NaN that is best."""
+    losses = jnp.array([3.0, jnp.nan, 2.0, 2.0, 5.0, 1.0])
+    regrets = jnp.array([1.0, 0.0, 4.0, 0.0, 0.0, 2.0])
+    assert searches.of_best(regrets, losses).tolist() == [1, 1, 4, 4, 4, 2]
+
+
+def test_search_by_hand():
+    """Catches runs that do not see their own instance: all runs of random search end the same then."""
+    found = searches.search(methods.RANDOM, "mixed", CHOICE, N_SEEDS, 20)
+    assert float(found.pop("seconds")) > 0
+    assert list(found) == suites.cases("mixed", CHOICE)
+    for regrets in found.values():
+        assert regrets.shape == (N_SEEDS, 20)
+        assert (np.diff(regrets, axis=1) <= 0).all()
+        assert len({*regrets[:, -1].tolist()}) == N_SEEDS
+
+
+@pytest.mark.parametrize("peer", ["Optuna TPE", "Hyperopt"])
+def test_peers_see_the_same(peer, monkeypatch):
+    """Catches a peer that is asked on another instance, or that sets parameters which are not active."""
+    group = suites.build("conditional", 2)
+    case = group.cases[0]
+    logs = []
+
+    class Log(peers._Log):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            logs.append(self)
+
+    monkeypatch.setattr(peers, "_Log", Log)
+    found = peers.search(peer, "conditional", case.name, 2, 12)[case.name]
+    assert found.shape == (2, 12)
+    for seed, log in enumerate(logs):
+        x = np.array(log.x)
+        regrets = [float(group.regret(case.shared, run(case.own, seed), row)) for row in jnp.asarray(x)]
+        np.testing.assert_allclose(found[seed], np.minimum.accumulate(regrets), rtol=1e-6)
+        own = {name: d for d, name in enumerate(group.space.names)}
+        svm = x[:, own["model"]] == 0
+        np.testing.assert_array_equal(~np.isnan(x[:, own["gamma"]]), svm)
+        np.testing.assert_array_equal(~np.isnan(x[:, own["activation"]]), x[:, own["model"]] == 2)
+        assert not np.isnan(x[:, own["seed_share"]]).any()
+
+
+def test_settings():
+    """Catches a setting that changes nothing, and a name that is none."""
+    names = methods.one_changed()
+    assert len(set(names)) == len(names)
+    for setting in methods.SETTINGS:
+        assert any(f", {setting}=" in name for name in names)
+    with pytest.raises(KeyError):
+        methods.sampler("tpe, top=1.5", px.Space({"x": px.Float(0, 1)}))
+
+
+def test_holm():
+    """Adjusted by hand; catches values above 1 and an order that is not kept."""
+    np.testing.assert_allclose(scores.holm([0.01, 0.04, 0.03, 0.5]), [0.04, 0.09, 0.09, 0.5])
+    assert scores.holm([0.6, 0.7]) == [1, 1]
+    assert scores.holm([]) == []
+
+
+def test_critical_difference():
+    """Demsar (2006), Section 3.2.2: four classifiers, 14 data sets, 1.25."""
+    assert scores.critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+
+
+def curves(shift: float, n_cases: int = 12, n_runs: int = 10) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(7)
+    noise = rng.normal(scale=0.05, size=(n_cases, n_runs, 50))
+    return {
+        f"mixed/{i}": np.minimum.accumulate(np.exp(shift - 0.02 * np.arange(50) + own), axis=1)
+        for i, own in enumerate(noise)
+    }
+
+
+def test_ranks_and_comparisons():
+    """Catches ranks the wrong way round, and a test that sees nothing or the other direction."""
+    found = {"a": curves(0.0), "b": curves(1.0), methods.RANDOM: curves(2.0)}
+    cases = scores.shared(found)
+    assert scores.ranks(found, cases, 50).mean(axis=1).tolist() == [1, 2, 3]
+    scale = scores.typical(found[methods.RANDOM])
+    result = scores.compare(found["a"], {"b": found["b"]}, scale, 50)["b"]
+    assert (result.wins, result.losses) == (12, 0)
+    assert result.ratio == pytest.approx(np.exp(-1), rel=1e-3)
+    assert result.p == pytest.approx(scipy.stats.wilcoxon(np.arange(1.0, 13))[1])
+    assert max(scores.worse(found["b"], found["a"], 50).values()) < 0.05
+    assert min(scores.worse(found["a"], found["b"], 50).values()) > 0.9
+    assert scores.worse(found["a"], found["a"], 50)["mixed/0"] == 1
+
+
+def test_verdict():
+    """Catches a sampler that is no better than random search and passes."""
+    good = {"tpe": curves(0.0), methods.RANDOM: curves(1.0)}
+    assert no_better_than_random(good) == []
+    bad = {"tpe": curves(1.0), "optuna_tpe": curves(0.0), methods.RANDOM: curves(0.5)}
+    assert no_better_than_random(bad) == ["tpe"]
