@@ -25,6 +25,7 @@ PACKAGES = {
     "ages": {"AbstractAges", "equal", "ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
     "kernels": {"AbstractKernel", "AbstractPlainKernel", "AbstractProductKernel", "TruncatedNormal"},
+    "merits": {"AbstractMerit", "by_rank", "equal"},
     "meta": {"TaskSimilarity", "task_kernel", "task_similarity", "total_variation"},
     "parzen": {"AbstractDensities", "AbstractSmoothing", "Smoothing"},
     "samplers": {"AbstractStart", "Best", "Sampler", "State", "Trace", "similarities"},

@@ -64,6 +64,7 @@ if _TYPE_CHECKING:
     from parzax.space import Space as Space
     from parzax.space import Varying as Varying
     from parzax.split import gamma as gamma
+    from parzax.split import merits as merits
     from parzax.split import ties as ties
     from parzax.status import Status as Status
 
@@ -94,7 +95,7 @@ _NAMES = {
     "parzax.space": (
         "Between", "Categorical", "Float", "In", "Int", "Ordinal", "Recorded", "Space", "Varying",
     ),
-    "parzax.split": ("gamma", "ties"),
+    "parzax.split": ("gamma", "merits", "ties"),
     "parzax.status": ("Status",),
 }  # fmt: skip
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

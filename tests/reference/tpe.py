@@ -31,15 +31,17 @@ class Settings:
     every_minimum: bool = False
     forget: bool = False
     ties: str = "crowding"
+    by_rank: bool = False
 
 
 @dataclass(frozen=True)
 class Group:
-    """Row numbers of the group below and of the group above, and the share of the one below."""
+    """Row numbers of the group below and of the group above, the share of the one below, and its weights."""
 
     below: list[int]
     above: list[int]
     gamma: float
+    merit: list[float] | None = None
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -87,6 +89,7 @@ def _objective(
     counts = [bool((row <= 0).all()) if up_to_feasible else True for row in constraints]
     if objectives.shape[1] == 1:
         order = sorted(evaluated, key=lambda i: (objectives[i, 0], i))
+        rank = {i: place for place, i in enumerate(order)}
     else:
         mask = np.array([i in evaluated for i in range(len(objectives))])
         rank = pareto.ranks(objectives, mask)
@@ -108,7 +111,14 @@ def _objective(
         found += counts[i]
     below = sorted(below)
     above = sorted([i for i in evaluated if i not in below] + pending)
-    return Group(below, above, len(below) / max(len(evaluated), 1))
+    merit = by_rank([rank[i] for i in below]) if settings.by_rank else None
+    return Group(below, above, len(below) / max(len(evaluated), 1), merit)
+
+
+def by_rank(ranks: list) -> list[float]:
+    """log(m + 1) - log(1 + number of rows of better rank), with a mean of 1."""
+    raw = [math.log((len(ranks) + 1) / (1 + sum(other < own for other in ranks))) for own in ranks]
+    return [len(raw) * w / sum(raw) for w in raw]
 
 
 def by_hypervolume(objectives: Any, rank: Any, evaluated: list[int], counts: Any, wanted: int) -> list[int]:
@@ -156,7 +166,7 @@ def ages(n: int) -> list[float]:
 # --- densities -----------------------------------------------------------------------------------
 
 
-def fit(settings: Settings, parameters: Any, rows: Any) -> Any:
+def fit(settings: Settings, parameters: Any, rows: Any, merit: list[float] | None = None) -> Any:
     """Kernels with their scales and weights, and the prior's weight; rows are oldest first."""
 
     def rule(positions: Any, n_values: Any, has_prior: bool) -> Any:
@@ -167,6 +177,8 @@ def fit(settings: Settings, parameters: Any, rows: Any) -> Any:
 
     top = optuna_top if settings.top is None else settings.top
     older = ages(len(rows)) if settings.forget else None
+    if merit is not None:
+        older = [a * b for a, b in zip(older or [1.0] * len(rows), merit, strict=True)]
     return mixture.fit(parameters, rows, None, rule, top, settings.prior_weight, older)
 
 
@@ -240,7 +252,8 @@ def ratios(settings: Settings, space: Any, table: Any, candidates: Any) -> tuple
     own = groups(settings, x, objectives, constraints, constraint_only)
     out = np.empty((len(own), len(candidates)))
     for k, group in enumerate(own):
-        below, above = (fit(settings, parameters, x[rows]) for rows in (group.below, group.above))
+        below = fit(settings, parameters, x[group.below], group.merit)
+        above = fit(settings, parameters, x[group.above])
         out[k] = [log_density(parameters, below, c) - log_density(parameters, above, c) for c in candidates]
     return out, own
 

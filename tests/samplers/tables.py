@@ -186,6 +186,18 @@ FAMILY = {
     "c_tpe, ages": (
         lambda s: px.c_tpe(s, 2, ages=px.ages.ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
+    "c_tpe, by rank": (
+        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp(), merit=px.merits.by_rank()), 1, 2,
+        oracle.Settings(score="relative", forget=True, by_rank=True),
+    ),
+    "mo_tpe, by rank": (
+        lambda s: px.mo_tpe(s, 2, gamma=px.gamma.linear(0.4), merit=px.merits.by_rank()), 2, 0,
+        oracle.Settings(rule="linear", quantile=0.4, whole_front=True, minimum=0.1, top=0.9, by_rank=True),
+    ),
+    "optuna_tpe, by rank": (
+        lambda s: px.optuna_tpe(s, merit=px.merits.by_rank()), 1, 0,
+        oracle.Settings(rule="optuna", kernel="neighbours", top=None, by_rank=True),
+    ),
     "naive": (lambda s: px.c_tpe(s, 2, naive=True), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
         lambda s: px.tpe(

@@ -482,6 +482,7 @@ SETTINGS = {
     "top True": ({"top": True}, "top must be a number"),
     "prior_weight True": ({"prior_weight": True}, "prior_weight must be a number"),
     "ages 1": ({"ages": 1}, "ages must be a rule of parzax.ages, got 1"),
+    "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
     "joint as text": ({"joint": "yes"}, "joint must be True or False"),
 }
 

@@ -88,6 +88,9 @@ class Smoothing(AbstractSmoothing):
         """See `AbstractSmoothing`: together where the rule gives kernels one scale, else one by one."""
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
         ages = jax.vmap(lambda mask: self.ages(mask, dtype))(masks)
+        if split.merit is not None:
+            ages = jnp.ones(masks.shape, dtype) if ages is None else ages
+            ages = ages.at[0].multiply(split.merit)
         settings = (self.bandwidth, self.top, self.prior_weight)
         if self.bandwidth.one_scale and basis.product:
             return CommonScale.fit(basis, rows, masks, ages, settings, order, self.joint), split.gamma

@@ -17,11 +17,12 @@ from parzax.samplers.presets import Directions, Kernels, Number, composed
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows, RandomStart
 from parzax.space import Space
-from parzax.split import AbstractSplit, State
+from parzax.split import AbstractSplit, State, merits
 from parzax.split.gamma import AbstractGamma, linear
+from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies, crowding
 
-_TENTH, _SCOTT, _EQUAL, _CROWDING = linear(0.1), scott(0.1), equal(), crowding()
+_TENTH, _SCOTT, _EQUAL, _ALIKE, _CROWDING = linear(0.1), scott(0.1), equal(), merits.equal(), crowding()
 
 
 def meta_learn_tpe(
@@ -46,6 +47,7 @@ def meta_learn_tpe(
     top: Number | AbstractTop = 0.9,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
+    merit: AbstractMerit = _ALIKE,
     kernels: Kernels | None = None,
     joint: bool = False,
     start: AbstractStart | None = None,
@@ -88,9 +90,9 @@ def meta_learn_tpe(
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
-        directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, kernels,
-            joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a source's
-            directions are those of its log.
+        directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
+            kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a
+            source's directions are those of its log, and its rows below all count alike.
         start: first suggestions; the best rows of the sources when None.
 
     Raises:
@@ -113,7 +115,7 @@ def meta_learn_tpe(
         raise ValueError("sources must have at least one task; parzax.mo_tpe is the sampler without any.")
     if n_objectives is None:
         n_objectives = next(iter(logs.values())).n_objectives
-    split = gamma, first_front, every_minimum, ties
+    split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps, repeats
     target = composed(space, n_objectives, n_constraints, directions, split, densities, search)

@@ -15,8 +15,9 @@ from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Space
-from parzax.split import Split
+from parzax.split import Split, merits
 from parzax.split.gamma import AbstractGamma, linear, optuna, sqrt
+from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies, crowding
 
 Number = float | jax.Array
@@ -25,7 +26,7 @@ Directions = _checks.Sense | Sequence[_checks.Sense]
 # Settings that several presets share; they are shown as defaults.
 _SQRT, _TENTH, _OPTUNA = sqrt(), linear(0.1), optuna()
 _SCOTT, _WIDE_SCOTT, _NEIGHBOURS, _OPTUNA_TOP = scott(), scott(0.1), neighbours(), optuna_top()
-_EQUAL, _CROWDING, _RANDOM = equal(), crowding(), RandomStart()
+_EQUAL, _ALIKE, _CROWDING, _RANDOM = equal(), merits.equal(), crowding(), RandomStart()
 
 
 def tpe(
@@ -37,6 +38,7 @@ def tpe(
     top: Number | AbstractTop = 0.8,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
+    merit: AbstractMerit = _ALIKE,
     kernels: Kernels | None = None,
     joint: bool = False,
     start: AbstractStart = _RANDOM,
@@ -62,6 +64,7 @@ def tpe(
             `parzax.bandwidth.optuna_top()`.
         prior_weight: weight of the prior kernel, in rows.
         ages: how much older rows count: `parzax.ages.equal()`, or `ramp()` as in Optuna and Hyperopt.
+        merit: how much more the best of the rows below count: `parzax.merits.equal()`, or `by_rank()`.
         kernels: name -> class of kernels, to replace the usual ones of single parameters.
         joint: candidates from one component, as in Optuna, instead of one per parameter.
         start: first suggestions: at random, or `parzax.samplers.FromRows`.
@@ -79,7 +82,8 @@ def tpe(
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
     """
-    split, densities = (gamma, False, False, _CROWDING), (bandwidth, top, prior_weight, ages, joint, kernels)
+    split = gamma, False, False, _CROWDING, merit
+    densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, 1, 0, direction, split, densities, search)
 
@@ -96,6 +100,7 @@ def c_tpe(
     top: Number | AbstractTop = 0.8,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
+    merit: AbstractMerit = _ALIKE,
     kernels: Kernels | None = None,
     joint: bool = False,
     start: AbstractStart = _RANDOM,
@@ -118,10 +123,10 @@ def c_tpe(
         every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
             main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
             configuration can then hold a run for ever.
-        direction, gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`.
+        direction, gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
+            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`.
     """
-    split = gamma, False, every_minimum, _CROWDING
+    split = gamma, False, every_minimum, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     score = Naive() if _checks.flag("naive", naive) else Relative()
@@ -142,6 +147,7 @@ def mo_tpe(
     top: Number | AbstractTop = 0.9,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
+    merit: AbstractMerit = _ALIKE,
     kernels: Kernels | None = None,
     joint: bool = False,
     start: AbstractStart = _RANDOM,
@@ -166,10 +172,10 @@ def mo_tpe(
         ties: which rows of a front are below where not all are: `parzax.ties.crowding()`, or `hypervolume()`
             as in Ozaki et al. and Optuna, for two or three objectives.
         every_minimum: as of `c_tpe`.
-        gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates, epsilon,
-            gradient_steps, repeats: as of `tpe`.
+        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
+            epsilon, gradient_steps, repeats: as of `tpe`. Rows of a front are of one rank.
     """
-    split = gamma, first_front, every_minimum, ties
+    split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
@@ -188,6 +194,7 @@ def optuna_tpe(
     top: Number | AbstractTop = _OPTUNA_TOP,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
+    merit: AbstractMerit = _ALIKE,
     kernels: Kernels | None = None,
     joint: bool = True,
     start: AbstractStart = _RANDOM,
@@ -204,10 +211,10 @@ def optuna_tpe(
         n_objectives, n_constraints: m and c; constraints enter by c-TPE's score (Optuna ranks by violation).
         directions, ties: as of `mo_tpe`.
         every_minimum: as of `c_tpe`.
-        gamma, bandwidth, top, prior_weight, ages, kernels, joint, start, n_startup, n_candidates, epsilon,
-            gradient_steps, repeats: as of `tpe`.
+        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
+            epsilon, gradient_steps, repeats: as of `tpe`. Rows of a front are of one rank.
     """
-    split = gamma, False, every_minimum, ties
+    split = gamma, False, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
@@ -218,7 +225,7 @@ def composed(
     n_objectives: int,
     n_constraints: int,
     directions: Directions,
-    split: tuple[AbstractGamma, bool, bool, AbstractTies],
+    split: tuple[AbstractGamma, bool, bool, AbstractTies, AbstractMerit],
     densities: tuple[AbstractBandwidth, Number | AbstractTop, float, AbstractAges, bool, Kernels | None],
     search: tuple[AbstractStart, int, int, Number, int, bool],
     score: AbstractAcquisition | None = None,
@@ -230,10 +237,10 @@ def composed(
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     score = (Relative() if n_constraints else Ratio()) if score is None else score
-    gamma, first_front, every_minimum, ties = split
+    gamma, first_front, every_minimum, ties, merit = split
     # The naive product splits as if there were no constraints.
     up_to_feasible = n_constraints > 0 and not isinstance(score, Naive)
-    rule = Split(gamma, up_to_feasible, first_front, every_minimum, ties)
+    rule = Split(gamma, up_to_feasible, first_front, every_minimum, ties, merit)
     ties.check(n_objectives)
     signs = _checks.directions(directions, n_objectives)
     return Sampler(space, rule, smoothing, score, signs, n_constraints, *search)

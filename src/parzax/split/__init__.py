@@ -1,6 +1,7 @@
 """Splits: how the rows of a `State` fall below and above, by a gamma rule and, in fronts, ties."""
 
 from parzax.split import gamma as gamma
+from parzax.split import merits as merits
 from parzax.split import ties as ties
 from parzax.split.split import AbstractSplit as AbstractSplit
 from parzax.split.split import Split as Split

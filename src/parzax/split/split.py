@@ -13,6 +13,7 @@ from parzax import _checks
 from parzax._numerics import running_count
 from parzax.pareto import ABSENT, non_domination_rank
 from parzax.split.gamma import AbstractGamma
+from parzax.split.merits import AbstractMerit, Equal
 from parzax.split.state import State
 from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
@@ -29,6 +30,7 @@ class SplitRows(eqx.Module):
         gamma: (c + 1,) share of the group below among the rows that were evaluated.
         n_known: (c + 1,) number of those rows.
         most: a bound on the rows below of the objective; static.
+        merit: (n,) mixture weights of the rows below of the objective, 1 for all others; None: all alike.
     """
 
     below: Bool[Array, "c1 n"]
@@ -36,6 +38,7 @@ class SplitRows(eqx.Module):
     gamma: Float[Array, " c1"]
     n_known: Int[Array, " c1"]
     most: int = eqx.field(static=True)
+    merit: Float[Array, " n"] | None = None
 
     @property
     def masks(self) -> Bool[Array, "c2 n"]:
@@ -76,6 +79,7 @@ class Split(AbstractSplit):
             discrete space the repeats of one configuration then outweigh everything else, and a run may
             never leave it; static.
         ties: which rows of a front fall below where not all do.
+        merit: how much more the best of the rows below count.
     """
 
     gamma: AbstractGamma
@@ -83,12 +87,15 @@ class Split(AbstractSplit):
     first_front: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     every_minimum: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     ties: AbstractTies = Crowding()
+    merit: AbstractMerit = Equal()
 
     def __check_init__(self) -> None:
         """Raise for settings that are none."""
-        for name, kind in (("gamma", AbstractGamma), ("ties", AbstractTies)):
+        kinds = {"gamma": AbstractGamma, "ties": AbstractTies, "merit": AbstractMerit}
+        for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must be a rule of parzax.{name}, got {getattr(self, name)!r}.")
+                home = "merits" if name == "merit" else name
+                raise TypeError(f"{name} must be a rule of parzax.{home}, got {getattr(self, name)!r}.")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))
 
@@ -98,11 +105,14 @@ class Split(AbstractSplit):
         if rank is None:
             before = state.feasible_before if self.up_to_feasible else state.before
             objective = evaluated & (before < count)
+            place = state.before
         else:
             self.ties.check(state.objectives.shape[-1])
             most = state.capacity if self.up_to_feasible else self.gamma.most(state.capacity)
             order = self.ties.order(state.objectives, rank, evaluated, counted, count, most)
             objective = split_by_order(order, evaluated, counted, count)
+            place = _better(rank, objective)
+        merit = self.merit(place, objective, state.x.dtype)
         only, evaluated = state.constraint_only[:, None], evaluated[:, None]
         known = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
         of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
@@ -112,7 +122,7 @@ class Split(AbstractSplit):
         taking_part = jnp.concatenate([own, known | own], axis=1).T
         n_known = jnp.concatenate([evaluated, known], axis=1).sum(axis=0)
         gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_known, 1).astype(dtype)
-        return SplitRows(below, taking_part & ~below, gamma, n_known, self._most(state))
+        return SplitRows(below, taking_part & ~below, gamma, n_known, self._most(state), merit)
 
     def status(self, state: State) -> Int[Array, ""]:
         """NONE_FEASIBLE and FEW_FEASIBLE where every row falls below because too few are feasible."""
@@ -173,6 +183,12 @@ def constraint_split(
     if not every_minimum:
         lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
     return jnp.where(satisfied.any(), satisfied, lowest)
+
+
+def _better(rank: Int[Array, " n"], rows: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """Number of the rows of better rank."""
+    ordered = jnp.sort(jnp.where(rows, rank, ABSENT))
+    return jnp.searchsorted(ordered, rank).astype(jnp.int32)
 
 
 def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"], Bool[Array, " {size}"]]:

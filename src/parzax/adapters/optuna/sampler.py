@@ -25,6 +25,7 @@ from parzax.meta.reduction import Rule
 from parzax.parzen.ages import AbstractAges
 from parzax.space import Space
 from parzax.split.gamma import AbstractGamma
+from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
@@ -77,7 +78,7 @@ class TPESampler(BaseSampler):
         gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
             by default.
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
-        every_minimum, bandwidth, top, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
+        every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good: how source studies are compared, as of
             `parzax.meta_learn_tpe`.
@@ -115,6 +116,7 @@ class TPESampler(BaseSampler):
         bandwidth: AbstractBandwidth | None = None,
         top: float | jax.Array | AbstractTop | None = None,
         ages: AbstractAges | None = None,
+        merit: AbstractMerit | None = None,
         joint: bool | None = None,
         epsilon: float | jax.Array | None = None,
         gradient_steps: int | None = None,
@@ -146,8 +148,9 @@ class TPESampler(BaseSampler):
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
         arguments = {
             "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "bandwidth": bandwidth, "top": top,
-            "prior_weight": prior_weight, "ages": ages, "joint": joint, "n_candidates": n_ei_candidates,
-            "epsilon": epsilon, "gradient_steps": gradient_steps, "repeats": repeats,
+            "prior_weight": prior_weight, "ages": ages, "merit": merit, "joint": joint,
+            "n_candidates": n_ei_candidates, "epsilon": epsilon, "gradient_steps": gradient_steps,
+            "repeats": repeats,
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
