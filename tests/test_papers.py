@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import time
 
 import jax
 import numpy as np
@@ -237,6 +238,23 @@ def test_units_run_and_leave_whole_files(tmp_path):
     assert int(again["a/1"]["x"]) == 2  # from its file
     assert len(said) == 1
     assert int(runs.run(units[:1], tmp_path, resume=False, say=said.append)["a/1"]["x"]) == 1
+
+
+def doze(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def test_a_unit_over_its_limit_is_given_up(tmp_path):
+    """Catches a peer that is waited for, one that is tried again, and an alarm that outlives its unit."""
+    units = [
+        runs.Unit("slow", f"{__name__}:doze", {"seconds": 60.0}, limit=0.2),
+        runs.Unit("quick", "builtins:dict", {"x": 1}, limit=60.0),
+    ]
+    for resume in (False, True):
+        found = runs.run(units, tmp_path, resume=resume, say=lambda text: None)
+        assert {name: {k: float(x) for k, x in own.items()} for name, own in found.items()} == {
+            "slow": {runs.LIMIT: 0.2}, "quick": {"x": 1},
+        }  # fmt: skip
 
 
 def test_the_time_of_a_run_that_was_killed(tmp_path):

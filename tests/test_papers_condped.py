@@ -6,6 +6,7 @@ from benchmarks.papers.cond_ped_anova import baselines, curves, learners, peers,
 from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, LEVELS, MEASURES, PROBLEMS
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.papers.rows import Verdict
+from benchmarks.papers.runs import LIMIT
 
 AGREES, DIFFERS, APART, NOT_RUN = Verdict
 N_SEEDS = 10
@@ -77,6 +78,19 @@ def test_peers_hold_and_break(peer):
     others = alike.keys() - {expansion}
     assert {alike[key] for key in others} == {AGREES}
     assert {y_first[key] for key in others} == {DIFFERS}
+
+
+def test_peers_that_take_too_long_are_named():
+    """Catches a mean over fewer logs that says nothing, and a row without any that has a verdict."""
+    found, late = units_of("SHAP", dict.fromkeys("cxy", 1 / 3)), {LIMIT: np.array(peers.PATIENCE)}
+    filtering, imputation = (f"{DISJOINT}-{variant}" for variant in ("filtering", "imputation"))
+    some = {row.key: row for row in peers.rows(found | {f"peers/SHAP/fresh/{filtering}-3": late})}
+    assert f"{N_SEEDS - 1} seeds" in some[f"peer-SHAP-{filtering}"].ours
+    assert some[f"peer-SHAP-{filtering}"].note.startswith("1 logs took")
+    assert not some[f"peer-SHAP-{imputation}"].note
+    none = {row.key: row for row in peers.rows(dict.fromkeys(found, late))}
+    assert none[f"peer-SHAP-{imputation}"].verdict is NOT_RUN
+    assert f"{N_SEEDS} logs took" in none[f"peer-SHAP-{imputation}"].note
 
 
 def test_few_rows_hold_and_break():

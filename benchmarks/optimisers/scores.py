@@ -8,7 +8,7 @@ import scipy.stats
 
 Curves = Mapping[str, np.ndarray]
 # Normalised regrets below this are one: what is left there is rounding.
-FLOOR = 1e-6
+FLOOR = 1e-4
 N_RESAMPLED = 1000
 
 

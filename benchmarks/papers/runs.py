@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +18,8 @@ from typing import Any
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+# What a unit that passed its limit has in place of arrays: that limit, in seconds.
+LIMIT = "limit"
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Unit:
         needs: packages without which the unit cannot run.
         cost: seconds, about; the longest begin first.
         alone: after all others, with nothing beside it, since it measures time.
+        limit: seconds after which it is given up, where the system has alarms; its arrays are then `LIMIT`.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Unit:
     needs: str | tuple[str, ...] | None = None
     cost: float = 1.0
     alone: bool = False
+    limit: float | None = None
 
 
 def run(
@@ -100,7 +106,12 @@ def clock(folder: Path, seconds: float, *, resume: bool) -> float:
 
 def _work(unit: Unit, folder: Path) -> Arrays:
     module, function = unit.function.split(":")
-    arrays = getattr(import_module(module), function)(**unit.arguments)
+    work = getattr(import_module(module), function)
+    try:
+        with _alarm(unit.limit):
+            arrays = work(**unit.arguments)
+    except _OverLimitError:
+        arrays = {LIMIT: np.array(unit.limit)}
     path = _path(folder, unit)
     path.parent.mkdir(parents=True, exist_ok=True)
     # A file is whole or not there.
@@ -109,6 +120,29 @@ def _work(unit: Unit, folder: Path) -> Arrays:
         np.savez_compressed(file, **arrays)
     part.replace(path)
     return _load(path)
+
+
+class _OverLimitError(Exception):
+    """An alarm."""
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Raises `_OverLimitError` in the block after so many seconds."""
+    if seconds is None or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(*_: object) -> None:
+        raise _OverLimitError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _path(folder: Path, unit: Unit) -> Path:

@@ -32,6 +32,7 @@ def figures(found: Mapping[str, Arrays], out: Path) -> None:
         for kind in settings.CONSTRAINTS:
             _losses(own, kind, folder)
             _ranks(own, kind, folder)
+        _beyond(own, folder)
         _shares(own, folder)
         _without_constraints(unconstrained_runs(found), folder)
 
@@ -128,6 +129,28 @@ def _ranks(own: Results, kind: str, folder: Path) -> None:
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel(f"average rank, {kind} constrained", fontsize=9)
     save(figure, folder / f"ranks_{kind}", ("quantile", "method", "evaluation", "rank"), lines)
+
+
+def _beyond(own: Results, folder: Path) -> None:
+    """Figure 5, counted: evaluations that are better than the oracle and infeasible."""
+    quantiles = settings.PRINTED_QUANTILES
+    figure, axes = plt.subplots(
+        1, len(quantiles), figsize=(3 * len(quantiles), 3), sharey=True, squeeze=False, layout="constrained"
+    )
+    lines, methods = [], (settings.OURS, settings.NAIVE, settings.VANILLA)
+    for ax, quantile in zip(axes.flat, quantiles, strict=True):
+        chosen = own.settings(methods, quantile)
+        for method, colour in zip(methods, PALETTE, strict=False):
+            each = [np.cumsum(trajectories.beyond_oracle(own, method, at).mean(axis=0)) for at in chosen]
+            count = np.mean(each, axis=0)
+            ax.plot(np.arange(1, len(count) + 1), count, color=colour, label=method, linewidth=1.4)
+            lines += [(quantile, method, i + 1, short(count[i])) for i in range(EVERY - 1, len(count), EVERY)]
+        ax.set_title(f"{quantile:g}", fontsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    legend(figure, axes[0, 0])
+    figure.supxlabel("evaluations; quantile of the constraints above each panel", fontsize=9)
+    figure.supylabel("better than the oracle, infeasible", fontsize=9)
+    save(figure, folder / "figure_5", ("quantile", "method", "evaluation", "number"), lines)
 
 
 def _shares(own: Results, folder: Path) -> None:

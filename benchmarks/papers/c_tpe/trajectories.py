@@ -132,6 +132,12 @@ def _lead(ranks: np.ndarray) -> float:
     return float(ranks[1:, -1].min() - ranks[0, -1])
 
 
+def beyond_oracle(results: Results, method: str, setting: settings.Setting) -> np.ndarray:
+    """(s, n) whether an evaluation was better than the oracle, and so infeasible."""
+    losses, feasible = results.losses[method][setting], results.feasible[method][setting]
+    return (losses < results.oracle[setting][0]) & ~feasible
+
+
 def _wasted(results: Results) -> Row:
     key, where = "f5", "Figure 5"
     printed = "in the latter half TPE evaluates more that is better than the oracle and infeasible than c-TPE"
@@ -140,9 +146,8 @@ def _wasted(results: Results) -> Row:
     for setting in results.settings((settings.OURS, settings.VANILLA), settings.PRINTED_QUANTILES[0]):
         each = {}
         for method in (settings.OURS, settings.VANILLA):
-            losses, feasible = results.losses[method][setting], results.feasible[method][setting]
-            half = losses.shape[1] // 2
-            each[method] = ((losses < results.oracle[setting][0]) & ~feasible)[:, half:].mean(axis=1)
+            wasted = beyond_oracle(results, method, setting)
+            each[method] = wasted[:, wasted.shape[1] // 2 :].mean(axis=1)
             shares.setdefault(method, []).append(float(each[method].mean()))
         errors.append(float(np.hypot(_error(each[settings.OURS]), _error(each[settings.VANILLA]))))
     if not shares:

@@ -11,7 +11,7 @@ from benchmarks.papers.cond_ped_anova.baselines import first_study, unconditiona
 from benchmarks.papers.cond_ped_anova.curves import N_SEEDS, PROBLEMS, sources
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.papers.rows import Range, Row, judged, missing, together
-from benchmarks.papers.runs import Arrays, Unit
+from benchmarks.papers.runs import LIMIT, Arrays, Unit
 
 # Package that the evaluator needs, and seconds of a log of 1000 rows on one core, about.
 PEERS = {
@@ -24,6 +24,8 @@ FIGURES = {DISJOINT: "Figure 2", OVERLAP: "Figure 9", MOVING: "Figure 10"}
 VARIANTS = {DISJOINT: ("filtering", "imputation"), OVERLAP: ("filtering",), MOVING: ("expansion",)}
 NOT_PRINTED = {("SHAP", OVERLAP)}
 QUICK_SEEDS, QUICK = 2, ("MDI",)
+# Seconds that a log may take; one that takes more is named in its row.
+PATIENCE = 300.0
 
 
 def units(quick: bool) -> list[Unit]:
@@ -33,7 +35,7 @@ def units(quick: bool) -> list[Unit]:
         Unit(
             _name(peer, source, problem, variant, seed), function,
             {"peer": peer, "source": source, "problem": problem, "variant": variant, "seed": seed},
-            needs=packages, cost=cost,
+            needs=packages, cost=cost, limit=PATIENCE,
         )
         for peer, (packages, cost) in PEERS.items()
         if not quick or peer in QUICK
@@ -81,22 +83,24 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             for variant in variants:
                 key, where = f"peer-{peer}-{problem}-{variant}", f"{FIGURES[problem]}, {peer} with {variant}"
                 printed, measure, wanted = _statement(peer, problem, variant)
-                verdicts, texts = [], []
+                verdicts, texts, late = [], [], 0
                 for source in _sources(peer):
-                    own = [
-                        found[unit]["importance"]
-                        for seed in range(N_SEEDS)
-                        if found.get(unit := _name(peer, source, problem, variant, seed))
-                    ]
+                    units = [_name(peer, source, problem, variant, seed) for seed in range(N_SEEDS)]
+                    each = [found[unit] for unit in units if found.get(unit)]
+                    own = [arrays["importance"] for arrays in each if LIMIT not in arrays]
+                    late += len(each) - len(own)
                     if own:
                         number, error, shares = _measured(np.stack(own), names, measure)
                         verdicts.append(judged(number, error, wanted))
                         texts.append(f"{source} {number:.3f} ± {error:.2g} ({shares}), {len(own)} seeds")
+                note = f"{late} logs took more than {PATIENCE:g} s and are left out" * (late > 0)
                 if not verdicts:
                     needs = f"a full run, and {' and '.join(packages)} (parzax[papers])"
+                    if late:
+                        needs = f"more time: {late} logs took more than {PATIENCE:g} s"
                     yield missing(key, where, f"{printed} [{wanted}]", needs)
                     continue
-                yield Row(key, where, f"{printed} [{wanted}]", "; ".join(texts), together(verdicts))
+                yield Row(key, where, f"{printed} [{wanted}]", "; ".join(texts), together(verdicts), note)
 
 
 def _measured(each: np.ndarray, names: tuple[str, ...], measure: Any) -> tuple[float, float, str]:
