@@ -392,15 +392,13 @@ def test_smoothing_only_loses(pair, kind):
 
 
 def test_importance_is_a_share():
-    """Rows sum to 1 and signed variances enter as max(v, 0)."""
+    """Rows sum to 1; signed variances enter as max(v, 0), but by default what is below 0 is made up for."""
     values, losses = zoo()
     for parity in (False, True):
         result = zoo_sweep(values, losses, parity=parity)
         np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-12)
-        positive = np.maximum(result.variance, 0)
-        np.testing.assert_allclose(
-            result.importance, positive / positive.sum(axis=-1, keepdims=True), rtol=1e-12
-        )
+        wanted = np.array([grid.shares(own, balance=not parity) for own in result.variance])
+        np.testing.assert_allclose(result.importance, wanted, rtol=1e-12)
         assert (result.inter >= 0).all()
         np.testing.assert_allclose(result.standard, result.variance + result.inter)
         np.testing.assert_allclose(result.alpha.sum(axis=-1), 1, rtol=1e-12)

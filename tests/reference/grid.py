@@ -302,9 +302,22 @@ def analyse(
                 out["divergence"][(*at, place)] = d
                 out["variance"][at] += n_t**2 / (n_region * n_r) * d
                 out["unweighted"][at] += (n_target / n_region) ** 2 * d
-    positive = np.maximum(out["variance"], 0)
-    total = positive.sum(axis=1, keepdims=True)
-    fallback = 1 / shape[1] if optuna else 0.0
-    out["importance"] = np.where(total > 0, positive / np.where(total > 0, total, 1), fallback)
+    balance = estimator == "default"
+    out["importance"] = np.array([shares(own, balance, equal=optuna) for own in out["variance"]])
     out["standard"] = out["variance"] + out["inter"]
     return out
+
+
+def shares(variance: np.ndarray, balance: bool, equal: bool = False) -> np.ndarray:
+    """Shares of max(v - t, 0), t = 0, or such that their sum is that of all or the largest, by bisection."""
+    wanted, low, high = max(variance.sum(), variance.max()), 0.0, max(variance.max(), 0.0)
+    for _ in range(200 if balance and high > 0 else 0):
+        middle = (low + high) / 2
+        if np.maximum(variance - middle, 0).sum() > wanted:
+            low = middle
+        else:
+            high = middle
+    left = np.maximum(variance - low, 0)
+    if left.sum() > 0:
+        return left / left.sum()
+    return np.full(len(variance), 1 / len(variance) if equal else 0.0)

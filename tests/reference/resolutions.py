@@ -66,17 +66,42 @@ def divergence(
         return counted[0][0]
     least, best = min(row[1] for row in found), min(row[1] for row in counted)
     scale = 1.0 if uniform else max(least / n, 1e-3 * n_t / n * (1 - n_t / n))
-    weights = [math.exp(-(error - best) / (2 * TEMPERATURE * scale)) for _, error, _ in counted]
-    return sum(w * row[0] for w, row in zip(weights, counted, strict=True)) / sum(weights)
+    weights = [math.exp(-(error - best) / (2 * TEMPERATURE * scale)) for _, error, _, _ in counted]
+    weights = [w / sum(weights) for w in weights]
+    mean = sum(w * row[0] for w, row in zip(weights, counted, strict=True))
+    # What the choice of a resolution adds: one that happens to explain more weighs more.
+    for w, (_, _, own, per_function) in zip(weights, counted, strict=True):
+        added = shared(own, own, n, uniform) - sum(
+            v * shared(own, row[2], n, uniform) for v, row in zip(weights, counted, strict=True)
+        )
+        mean -= part * w * added / TEMPERATURE * per_function
+    return mean
+
+
+def shared(own: int, other: int, n: float, uniform: bool) -> float:
+    """Covariance of what two resolutions explain by chance, by how fast the other's error falls with it."""
+    both = min(own, other) - 1
+    if uniform:
+        return both
+    return both * (n - max(own, other)) / (n - own) * (n / (n - other)) ** 2
+
+
+def most_functions(n: float) -> float:
+    """Functions of a number that are of use to predict n rows from each other."""
+    if n >= 40:
+        return n / 2
+    return max(3, n - 20 if n >= 30 else n / 3)
 
 
 def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) -> list[tuple]:
-    """Divergence, error of predictions from all other rows, and rank, of every resolution."""
+    """Of all resolutions: divergence, error of predictions from other rows, rank, chance per function."""
     n_t, n = target.sum(), region.sum()
     mean, out = n_t / n, []
     for design in designs(len(region), kind):
         hat, rank = fit(design, region)
         if not 1 < rank <= n - 2 or (_smooth(design) and rank < design.shape[1]):
+            continue
+        if kind == "numeric" and rank > most_functions(n):
             continue
         fitted, leverage = hat @ target, np.diag(hat)
         explained = sum(region[b] * (fitted[b] - mean) ** 2 for b in range(len(region)))
@@ -87,8 +112,9 @@ def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) ->
                     error += rows * ((membership - mean) * n / max(n - 1, 1)) ** 2
                 else:
                     error += rows * ((membership - fitted[b]) / (1 - leverage[b])) ** 2
-        chance = (rank - 1) * (n_t * (1 - mean) - explained) / (n - rank)
-        out.append((n * (explained - part * chance) / n_t**2, error, rank))
+        per_row = (n_t * (1 - mean) - explained) / (n - rank)
+        scale = n / n_t**2
+        out.append((scale * (explained - part * (rank - 1) * per_row), error, rank, scale * per_row))
     return out
 
 
@@ -107,7 +133,7 @@ def of_uniform(target: np.ndarray, region: np.ndarray, kind: str, part: float) -
             continue
         own, pairs = float(target @ np.diag(kernel)), float(target @ kernel @ target)
         value = (pairs - n_t**2) / n_t**2 - part * (rank - 1) / n_t
-        out.append((value, (pairs - 2 * (pairs - own)) / n_t, rank))
+        out.append((value, (pairs - 2 * (pairs - own)) / n_t, rank, 1 / n_t))
     return out
 
 

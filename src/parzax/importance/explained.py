@@ -74,8 +74,9 @@ def explained_divergence(
     With e the membership of a row minus its mean, f its prediction from functions of which C are independent,
     the constant among them, and n = n_R rows: sum f^2 explained, of which (C - 1) (sum e^2 - sum f^2) / (n -
     C) by chance. Resolutions are weighed by their errors L when each row is left out, exp(-(L - min L) / (2
-    s^2 temperature)), s^2 = min L / n. For numbers, resolutions of one or two functions have no weight,
-    unless fewer than three cells are occupied; none has one with C > n - 2.
+    s^2 temperature)), s^2 = min L / n; what that choice adds by chance is subtracted too. For numbers,
+    resolutions of one or two functions have no weight, unless fewer than three cells are occupied, and
+    neither have those of more functions than `_most_functions` of n; none has one with C > n - 2.
 
     Args:
         counts: (q + 1, g) of the target sets, and of the region last.
@@ -97,9 +98,9 @@ def explained_divergence(
             smooth = _polynomial(rows, n_cells, resolutions.degree)
             fits = _Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
     above = fits.explained
-    if debias:
-        above = above - _by_chance(rows, fits, resolutions.chance_rows)
     weight = _weights(rows, fits, resolutions.temperature, kernel.exchangeable)
+    if debias:
+        above = above - _by_chance(rows, fits, weight, resolutions)
     found = (weight * above).sum(axis=-1)
     return rows.n_region * found / jnp.square(divisor(rows.n_target))
 
@@ -188,15 +189,50 @@ def _left_out(
     return _product(around, weight.T) + of_functions
 
 
-def _by_chance(rows: _Rows, fits: _Fits, chance_rows: float) -> Float[Array, "q m"]:
+def _by_chance(
+    rows: _Rows, fits: _Fits, weight: Float[Array, "q m"], resolutions: Resolutions
+) -> Float[Array, "q m"]:
     """What functions without any relation to membership would explain, of few rows only a part."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
-    part = jnp.where(m > 0, 1 / (1 + (chance_rows / divisor(m)) ** 4), 0)  # m^4 itself may overflow
+    # The fourth power of m itself may overflow.
+    part = jnp.where(m > 0, 1 / (1 + (resolutions.chance_rows / divisor(m)) ** 4), 0)
     per_function = rows.variance[:, None]
     if not rows.uniform:
         freedom = (rows.n_region - fits.dimension)[None]
         per_function = (per_function - fits.explained) / jnp.where(freedom > 0, freedom, 1)
-    return part[:, None] * (fits.dimension - 1)[None] * per_function
+    functions = (fits.dimension - 1)[None] + _by_choice(rows, fits, weight) / resolutions.temperature
+    return part[:, None] * functions * per_function
+
+
+def _by_choice(rows: _Rows, fits: _Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
+    """How many functions more resolutions seem to have, as those that happen to explain more weigh more.
+
+    The weighted sum of S_r above chance is too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first
+    order. By chance, and where one of two resolutions refines the other, that is the sum over r of weight_r
+    (k_rr - sum_s weight_s k_rs) / temperature in units of s^2, with
+
+        k_rs = (min(C_r, C_s) - 1) (n - max(C_r, C_s)) / (n - C_r) (n / (n - C_s))^2,
+
+    where the first two factors are a covariance of sums of squares of n rows (that subtracting chance makes
+    larger), and the last is how L falls with the sum explained. Of the uniform reference they are
+    min(C_r, C_s) - 1 and 1.
+    """
+    own, other = fits.dimension[:, None], fits.dimension[None]
+    both = jnp.minimum(own, other) - 1
+    if not rows.uniform:
+        n = rows.n_region
+        free = jnp.where(n - fits.dimension > 0, n - fits.dimension, jnp.inf)
+        both = both * jnp.maximum(n - jnp.maximum(own, other), 0) / free[:, None] * jnp.square(n / free)[None]
+    return jnp.diagonal(both)[None] - _product(weight, both.T)
+
+
+def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
+    """So many functions of a number at most are of use to predict n rows from each other.
+
+    Half as many as rows. Of fewer than 40 rows 20 must be left, or two thirds, but three functions there are
+    in any case: finer ones seldom predict so few rows, and often seem to.
+    """
+    return jnp.maximum(jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3)), 3)
 
 
 def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
@@ -207,6 +243,8 @@ def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -
         known &= fits.dimension <= rows.n_region - 2
     if exchangeable:
         return jnp.broadcast_to(known[None].astype(fits.explained.dtype), fits.explained.shape)
+    if not rows.uniform:
+        known &= fits.dimension <= _most_functions(rows.n_region)
     least = jnp.where(known[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     if rows.uniform:
         scale = jnp.ones_like(least)  # errors are in its units

@@ -93,7 +93,7 @@ def uncertainty(
     spread = np.sqrt(size / np.maximum(usable - size, 1)) if method == "half-sampling" else np.ones(len(size))
     return Uncertainty(
         np.moveaxis(found.sampled, 1, 0), variance, importance, _p_values(variance, found.shuffled), spread,
-        usable, fewer, n_shuffles, method,
+        usable, fewer, n_shuffles, method, balance=estimator.balance,
     )  # fmt: skip
 
 

@@ -58,8 +58,12 @@ def sweep(
     n, k = layout.n_columns, layout.n_regimes
     rows = counts[..., n:].reshape(*counts.shape[:-1], len(layout.offsets), k)
     n_target, n_region = rows[:, :-1], rows[:, -1]
-    of_parameters = (measures[..., k + i] for i in range(4))
-    return Sweep(counts[..., :n], measures[..., :k], n_target, n_region, *of_parameters, status=status)
+    variance, inter, unweighted = (measures[..., k + i] for i in range(3))
+    importance = variances.normalise(
+        variance, balance=estimator.balance, uniform_when_undefined=estimator.uniform_when_undefined
+    )
+    of_parameters = variance, inter, unweighted, importance
+    return Sweep(counts[..., :n], measures[..., :k], n_target, n_region, *of_parameters, status)
 
 
 class _Packed(NamedTuple):
@@ -75,7 +79,7 @@ class _Packed(NamedTuple):
     @property
     def variance(self) -> Float[Array, "s q d"]:
         """The within-regime variance."""
-        return self.measures[..., -4]
+        return self.measures[..., -3]
 
 
 def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
@@ -106,12 +110,11 @@ def compiled_sweep(
     if layout.has_pools:
         rows, divergence = of_regimes(rows, divergence, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
-    importance = variances.normalise(variance, uniform_when_undefined=estimator.uniform_when_undefined)
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
     occupied = totals((counts[:, -1] > 0).astype(jnp.int32), layout)
     of_parameters = jax.vmap(partial(parameter_status, layout=layout, estimator=estimator))
     status = log_status[..., None] | of_levels | of_parameters(n_region, occupied)[:, None]
-    of_parameter = jnp.stack([variance, inter, unweighted, importance], axis=-1)
+    of_parameter = jnp.stack([variance, inter, unweighted], axis=-1)
     return _Packed(
         jnp.concatenate([counts, rows.reshape(*rows.shape[:2], -1)], axis=-1),
         jnp.concatenate([divergence, of_parameter], axis=-1),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parzax.importance.flags import LOW_DATA_ROWS
+from parzax.importance.variance import normalise
 
 # Importances that are known to within this much are known well enough.
 TOLERANCE = 0.1
@@ -34,6 +35,7 @@ class Uncertainty:
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
         level: nominal coverage of the intervals.
+        balance: how importances are normalised, see `parzax.importance.normalise`.
     """
 
     sampled: np.ndarray
@@ -46,13 +48,14 @@ class Uncertainty:
     n_shuffles: int
     method: str
     level: float = 0.9
+    balance: bool = False
 
     # Of what `to_arrays` gives; the others are the result's.
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_fewer")
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """For a file: the arrays that the result does not have, and what JSON can hold."""
-        rest = {"n_shuffles": self.n_shuffles, "method": self.method, "level": self.level}
+        rest = {name: getattr(self, name) for name in ("n_shuffles", "method", "level", "balance")}
         return {name: getattr(self, name) for name in self.ARRAYS}, rest
 
     def arranged(self, order: np.ndarray, shape: tuple[int, ...]) -> "Uncertainty":
@@ -192,9 +195,7 @@ class Uncertainty:
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        positive = np.maximum(self.sampled, 0)
-        total = positive.sum(axis=-1, keepdims=True)
-        return positive / np.where(total > 0, total, 1)
+        return normalise(self.sampled, balance=self.balance)
 
     def _of_parameters(self, parameters: Any, together: bool = False) -> np.ndarray:
         """Importances of some parameters, or their sum, within 0 and 1."""

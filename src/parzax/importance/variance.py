@@ -1,10 +1,13 @@
 """Variances of conditional PED-ANOVA from the divergences of the regimes (arXiv 2601.20800)."""
 
+from typing import Any
+
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._checks import flag, is_traced, real_array, vectors
-from parzax._numerics import divisor
+from parzax._numerics import divisor, namespace
 from parzax.importance.grid.density import checked_counts
 
 
@@ -73,19 +76,52 @@ def unweighted_variance(
 
 
 def normalise(
-    variance: Float[ArrayLike, "*b d"], *, uniform_when_undefined: bool = False
-) -> Float[Array, "*b d"]:
-    """Importance: each parameter's share of the sum of the positive variances (Eq. 8).
+    variance: Float[ArrayLike, "*b d"], *, balance: bool = False, uniform_when_undefined: bool = False
+) -> Any:
+    """Importance: each parameter's share of the sum of the variances (Eq. 8).
+
+    Debiased variances may be negative, and count as 0 then. As the others are as often too high by chance,
+    shares of so many parameters without effect would add up; with ``balance`` what is below 0 in all is taken
+    from those above, the same from each but no more than it has: max(v - t, 0), with t such that their sum
+    is that of all variances, but at least the largest of them. (That is the point nearest to the variances
+    among those that are not negative and have this sum.)
 
     Args:
-        variance: (..., d) variances; negative ones count as 0.
+        variance: (..., d) variances.
+        balance: whether negative ones are made up for; without them it changes nothing.
         uniform_when_undefined: what to give where no variance is positive: 1/d each instead of 0.
+
+    Returns:
+        (..., d), of NumPy for arrays of NumPy.
+
+    >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0])).round(3))
+    [0.714 0.286 0.    0.   ]
+    >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0]), balance=True).round(3))
+    [0.75 0.25 0.   0.  ]
     """
+    flag("balance", balance)
     flag("uniform_when_undefined", uniform_when_undefined)
-    positive = jnp.maximum(real_array("variance", variance), 0)
+    if not isinstance(variance, np.ndarray) or variance.dtype.kind != "f":
+        variance = real_array("variance", variance)
+    xp = namespace(variance)
+    positive = xp.maximum(variance, 0)
+    if balance:
+        positive = xp.maximum(positive - _taken(variance, positive, xp), 0)
     total = positive.sum(axis=-1, keepdims=True)
     fallback = 1 / positive.shape[-1] if uniform_when_undefined else 0.0
-    return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), fallback)
+    return xp.where(total > 0, positive / xp.where(total > 0, total, 1), fallback)
+
+
+def _taken(variance: Any, positive: Any, xp: Any) -> Any:
+    """(..., 1) the t of `normalise`: sum_i min(v_i, t) over the positive v is what the negative ones lack."""
+    ascending = xp.sort(positive, axis=-1)
+    before = xp.cumsum(ascending, axis=-1) - ascending
+    from_here = positive.shape[-1] + 1 - xp.cumsum(xp.ones_like(ascending), axis=-1)
+    lack = xp.minimum((positive - variance).sum(axis=-1, keepdims=True), before[..., -1:])
+    # The first one at which taking as much as it has, from itself and each that is larger, is enough.
+    first = xp.argmax(before + ascending * from_here >= lack, axis=-1)[..., None]
+    before, from_here = (xp.take_along_axis(x, first, axis=-1) for x in (before, from_here))
+    return (lack - before) / from_here
 
 
 def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:

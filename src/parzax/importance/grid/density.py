@@ -41,6 +41,7 @@ class GridEstimator:
         floor_quartiles: Optuna's integer quartiles in Scott's rule.
         raw_levels: level counts from the raw floating-point product, ceil(q * N), and of several objectives
             exactly so many rows (``selection="pareto"``).
+        balance: make up for negative variances in importances, see `parzax.importance.normalise`.
         min_regime_rows: regimes with fewer rows in the region are left out of the within-regime sum.
         uniform_when_undefined: report 1/d for each parameter where all variances are 0, instead of 0.
     """
@@ -54,6 +55,7 @@ class GridEstimator:
     floor: float = 0.0
     floor_quartiles: bool = False
     raw_levels: bool = False
+    balance: bool = True
     min_regime_rows: int = 2
     uniform_when_undefined: bool = False
 
@@ -86,7 +88,7 @@ class GridEstimator:
     @classmethod
     def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
         """Densities of target and region on 50 cells, smoothed by one kernel with Scott's bandwidth."""
-        return cls(grid=GridSpec(), resolutions=None, debias=debias)
+        return cls(grid=GridSpec(), resolutions=None, debias=debias, balance=False)
 
     @classmethod
     def optuna(cls) -> "GridEstimator":
@@ -99,16 +101,19 @@ class GridEstimator:
             floor=1e-12,
             floor_quartiles=True,
             raw_levels=True,
+            balance=False,
             uniform_when_undefined=True,
         )
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
-        """From what `dataclasses.asdict` made of one; older files have no resolutions, or no pools."""
+        """From what `dataclasses.asdict` made of one; older files lack resolutions, pools or balance."""
         known = stored.get("resolutions")
         resolutions = None if known is None else Resolutions(**known)
         grid = GridSpec(**({"max_pools": 0} | stored["grid"]))
-        return cls(**(stored | {"grid": grid, "resolutions": resolutions}))
+        # Files without a word on balance are older, and negative variances counted as 0.
+        balance = bool(stored.get("balance", False))
+        return cls(**(stored | {"grid": grid, "resolutions": resolutions, "balance": balance}))
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""
