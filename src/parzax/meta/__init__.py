@@ -3,6 +3,7 @@
 from parzax.meta.comparison import Comparison as Comparison
 from parzax.meta.densities import TaskDensities as TaskDensities
 from parzax.meta.densities import TaskMixtures as TaskMixtures
+from parzax.meta.mixed import MixedSmoothing as MixedSmoothing
 from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters
 from parzax.meta.reduction import overall_importance as overall_importance
@@ -10,7 +11,6 @@ from parzax.meta.reduction import rows_needed as rows_needed
 from parzax.meta.rows import SourceRows as SourceRows
 from parzax.meta.rows import named_logs as named_logs
 from parzax.meta.rows import source_rows as source_rows
-from parzax.meta.sources import MixedSmoothing as MixedSmoothing
 from parzax.meta.sources import Sources as Sources
 from parzax.meta.states import best as best
 from parzax.meta.states import best_of as best_of
@@ -27,3 +27,7 @@ from parzax.meta.variation import similarity as similarity
 from parzax.meta.variation import task_kernel as task_kernel
 from parzax.meta.variation import total_variation as total_variation
 from parzax.meta.variation import uniform_variation as uniform_variation
+from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
+from parzax.meta.weights import by_similarity as by_similarity
+from parzax.meta.weights import mixture_weights as mixture_weights
+from parzax.meta.weights import stacking as stacking

@@ -1,4 +1,4 @@
-"""Source tasks, fitted once, and the smoothing that mixes their densities with those of a target."""
+"""Source tasks, fitted once: their densities, and how similar a target is to each."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,18 +6,16 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax._numerics import placed
 from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison, Estimate
-from parzax.meta.densities import TaskDensities, TaskMixtures
+from parzax.meta.densities import TaskDensities
 from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.rows import SourceRows
 from parzax.meta.states import Tasks, compact
-from parzax.meta.variation import task_kernel
-from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
-from parzax.parzen.basis import Basis
+from parzax.parzen import Smoothing
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State, first_rows
 from parzax.split.gamma import AbstractGamma
@@ -119,64 +117,3 @@ class Sources(eqx.Module):
 
 
 _density = program(TaskDensities.fit)
-
-
-class MixedSmoothing(AbstractSmoothing):
-    """Densities that are mixtures over tasks (arXiv 2212.06751).
-
-    W_m is proportional to N_m k(1, m), N_m the size of the group in task m. Tasks without rows in a group
-    below are not among the T tasks of its k(1, m). A share gamma is sum_m k(1, m) N_m^(l) over
-    sum_m k(1, m) N_m. With c-TPE's score the sum gamma l + (1 - gamma) g is then the density of all rows of
-    all tasks.
-    """
-
-    own: Smoothing  # the target's
-    sources: Sources
-    most: int = eqx.field(static=True)  # candidates of all groups and tasks together, at most
-
-    def __check_init__(self) -> None:
-        """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
-        if not isinstance(self.own, Smoothing):
-            raise TypeError(f"own must be a parzax.parzen.Smoothing, got {self.own!r}.")
-
-    def basis(self, space: Space, dtype: Any) -> Basis:
-        self.sources.check_precision(dtype)
-        return self.own.basis(space, dtype)
-
-    def fit(
-        self, basis: Basis, state: State, split: SplitRows
-    ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        own, _ = self.own.fit(basis, state, split)
-        sources, dtype = self.sources, state.x.dtype
-        alike = (sources.similarities(self.own, state, split, i) for i in range(len(split.below)))
-        kernels = [task_kernel(similarity, sources.there(i)) for i, similarity in enumerate(alike)]
-        below = _sizes(split.below, sources.below, dtype)
-        above = _sizes(split.above, sources.above, dtype)
-        weights = [_log_weights(n, k) for n, k in zip(below + above, kernels * 2, strict=True)]
-        gamma = []
-        for i, kernel in enumerate(kernels):
-            known = (below[i] + above[i]).at[0].set(split.n_known[i].astype(dtype))
-            rows = (kernel * known).sum()
-            share = (kernel * below[i]).sum() / jnp.where(rows > 0, rows, 1)
-            gamma.append(jnp.where(rows > 0, share, split.gamma[i]))
-        densities = (sources.below + sources.above, jnp.stack(weights), self.most, self.own.joint)
-        return TaskMixtures(basis, own, *densities), jnp.stack(gamma)
-
-    def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
-        """That of the target's own densities."""
-        return self.own.status(basis, state, split)
-
-
-def _sizes(masks: Bool[Array, "c1 n"], tasks: tuple[TaskDensities, ...], dtype: Any) -> list[Array]:
-    """Rows of every task in each group, the target's first."""
-    own = masks.sum(axis=-1).astype(dtype)
-    return [jnp.concatenate([own[i, None], task.n_rows]) for i, task in enumerate(tasks)]
-
-
-def _log_weights(n_rows: Float[Array, " t1"], kernel: Float[Array, " t1"]) -> Float[Array, " t1"]:
-    """log of N_m k(1, m) over its sum; the target alone where no task has a weight."""
-    weight = n_rows * kernel
-    total = weight.sum()
-    alone = (jnp.arange(len(weight)) == 0).astype(weight.dtype)
-    share = jnp.where(total > 0, weight / jnp.where(total > 0, total, 1), alone)
-    return jnp.where(share > 0, jnp.log(jnp.where(share > 0, share, 1)), -jnp.inf)

@@ -10,11 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax.parzen.basis import Basis
-from parzax.parzen.mixture import KernelMixture
+from parzax.parzen.mixture import MANY, KernelMixture
 from parzax.space import Points
-
-# Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
-_MANY = 1 << 20
 
 
 class AbstractDensities(eqx.Module):
@@ -43,7 +40,7 @@ class Separate(AbstractDensities):
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
         basis, n = self.basis, len(at)
-        return self._each(lambda own: own.prepare(basis, n, own.form(basis, _MANY)).log_prob(basis, at))
+        return self._each(lambda own: own.prepare(basis, n, own.form(basis, MANY)).log_prob(basis, at))
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         keys = jax.random.split(key, sum(len(batch.weight) for batch in self.batches))

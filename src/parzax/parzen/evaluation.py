@@ -94,10 +94,10 @@ class Prepared(eqx.Module):
 
     def ratios(self, basis: Basis, at: Points, values: Float[Array, "j f"]) -> Float[Array, "j n"]:
         """log kernel - log anchor, plus the constants of the form, in its unit."""
-        return self._logs(basis, at, values)[0]
+        return self.logs(basis, at, values)[0]
 
     def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
-        ratio, anchor = self._logs(basis, at, self.features(basis, at))
+        ratio, anchor = self.logs(basis, at, self.features(basis, at))
         prior = terms.prior_ratio(basis.n_slots, at, self.priors)
         if self.form == "product":
             shift = shift_of(ratio.dtype)
@@ -108,7 +108,7 @@ class Prepared(eqx.Module):
         weight = jnp.append(self.weight, self.prior_weight)[None]
         return terms.restored(anchor + masked_logsumexp(ratio, weight, axis=-1), basis.n_slots)
 
-    def _logs(
+    def logs(
         self, basis: Basis, at: Points, values: Float[Array, "j f"]
     ) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
         """`ratios`, and the log density of the wide kernels: 0 for inactive parameters and single values."""

@@ -11,14 +11,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import masked_logsumexp
 from parzax.parzen import evaluation
 from parzax.parzen.basis import Basis, Families, basis_of
 from parzax.parzen.evaluation import Form, Prepared
 from parzax.parzen.many import many_terms
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import KernelTerms, coefficients, kernels_of
+from parzax.parzen.terms import KernelTerms, coefficients, kernels_of, prior_ratio
 from parzax.space import Points, Space
+
+# Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
+MANY = 1 << 20
 
 
 class KernelMixture(eqx.Module):
@@ -57,6 +61,21 @@ class KernelMixture(eqx.Module):
         pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
         many = tuple(many_terms(part, rows, scale, n_slots, n_points) for part in basis.many)
         return Prepared(linear, pairs, many, self.weight, self.prior_weight, self.priors, form)
+
+    def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
+        """log density at each of n points, those of the kernels, under the mixture of all other kernels.
+
+        Of the same scales, and with the prior. A point whose kernel is absent is under the whole mixture.
+        """
+        form = self.form(basis, MANY)
+        prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
+        ratio, anchor = prepared.logs(basis, at, prepared.features(basis, at))
+        others = jnp.where(jnp.eye(len(self.weight), dtype=bool), 0, self.weight[None])
+        weight = jnp.concatenate([others, jnp.broadcast_to(self.prior_weight, (len(others), 1))], axis=1)
+        prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
+        rest = 1 - self.weight
+        whole = masked_logsumexp(jnp.concatenate([ratio, prior], axis=1), weight, axis=-1)
+        return anchor + whole - jnp.log(jnp.where(rest > 0, rest, 1))
 
     def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
         """n draws; see `parzax.ParzenEstimator.sample`."""

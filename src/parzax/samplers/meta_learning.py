@@ -10,6 +10,7 @@ from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta import MixedSmoothing, Sources, best_rows, named_logs, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
 from parzax.meta.reduction import Rule, check_count
+from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
@@ -22,6 +23,7 @@ from parzax.split.gamma import AbstractGamma, linear
 from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies, crowding
 
+_BY_SIMILARITY = by_similarity()
 _TENTH, _SCOTT, _EQUAL, _ALIKE, _CROWDING = linear(0.1), scott(0.1), equal(), merits.equal(), crowding()
 
 
@@ -37,6 +39,7 @@ def meta_learn_tpe(
     max_candidates: int = 1024,
     importance: Rule = "mean",
     n_good: AbstractGamma | None = None,
+    weights: AbstractTaskWeights = _BY_SIMILARITY,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
     gamma: AbstractGamma = _TENTH,
@@ -89,6 +92,9 @@ def meta_learn_tpe(
             paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
+        weights: of the tasks in the densities: `parzax.meta.by_similarity()`, the paper's, or
+            `stacking()`, by
+            what each foretells of the target's own rows.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
             kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a
@@ -129,7 +135,7 @@ def meta_learn_tpe(
     fitted = Sources.fit(space, rows, target.split, smoothing, *settings)
     return replace(
         target,
-        smoothing=MixedSmoothing(smoothing, fitted, most),
+        smoothing=MixedSmoothing(smoothing, fitted, most, weights),
         start=FromRows(best_rows(rows, target.n_startup)) if start is None else start,
         # No group below has more candidates than its part.
         n_candidates=min(target.n_candidates, max(most // (1 + n_constraints), 1)),

@@ -1,0 +1,145 @@
+"""Weights by what tasks foretell: against loops, at their optimum, of good and of bad sources."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import meta as oracle
+from reference import mixture, tpe
+from samplers.tables import SPACE_OF, table, told
+
+import parzax as px
+from meta.test_sampler import SETTINGS, meta, observations, sources
+from parzax.meta.weights import mixture_weights
+
+
+@eqx.filter_jit
+def _weights(sampler, state, group=0):
+    smoothing, split = sampler.smoothing, sampler.split(state)
+    basis = smoothing.basis(sampler.space, state.x.dtype)
+    return smoothing.weights(smoothing.own, smoothing.sources, basis, state, split, group)
+
+
+def by_rounds(log_prob: np.ndarray, doubt: float, rounds: int = 30) -> np.ndarray:
+    """Expectation and maximisation, row by row."""
+    n_tasks, n_rows = log_prob.shape
+    weight = np.full(n_tasks, 1 / n_tasks)
+    for _ in range(rounds):
+        total = np.full(n_tasks, doubt / n_tasks)
+        for i in range(n_rows):
+            joint = [
+                w * np.exp(log - log_prob[:, i].max()) for w, log in zip(weight, log_prob[:, i], strict=True)
+            ]
+            total += np.array(joint) / sum(joint)
+        weight = total / total.sum()
+    return weight
+
+
+def test_weights_are_those_of_most_likelihood(double):
+    """Catches a wrong round, and rounds that end far from the maximum."""
+    rng = np.random.default_rng(0)
+    for n_rows in (0, 1, 5, 40):
+        log_prob = rng.normal(size=(4, n_rows)) * 3
+        padded = np.pad(log_prob, ((0, 1), (0, 3)), constant_values=np.nan)
+        there, present = np.arange(5) < 4, np.arange(n_rows + 3) < n_rows
+        found = np.asarray(
+            mixture_weights(jnp.asarray(padded), jnp.asarray(present), jnp.asarray(there), 0.5)
+        )
+        np.testing.assert_allclose(found, [*by_rounds(log_prob, 0.5), 0], rtol=1e-10)
+
+        def likelihood(weight, log_prob=log_prob):
+            return np.log(weight @ np.exp(log_prob)).sum() + 0.5 * np.log(weight).mean()
+
+        best = likelihood(by_rounds(log_prob, 0.5, 5000))
+        assert best - likelihood(found[:4]) < 0.01
+
+
+CASES = [
+    ("categories", 1),
+    pytest.param("conditional", 1, marks=pytest.mark.slow),
+    pytest.param("mixed", 2, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("space", "m"), CASES)
+def test_weights_equal_their_loops(double, space, m):
+    """Catches a row that foretells itself, a group for another, and one of both weights alone."""
+    sampler, own = meta(space, m, weights=px.meta.stacking(0.5)), table(space, "random", m)
+    found = _weights(sampler, told(sampler, own))
+    parameters = mixture.parameters_of(SPACE_OF[space])
+    tables = [own, *sources(space, m, 0)]
+    groups = [tpe.groups(SETTINGS, t.x, t.objectives, t.constraints, t.constraint_only)[0] for t in tables]
+
+    def log_prob(name: str, i: int) -> list[float]:
+        rows = getattr(groups[0], name)
+        kernels, prior = oracle.fit(SETTINGS, parameters, np.asarray(own.x)[rows], ())
+        if i in rows:
+            out = kernels[rows.index(i)][3]
+            kernels = [
+                (*kernel[:3], kernel[3] / (1 - out)) for k, kernel in enumerate(kernels) if rows[k] != i
+            ]
+            prior = prior / (1 - out)
+        theirs = [
+            oracle.fit(SETTINGS, parameters, np.asarray(t.x)[getattr(g, name)], ())
+            for t, g in zip(tables[1:], groups[1:], strict=True)
+        ]
+        return [tpe.log_density(parameters, fitted, own.x[i]) for fitted in ((kernels, prior), *theirs)]
+
+    below, above = groups[0].below, groups[0].above
+    rows = [*below, *above]
+    low, high = (np.array([log_prob(name, i) for i in rows]).T for name in ("below", "above"))
+    odds = low - high + np.log((len(below) + 0.5) / (len(above) + 0.5))
+    chance = -np.log1p(np.exp(np.where([i in below for i in rows], -odds, odds)))
+    both = (by_rounds(low[:, : len(below)], 0.5) * by_rounds(chance, 0.5))[1:]
+    wanted = [1 - both.sum(), *both]
+    np.testing.assert_allclose(found.below, wanted, atol=1e-8)
+    np.testing.assert_allclose(found.above, wanted, atol=1e-8)
+    shares = [len(g.below) / (len(g.below) + len(g.above)) for g in groups]
+    np.testing.assert_allclose(found.gamma, np.dot(wanted, shares), rtol=1e-8)
+
+
+def _log(space: px.Space, centre: float, seed: int, n: int = 100) -> px.Observations:
+    x = np.random.default_rng(seed).uniform(size=(n, len(space)))
+    return px.Observations.from_arrays(space, x, ((x - centre) ** 2).sum(axis=1))
+
+
+def test_a_source_helps_as_far_as_it_foretells():
+    """The same task, one far away, and none: at first, and when the target's own rows say more."""
+    space = px.Space({f"x{d}": px.Float(0, 1) for d in range(3)})
+    nothing = px.Observations.from_arrays(space, [[0.5] * 3], [np.nan])
+    logs = {"same": _log(space, 0.3, 1), "other": _log(space, 0.9, 2), "nothing": nothing}
+    sampler = px.meta_learn_tpe(space, logs, n_samples=50, weights=px.meta.stacking())
+    state = sampler.init(256)
+    fresh = _weights(sampler, state).below
+    np.testing.assert_allclose(fresh, [7 / 9, 1 / 9, 1 / 9, 0], atol=1e-6)
+    x = np.random.default_rng(3).uniform(size=(30, 3))
+    state = sampler.tell(state, x, ((x - 0.3) ** 2).sum(axis=1))
+    target, same, other, none = np.asarray(_weights(sampler, state).below)
+    assert same > 2 * other
+    assert none == 0
+    # Rows nearer to the optimum than a source has any.
+    near = 0.3 + 0.01 * np.random.default_rng(4).normal(size=(150, 3))
+    state = sampler.tell(state, near, ((near - 0.3) ** 2).sum(axis=1))
+    late = np.asarray(_weights(sampler, state).below)
+    assert late[0] > max(0.9, target)
+    assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
+
+
+def test_refused():
+    space = px.Space({"x": px.Float(0, 1)})
+    for doubt in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="doubt must be"):
+            px.meta.stacking(doubt)
+    with pytest.raises(TypeError, match="weights must be a rule, such as"):
+        px.meta_learn_tpe(space, [_log(space, 0.5, 0)], weights=0.5)
+
+
+def test_constraints_have_weights_of_their_own():
+    """Catches the objective's weights in a constraint's densities."""
+    space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
+    logs = [observations(space, t) for t in sources("categories", 1, 1)]
+    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, weights=px.meta.stacking())
+    of_each = [np.asarray(_weights(sampler, told(sampler, own), i).below) for i in (0, 1)]
+    assert all(abs(w.sum() - 1) < 1e-5 and (w >= 0).all() for w in of_each)
+    assert np.abs(of_each[0] - of_each[1]).max() > 1e-3
