@@ -1,0 +1,227 @@
+"""Do source tasks ever hurt? ``python -m benchmarks.sources [--quick] [--out DIR] [--resume]``.
+
+Best losses with sources over those of the same sampler without any, by rule of weights: on ellipsoids whose
+centre is that of the sources (c* = 0) or further and further away (c* = 1, 2, 3), and on tables of
+PARZAX_DATA with the other tables of their benchmark as sources. Writes a page, docs/sources.md for a full
+run without --out. Exits with status 1 where a claim about the rule `stacking` does not hold.
+"""
+
+import argparse
+import dataclasses
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks.papers import runs
+from benchmarks.papers.meta_learn_tpe import ellipsoids, searches
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS
+from benchmarks.papers.runs import Arrays, Unit
+from benchmarks.papers.tables import Table, families, tables
+
+PAGE = Path(__file__).parents[1] / "docs" / "sources.md"
+RULES = {"similarity": px.meta.by_similarity(), "stacking": px.meta.stacking()}
+ALONE, WARM = "without", "warm start alone"
+METHODS = (*RULES, WARM)
+DIMS, N_TASKS, CENTERS = (4, 10), (1, 2, 4, 8), (0, 1, 2, 3)
+N_SEEDS, N_EVALUATIONS, BUDGETS = 30, 200, (10, 20, 50, 100, 200)
+# Behind by at most this after 50 evaluations or more.
+MOST_BEHIND = 1.05
+
+
+def on_ellipsoids(dim: int, n_tasks: int, n_seeds: int, n_evaluations: int, centers: Sequence[int]) -> Arrays:
+    """A unit: "METHOD/c* = CENTER" (s, n) best loss so far; without sources the same for all centres."""
+    target, found = px.problems.ellipsoid(dim), {}
+    plain = px.mo_tpe(target.space, 1, epsilon=EPSILON)
+    found[ALONE] = _best([plain] * n_seeds, target, n_evaluations)
+    for center in centers:
+        samplers = [ellipsoids.sampler(dim, center, n_tasks, seed) for seed in range(n_seeds)]
+        for method, own in _variants(samplers, plain).items():
+            found[f"{method}/c* = {center}"] = _best(own, target, n_evaluations)
+    return found
+
+
+def on_table(target: Table, others: Sequence[Table], n_seeds: int, n_evaluations: int) -> Arrays:
+    """A unit: "METHOD/tables" (s, n) best loss so far, less the smallest of the table."""
+    own, *rest = (_problem(table) for table in (target, *others))
+    plain, samplers = px.mo_tpe(own.space, 1, epsilon=EPSILON), []
+    for seed in range(n_seeds):
+        logs = {f"task {i}": _log(other, len(rest) * seed + i) for i, other in enumerate(rest)}
+        samplers.append(px.meta_learn_tpe(own.space, logs, epsilon=EPSILON))
+    least = float(np.nanmin(np.asarray(own.losses)))
+    each = {ALONE: [plain] * n_seeds} | {f"{m}/tables": s for m, s in _variants(samplers, plain).items()}
+    return {name: _best(one, own, n_evaluations) - least for name, one in each.items()}
+
+
+def _variants(
+    samplers: Sequence[px.samplers.Sampler], plain: px.samplers.Sampler
+) -> dict[str, Sequence[px.samplers.Sampler]]:
+    found = {}
+    for name, rule in RULES.items():
+        found[name] = [_with_weights(one, rule) for one in samplers]
+    warm = [dataclasses.replace(plain, start=one.start, n_startup=one.n_startup) for one in samplers]
+    return found | {WARM: warm}
+
+
+def _with_weights(sampler: px.samplers.Sampler, rule: px.meta.AbstractTaskWeights) -> px.samplers.Sampler:
+    smoothing = sampler.smoothing
+    assert isinstance(smoothing, px.meta.MixedSmoothing), "a sampler with sources"
+    return dataclasses.replace(sampler, smoothing=dataclasses.replace(smoothing, weights=rule))
+
+
+def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evaluations: int) -> np.ndarray:
+    return searches.best(searches.runs(samplers, problem, n_evaluations)[0])
+
+
+def _problem(table: Table) -> px.problems.Tabular:
+    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]])
+    return dataclasses.replace(loaded, name="", objective_names=("",))
+
+
+def _log(own: px.problems.Tabular, seed: int) -> px.Observations:
+    """Random entries of a table."""
+    choose, evaluate = jax.random.split(jax.random.key(seed))
+    x = jax.vmap(own.decode)(jax.random.randint(choose, (N_ROWS,), 0, own.n_seeds.shape[0]))
+    losses = jax.vmap(own)(jax.random.split(evaluate, N_ROWS), x)[0]
+    return px.Observations.from_arrays(own.space, np.asarray(x, float), np.asarray(losses, float))
+
+
+def units(quick: bool) -> list[Unit]:
+    """One for each number of parameters and of tasks, and for each table."""
+    dims, tasks, centers = ((4,), (2,), (0, 2)) if quick else (DIMS, N_TASKS, CENTERS)
+    common = {"n_seeds": 8 if quick else N_SEEDS, "n_evaluations": 50 if quick else N_EVALUATIONS}
+    module = "benchmarks.sources"
+    found = [
+        Unit(
+            f"ellipsoid/{dim}/{n}", f"{module}:on_ellipsoids",
+            {"dim": dim, "n_tasks": n, "centers": centers, **common}, cost=60.0 + 20 * n,
+        )
+        for dim in dims
+        for n in tasks
+    ]  # fmt: skip
+    for family, own in families(tables()).items():
+        if len(own) > 1 and not quick:
+            for table in own:
+                others = [other for other in own if other is not table]
+                arguments = {"target": table, "others": others, **common}
+                found.append(Unit(f"{family}/{table.name}", f"{module}:on_table", arguments, cost=60.0))
+    return found
+
+
+# --- the page ----------------------------------------------------------------------------------------
+
+
+def ratio(one: np.ndarray, other: np.ndarray, budget: int) -> tuple[float, float]:
+    """Log of the ratio of geometric means over the runs, and its standard error."""
+    floor = 1e-6 * np.median(other[:, 0])
+    logs = [np.log(np.maximum(x[:, budget - 1], floor)) for x in (one, other)]
+    return float(logs[0].mean() - logs[1].mean()), float(np.hypot(*(x.std() / len(x) ** 0.5 for x in logs)))
+
+
+def together(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """Geometric mean of ratios, and its 95 % interval."""
+    logs, errors = np.array(pairs).T
+    mean, error = logs.mean(), np.sqrt(np.square(errors).sum()) / len(errors)
+    return tuple(float(x) for x in np.exp([mean, mean - 1.96 * error, mean + 1.96 * error]))
+
+
+def ratios(found: Mapping[str, Arrays], method: str, budget: int) -> dict[str, tuple[float, float]]:
+    """Setting -> log ratio and its error, of all units."""
+    return {
+        f"{unit}/{name.split('/')[1]}": ratio(own, arrays[ALONE], budget)
+        for unit, arrays in found.items()
+        for name, own in arrays.items()
+        if name.startswith(f"{method}/")
+    }
+
+
+def table(found: Mapping[str, Arrays], budgets: Sequence[int]) -> str:
+    """Geometric means over settings of a kind, each rule beside the others."""
+    lines = ["| | settings | weights | " + " | ".join(f"after {b}" for b in budgets) + " |"]
+    lines.append("| --- | ---: | --- |" + " --- |" * len(budgets))
+    kinds = dict.fromkeys((key.rsplit("/", 1)[1] for key in ratios(found, METHODS[0], budgets[0])), None)
+    for kind in (*kinds, "all"):
+        for method in METHODS:
+            cells = []
+            for budget in budgets:
+                own = ratios(found, method, budget)
+                chosen = [x for key, x in own.items() if kind in ("all", key.rsplit("/", 1)[1])]
+                cells.append("{:.2f} ({:.2f}, {:.2f})".format(*together(chosen)))
+            lines.append(f"| {kind} | {len(chosen)} | {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def broken(found: Mapping[str, Arrays], budgets: Sequence[int]) -> list[str]:
+    """What does not hold of stacking: ahead at first where tasks are alike, nowhere behind by 5 % later."""
+    failed = []
+    for budget in budgets:
+        own = ratios(found, "stacking", budget)
+        if budget < 50:
+            alike = together([x for key, x in own.items() if key.endswith("c* = 0")])
+            if alike[2] >= 1:
+                failed.append(f"ahead of no sources after {budget} on similar tasks: {alike[0]:.2f}")
+            continue
+        everywhere = together([*own.values()])
+        if everywhere[1] > MOST_BEHIND:
+            failed.append(f"not behind by 5 % after {budget} over all settings: {everywhere[0]:.2f}")
+        for key, (log, error) in own.items():
+            if np.exp(log - 1.96 * error) > MOST_BEHIND:
+                failed.append(f"not behind by 5 % after {budget}, {key}: {np.exp(log):.2f}")
+    return failed
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the parts, write the page, and return 1 if a claim does not hold."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sources", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--quick", action="store_true", help="few runs of one problem")
+    parser.add_argument("--out", type=Path, help="the page")
+    parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
+    options = parser.parse_args(argv)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        page = options.out or (Path(scratch) / "sources.md" if options.quick else PAGE)
+        parts = page.parent / f".sources{'-quick' * options.quick}"
+        found = runs.run(units(options.quick), parts, resume=options.resume, say=runs.progress)
+        runs.progress("")
+        n_runs, n = next(iter(found.values()))[ALONE].shape
+        budgets = [budget for budget in BUDGETS if budget <= n]
+        failed = broken(found, budgets)
+        took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
+        versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
+        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} runs of {n} evaluations."
+        flags = " --quick" * options.quick
+        blocks = ["# Do source tasks ever hurt?", f"```bash\npython -m benchmarks.sources{flags}\n```"]
+        blocks += [ABOUT, table(found, budgets), _claims(failed), versions]
+        page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+        print(page.read_text(encoding="utf-8"))
+    return 1 if failed else 0
+
+
+ABOUT = """Best losses of `px.meta_learn_tpe` over those of the same sampler without sources, by rule of
+weights (`weights=`): geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
+Ellipsoids in 4 and 10 dimensions, whose sources (1, 2, 4 or 8 of 100 random rows) have their centre at c*, the
+target at 0; and tables, each with the other ones of its benchmark as sources, by the loss above the smallest
+of the table. With the warm start alone the first five rows are the best ones of the sources, and nothing else
+of them counts. [What the rules are](meta.md#weights)."""
+
+
+def _claims(failed: Sequence[str]) -> str:
+    claim = (
+        "Of `px.meta.stacking()` it is claimed that it is ahead after 10 and 20 evaluations where tasks are "
+    )
+    claim += "alike, and that from 50 on it is nowhere behind by more than 5 % (95 % interval)."
+    if not failed:
+        return f"{claim} Both hold."
+    return "\n".join([f"{claim} Of that does not hold:", "", *(f"* {text}" for text in failed)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
