@@ -28,6 +28,7 @@ from parzax.meta.variation import task_kernel as task_kernel
 from parzax.meta.variation import total_variation as total_variation
 from parzax.meta.variation import uniform_variation as uniform_variation
 from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
+from parzax.meta.weights import TaskWeights as TaskWeights
 from parzax.meta.weights import by_similarity as by_similarity
 from parzax.meta.weights import mixture_weights as mixture_weights
 from parzax.meta.weights import stacking as stacking

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax.meta.densities import TaskMixtures
 from parzax.meta.sources import Sources
-from parzax.meta.weights import AbstractTaskWeights, BySimilarity
+from parzax.meta.weights import AbstractTaskWeights, BySimilarity, check_weights
 from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
 from parzax.parzen.basis import Basis
 from parzax.space import Space
@@ -27,10 +27,7 @@ class MixedSmoothing(AbstractSmoothing):
         """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
         if not isinstance(self.own, Smoothing):
             raise TypeError(f"own must be a parzax.parzen.Smoothing, got {self.own!r}.")
-        if not isinstance(self.weights, AbstractTaskWeights):
-            raise TypeError(
-                f"weights must be a rule of parzax.meta, such as stacking(), got {self.weights!r}."
-            )
+        check_weights(self.weights)
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         self.sources.check_precision(dtype)

@@ -1,7 +1,7 @@
 """How much each task counts in the densities of a target: by similarity, or by what it foretells of it."""
 
 import abc
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -87,8 +87,8 @@ class Stacking(AbstractTaskWeights):
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         sizes = _sizes(sources, state, split, group)
-        rows = sizes.below + sizes.above
-        gamma = (weight * sizes.below / jnp.where(rows > 0, rows, 1)).sum()
+        n_rows = sizes.below + sizes.above
+        gamma = (weight * sizes.below / jnp.where(n_rows > 0, n_rows, 1)).sum()
         return TaskWeights(weight, weight, gamma)
 
 
@@ -190,3 +190,9 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
     total = weight.sum()
     alone = (jnp.arange(len(weight)) == 0).astype(weight.dtype)
     return jnp.where(total > 0, weight / jnp.where(total > 0, total, 1), alone)
+
+
+def check_weights(weights: Any) -> None:
+    """Raise TypeError for what is no rule."""
+    if not isinstance(weights, AbstractTaskWeights):
+        raise TypeError(f"weights must be a rule of parzax.meta, such as stacking(), got {weights!r}.")

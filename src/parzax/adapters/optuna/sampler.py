@@ -22,6 +22,7 @@ from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
 from parzax.meta.comparison import Estimate
 from parzax.meta.reduction import Rule
+from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.ages import AbstractAges
 from parzax.space import Space
 from parzax.split.gamma import AbstractGamma
@@ -30,6 +31,7 @@ from parzax.split.ties import AbstractTies
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
+_BY_SIMILARITY = by_similarity()
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
 
 
@@ -80,8 +82,8 @@ class TPESampler(BaseSampler):
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
         every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
-        eta, estimate, n_samples, max_candidates, importance, n_good: how source studies are compared, as of
-            `parzax.meta_learn_tpe`.
+        eta, estimate, n_samples, max_candidates, importance, n_good, weights: how source studies are compared
+            and weighed, as of `parzax.meta_learn_tpe`.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
         **others: none; says what became of Optuna's other arguments.
 
@@ -127,6 +129,7 @@ class TPESampler(BaseSampler):
         max_candidates: int = 1024,
         importance: Rule = "mean",
         n_good: AbstractGamma | None = None,
+        weights: AbstractTaskWeights = _BY_SIMILARITY,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,
@@ -154,7 +157,7 @@ class TPESampler(BaseSampler):
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
-            "importance": importance, "n_good": n_good,
+            "importance": importance, "n_good": n_good, "weights": weights,
         }  # fmt: skip
         self._settings = Settings(preset, arguments, comparison, source_studies is not None)
         logs = None if source_studies is None else sources(source_studies)

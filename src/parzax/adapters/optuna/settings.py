@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial
 from parzax import _checks
 from parzax.meta.comparison import check_comparison
 from parzax.meta.reduction import check_count
+from parzax.meta.weights import check_weights
 from parzax.observations import Observations
 from parzax.samplers import RandomStart, Sampler, c_tpe, meta_learn_tpe, mo_tpe, optuna_tpe, tpe
 from parzax.space import Float, Space
@@ -63,6 +64,7 @@ class Settings:
             _checks.whole_number("max_candidates", own["max_candidates"], 1)
             _checks.one_of("importance", own["importance"], ("mean", "sum"))
             check_count(own["n_good"])
+            check_weights(own["weights"])
         for name, x in own.items():
             if not self.has_sources and x != _DEFAULTS[name].default:
                 raise TypeError(f"{name} compares source studies, but there are no source_studies.")

@@ -1,0 +1,34 @@
+"""A rule of task weights of one's own: sources count until the target has so many rows, and then no more."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+
+
+class AtFirst(px.meta.AbstractTaskWeights):
+    """Equal weights up to ``n_rows`` rows of the target, which then stands alone."""
+
+    n_rows: int = eqx.field(static=True)
+
+    def __call__(self, smoothing, sources, basis, state, split, group):
+        there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)]).astype(state.x.dtype)
+        alone = (jnp.arange(len(there)) == 0).astype(state.x.dtype)
+        weight = jnp.where(split.n_known[group] > self.n_rows, alone, there / there.sum())
+        return px.meta.TaskWeights(weight, weight, split.gamma[group])
+
+
+def test_scores_are_those_without_sources_later():
+    """Catches a sampler that weighs tasks by itself, and a state that is not seen."""
+    space, rng = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}), np.random.default_rng(0)
+    rows, x, at = rng.uniform(size=(3, 40, 2))
+    source = px.Observations.from_arrays(space, rows, rows.sum(axis=1))
+    ours = px.meta_learn_tpe(space, [source], n_samples=50, weights=AtFirst(30))
+    plain = px.mo_tpe(space, 1)
+    for n, same in ((20, False), (40, True)):
+        scores = []
+        for sampler in (ours, plain):
+            state = sampler.tell(sampler.init(), x[:n], ((x[:n] - 0.3) ** 2).sum(axis=1))
+            scores.append(np.asarray(sampler.score_of(state, at)))
+        assert np.allclose(*scores, atol=1e-5) == same
