@@ -206,7 +206,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ABOUT = """Best losses of `px.meta_learn_tpe` over those of the same sampler without sources, by rule of
-weights (`weights=`): geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
+weights (`task_weights=`): geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
 Ellipsoids in 4 and 10 dimensions, whose sources (1, 2, 4 or 8 of 100 random rows) have their centre at c*,
 the target at 0; and tables, each with the other ones of its benchmark as sources, by the loss above the
 smallest of the table. With the warm start alone the first five rows are the best ones of the sources, and

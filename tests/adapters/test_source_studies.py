@@ -149,7 +149,7 @@ COMPARISON = {
     "max_candidates": 1024,
     "importance": "mean",
     "n_good": None,
-    "weights": px.meta.by_similarity(),
+    "task_weights": px.meta.by_similarity(),
 }
 SETTINGS = Settings(None, {}, COMPARISON, True)
 

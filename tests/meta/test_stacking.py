@@ -65,7 +65,7 @@ CASES = [
 @pytest.mark.parametrize(("space", "m"), CASES)
 def test_weights_equal_their_loops(double, space, m):
     """Catches a row that foretells itself, a group for another, and one of both weights alone."""
-    sampler, own = meta(space, m, weights=px.meta.stacking(0.5)), table(space, "random", m)
+    sampler, own = meta(space, m, task_weights=px.meta.stacking(0.5)), table(space, "random", m)
     found = _weights(sampler, told(sampler, own))
     parameters = mixture.parameters_of(SPACE_OF[space])
     tables = [own, *sources(space, m, 0)]
@@ -109,7 +109,7 @@ def test_a_source_helps_as_far_as_it_foretells():
     space = px.Space({f"x{d}": px.Float(0, 1) for d in range(3)})
     nothing = px.Observations.from_arrays(space, [[0.5] * 3], [np.nan])
     logs = {"same": _log(space, 0.3, 1), "other": _log(space, 0.9, 2), "nothing": nothing}
-    sampler = px.meta_learn_tpe(space, logs, n_samples=50, weights=px.meta.stacking())
+    sampler = px.meta_learn_tpe(space, logs, n_samples=50, task_weights=px.meta.stacking())
     state = sampler.init(256)
     fresh = _weights(sampler, state).below
     np.testing.assert_allclose(fresh, [7 / 9, 1 / 9, 1 / 9, 0], atol=1e-6)
@@ -131,15 +131,15 @@ def test_refused():
     for doubt in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="doubt must be"):
             px.meta.stacking(doubt)
-    with pytest.raises(TypeError, match=r"^weights must be a rule.*0\.5"):
-        px.meta_learn_tpe(space, [_log(space, 0.5, 0)], weights=0.5)
+    with pytest.raises(TypeError, match=r"^task_weights must be a rule.*0\.5"):
+        px.meta_learn_tpe(space, [_log(space, 0.5, 0)], task_weights=0.5)
 
 
 def test_constraints_have_weights_of_their_own():
     """Catches the objective's weights in a constraint's densities."""
     space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
     logs = [observations(space, t) for t in sources("categories", 1, 1)]
-    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, weights=px.meta.stacking())
+    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, task_weights=px.meta.stacking())
     of_each = [np.asarray(_weights(sampler, told(sampler, own), i).below) for i in (0, 1)]
     assert all(abs(w.sum() - 1) < 1e-5 and (w >= 0).all() for w in of_each)
     assert np.abs(of_each[0] - of_each[1]).max() > 1e-3

@@ -195,4 +195,4 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
 def check_weights(weights: Any) -> None:
     """Raise TypeError for what is no rule."""
     if not isinstance(weights, AbstractTaskWeights):
-        raise TypeError(f"weights must be a rule of parzax.meta, such as stacking(), got {weights!r}.")
+        raise TypeError(f"task_weights must be a rule, such as parzax.meta.stacking(), got {weights!r}.")

@@ -39,7 +39,7 @@ def meta_learn_tpe(
     max_candidates: int = 1024,
     importance: Rule = "mean",
     n_good: AbstractGamma | None = None,
-    weights: AbstractTaskWeights = _BY_SIMILARITY,
+    task_weights: AbstractTaskWeights = _BY_SIMILARITY,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
     gamma: AbstractGamma = _TENTH,
@@ -92,7 +92,7 @@ def meta_learn_tpe(
             paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
-        weights: of the tasks in the densities: `parzax.meta.by_similarity()`, the paper's, or
+        task_weights: of the tasks in the densities: `parzax.meta.by_similarity()`, the paper's, or
             `stacking()`, by
             what each foretells of the target's own rows.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
@@ -135,7 +135,7 @@ def meta_learn_tpe(
     fitted = Sources.fit(space, rows, target.split, smoothing, *settings)
     return replace(
         target,
-        smoothing=MixedSmoothing(smoothing, fitted, most, weights),
+        smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
         start=FromRows(best_rows(rows, target.n_startup)) if start is None else start,
         # No group below has more candidates than its part.
         n_candidates=min(target.n_candidates, max(most // (1 + n_constraints), 1)),

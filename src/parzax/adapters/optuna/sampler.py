@@ -82,8 +82,8 @@ class TPESampler(BaseSampler):
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
         every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
-        eta, estimate, n_samples, max_candidates, importance, n_good, weights: how source studies are compared
-            and weighed, as of `parzax.meta_learn_tpe`.
+        eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
+            compared and weighed, as of `parzax.meta_learn_tpe`.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
         **others: none; says what became of Optuna's other arguments.
 
@@ -129,7 +129,7 @@ class TPESampler(BaseSampler):
         max_candidates: int = 1024,
         importance: Rule = "mean",
         n_good: AbstractGamma | None = None,
-        weights: AbstractTaskWeights = _BY_SIMILARITY,
+        task_weights: AbstractTaskWeights = _BY_SIMILARITY,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,
@@ -157,7 +157,7 @@ class TPESampler(BaseSampler):
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
-            "importance": importance, "n_good": n_good, "weights": weights,
+            "importance": importance, "n_good": n_good, "task_weights": task_weights,
         }  # fmt: skip
         self._settings = Settings(preset, arguments, comparison, source_studies is not None)
         logs = None if source_studies is None else sources(source_studies)

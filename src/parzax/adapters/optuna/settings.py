@@ -64,7 +64,7 @@ class Settings:
             _checks.whole_number("max_candidates", own["max_candidates"], 1)
             _checks.one_of("importance", own["importance"], ("mean", "sum"))
             check_count(own["n_good"])
-            check_weights(own["weights"])
+            check_weights(own["task_weights"])
         for name, x in own.items():
             if not self.has_sources and x != _DEFAULTS[name].default:
                 raise TypeError(f"{name} compares source studies, but there are no source_studies.")
