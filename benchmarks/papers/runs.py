@@ -110,7 +110,7 @@ def _work(unit: Unit, folder: Path) -> Arrays:
     try:
         with _alarm(unit.limit):
             arrays = work(**unit.arguments)
-    except _OverLimitError:
+    except _OverLimit:
         arrays = {LIMIT: np.array(unit.limit)}
     path = _path(folder, unit)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,19 +122,19 @@ def _work(unit: Unit, folder: Path) -> Arrays:
     return _load(path)
 
 
-class _OverLimitError(Exception):
+class _OverLimit(BaseException):  # peers catch every Exception
     """An alarm."""
 
 
 @contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raises `_OverLimitError` in the block after so many seconds."""
+    """Raises `_OverLimit` in the block after so many seconds."""
     if seconds is None or not hasattr(signal, "setitimer"):
         yield
         return
 
     def over(*_: object) -> None:
-        raise _OverLimitError
+        raise _OverLimit
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)

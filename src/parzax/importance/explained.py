@@ -229,10 +229,10 @@ def _by_choice(rows: _Rows, fits: _Fits, weight: Float[Array, "q m"]) -> Float[A
 def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
     """So many functions of a number at most are of use to predict n rows from each other.
 
-    Half as many as rows. Of fewer than 40 rows 20 must be left, or two thirds, but three functions there are
-    in any case: finer ones seldom predict so few rows, and often seem to.
+    Half as many as rows. Of fewer than 40 rows 20 must be left, or two thirds: finer ones seldom predict so
+    few rows, and often seem to. The coarsest resolution counts in any case.
     """
-    return jnp.maximum(jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3)), 3)
+    return jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
 
 
 def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
@@ -243,15 +243,17 @@ def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -
         known &= fits.dimension <= rows.n_region - 2
     if exchangeable:
         return jnp.broadcast_to(known[None].astype(fits.explained.dtype), fits.explained.shape)
+    counted = known & (fits.dimension > jnp.minimum(2, occupied - 1))
     if not rows.uniform:
-        known &= fits.dimension <= _most_functions(rows.n_region)
+        coarsest = jnp.where(counted, fits.dimension, jnp.inf).min()
+        few = fits.dimension <= jnp.maximum(_most_functions(rows.n_region), coarsest)
+        known, counted = known & few, counted & few
     least = jnp.where(known[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     if rows.uniform:
         scale = jnp.ones_like(least)  # errors are in its units
     else:
         floor = _LEAST_ERROR * rows.share * (1 - rows.share)
         scale = jnp.maximum(least / divisor(rows.n_region), floor[:, None])
-    counted = known & (fits.dimension > jnp.minimum(2, occupied - 1))
     best = jnp.where(counted[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     worse = jnp.where(counted[None], fits.error - best, 0) / (
         2 * temperature * jnp.where(scale > 0, scale, 1)

@@ -63,9 +63,9 @@ class ImportanceResult(ResultArrays):
         space: the search space.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
-        importance: (..., q, d) share of the positive variances; rows sum to 1, or are 0 with a status.
+        importance: (..., q, d) share of the variances (Eq. 8); rows sum to 1, or are 0 with a status.
         variance: (..., q, d) within-regime local marginal variance, Eq. 11. Debiased it is signed;
-            importances count negative ones as 0.
+            importances count negative ones as 0, and make up for them.
         divergence: (..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0. Where
             bounds move, a mean over pools with like bounds, such that Eq. 11 has their sum.
         inter: (..., q, d) inter-regime term; each pool with like bounds counts as a regime.

@@ -80,10 +80,10 @@ def normalise(
 ) -> Any:
     """Importance: each parameter's share of the sum of the variances (Eq. 8).
 
-    Debiased variances may be negative, and count as 0 then. As the others are as often too high by chance,
-    shares of so many parameters without effect would add up; with ``balance`` what is below 0 in all is taken
-    from those above, the same from each but no more than it has: max(v - t, 0), with t such that their sum
-    is that of all variances, but at least the largest of them. (That is the point nearest to the variances
+    Debiased variances may be negative, and count as 0 then. What chance takes from some it gives to others,
+    so that the shares of many parameters without effect would add up; with ``balance`` what is below 0 in all
+    is taken from those above, the same from each but no more than it has: max(v - t, 0), with t such that
+    their sum is that of all variances, but at least the largest of them. (That is the point nearest to them
     among those that are not negative and have this sum.)
 
     Args:
@@ -92,7 +92,7 @@ def normalise(
         uniform_when_undefined: what to give where no variance is positive: 1/d each instead of 0.
 
     Returns:
-        (..., d), of NumPy for arrays of NumPy.
+        (..., d), of NumPy for floating arrays of NumPy.
 
     >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0])).round(3))
     [0.714 0.286 0.    0.   ]
@@ -105,7 +105,7 @@ def normalise(
         variance = real_array("variance", variance)
     xp = namespace(variance)
     positive = xp.maximum(variance, 0)
-    if balance:
+    if balance and positive.shape[-1]:
         positive = xp.maximum(positive - _taken(variance, positive, xp), 0)
     total = positive.sum(axis=-1, keepdims=True)
     fallback = 1 / positive.shape[-1] if uniform_when_undefined else 0.0

@@ -68,27 +68,31 @@ class Stacking(AbstractTaskWeights):
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
         """See `stacking`."""
-        below, above, dtype = split.below[group], split.above[group], state.x.dtype
-        rows = state.points
+        rows, n_groups, dtype = state.points, len(split.below), state.x.dtype
+        counts = smoothing.mixture_weights(split, dtype)
 
-        def every(mask: Bool[Array, " n"], source: TaskDensities) -> Float[Array, "t1 n"]:
+        def every(at: int, source: TaskDensities) -> Float[Array, "t1 n"]:
             # The target's own density at a row is that of its other rows.
-            own = smoothing.mixture(basis, rows, mask.astype(dtype)).left_out(basis, rows)
-            return jnp.concatenate([own[None], source.log_prob(basis, rows)])
+            mask, own = split.masks[at].astype(dtype), None if counts is None else counts[at]
+            target = smoothing.mixture(basis, rows, mask, own, state.order).left_out(basis, rows)
+            return jnp.concatenate([target[None], source.log_prob(basis, rows)])
 
-        log_below, log_above = every(below, sources.below[group]), every(above, sources.above[group])
-        n_below, n = below.sum().astype(dtype), (below | above).sum().astype(dtype)
-        # Half a row on either side, so that no row is foretold for certain.
-        odds = log_below - log_above + jnp.log((n_below + 0.5) / (n - n_below + 0.5))
+        log_below = every(group, sources.below[group])
+        log_above = every(n_groups + group, sources.above[group])
+        below, known = split.below[group], _measured(state, split, group)
+        n_below, n = below.sum().astype(dtype), known.sum().astype(dtype)
+        # Half a row on either side, so that none is foretold for certain; no odds where there is no density.
+        neither = jnp.isneginf(log_below) & jnp.isneginf(log_above)
+        odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
+        odds = odds + jnp.log((n_below + 0.5) / (n - n_below + 0.5))
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
         places = mixture_weights(log_below, below, there, self.doubt)
-        sides = mixture_weights(log_chance, below | above, there, self.doubt)
+        sides = mixture_weights(log_chance, known, there, self.doubt)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         sizes = _sizes(sources, state, split, group)
-        n_rows = sizes.below + sizes.above
-        gamma = (weight * sizes.below / jnp.where(n_rows > 0, n_rows, 1)).sum()
+        gamma = (weight * sizes.below / jnp.where(sizes.known > 0, sizes.known, 1)).sum()
         return TaskWeights(weight, weight, gamma)
 
 
@@ -109,11 +113,11 @@ def stacking(doubt: float | Float[Array, ""] = 1.0) -> Stacking:
     / T, there are two kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities,
     Smyth and Wolpert 1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma)
     g_m) or 1 less that (stacking, Wolpert 1992). The target's own densities know all rows but the one at
-    hand. A source has the product of both weights, in both groups, and the target what is left.
+    hand; pending rows are none. A source has the product of both weights, in both groups, and the target
+    what is left: without rows of the target 1 / T^2 each.
 
-    The first kind alone trusts a source too long that sent the search where its own good rows are; the second
-    alone one that cannot tell any more where to look, as all rows are good ones. So a source helps at first,
-    and the target has all the weight once its own rows say more.
+    By the first kind alone a source can speak for itself, as rows below stand where it sent the search; by
+    the second alone it goes on counting where it can tell good rows from bad and all are good.
 
     Args:
         doubt: how many rows' worth of equal weights is added; above 0.
@@ -144,7 +148,7 @@ def mixture_weights(
         doubt: rows' worth of equal weights.
     """
     equal = there.astype(log_prob.dtype) / there.sum().astype(log_prob.dtype)
-    usable = there[:, None] & present[None]
+    usable = there[:, None] & present[None] & ~jnp.isnan(log_prob)
     highest = jnp.where(usable, log_prob, -jnp.inf).max(axis=0)
     highest = jnp.where(jnp.isfinite(highest), highest, 0)
     ratio = jnp.where(usable, jnp.exp(jnp.where(usable, log_prob, 0) - highest[None]), 0)
@@ -159,30 +163,36 @@ def mixture_weights(
 
 
 class _Sizes(NamedTuple):
+    """Rows of every task below, above, and in both as far as they were measured; the target's first."""
+
     below: Float[Array, " t1"]
     above: Float[Array, " t1"]
+    known: Float[Array, " t1"]
 
 
 def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> _Sizes:
-    """Rows of every task in both parts of a group, the target's first."""
-    own = (split.below[group], split.above[group])
-    theirs = sources.below[group].n_rows, sources.above[group].n_rows
-    sizes = (
-        jnp.concatenate([mask.sum()[None].astype(state.x.dtype), n])
-        for mask, n in zip(own, theirs, strict=True)
-    )
-    return _Sizes(*sizes)
+    dtype = state.x.dtype
+    of_target = (split.below[group].sum(), split.above[group].sum(), split.n_known[group])
+    below, above = sources.below[group].n_rows, sources.above[group].n_rows
+    both = zip(of_target, (below, above, below + above), strict=True)
+    return _Sizes(*(jnp.concatenate([own[None].astype(dtype), theirs]) for own, theirs in both))
+
+
+def _measured(state: State, split: SplitRows, group: int) -> Bool[Array, " n"]:
+    """Rows of a group, below or above, without those that are pending or were not measured."""
+    values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
+    return (split.below[group] | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
 
 
 def _of_kernel(
     kernel: Float[Array, " t1"], sources: Sources, state: State, split: SplitRows, group: int
 ) -> TaskWeights:
-    below, above = _sizes(sources, state, split, group)
-    known = (below + above).at[0].set(split.n_known[group].astype(below.dtype))
-    rows = (kernel * known).sum()
-    share = (kernel * below).sum() / jnp.where(rows > 0, rows, 1)
+    """Weights in proportion to N_m k(1, m)."""
+    sizes = _sizes(sources, state, split, group)
+    rows = (kernel * sizes.known).sum()
+    share = (kernel * sizes.below).sum() / jnp.where(rows > 0, rows, 1)
     gamma = jnp.where(rows > 0, share, split.gamma[group])
-    return TaskWeights(_shares(below * kernel), _shares(above * kernel), gamma)
+    return TaskWeights(_shares(sizes.below * kernel), _shares(sizes.above * kernel), gamma)
 
 
 def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:

@@ -191,7 +191,7 @@ def _cells(
     """The columns of the table (title, explanation), and their texts by level and row."""
     active = result.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(result.names))
     sizes = [size_text(column) for column in active.T]
-    columns = [("importance", "share of the positive variances at this level")]
+    columns = [("importance", "share of all variances at this level")]
     has_p, has_top = np.isfinite(own.p).any(), np.isfinite(own.top).any()
     if own.interval:
         columns.append((own.interval, "of the importance"))

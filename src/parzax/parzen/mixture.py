@@ -18,7 +18,7 @@ from parzax.parzen.evaluation import Form, Prepared
 from parzax.parzen.many import many_terms
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import KernelTerms, coefficients, kernels_of, prior_ratio
+from parzax.parzen.terms import KernelTerms, coefficients, kernels_of, prior_ratio, restored
 from parzax.space import Points, Space
 
 # Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
@@ -66,6 +66,7 @@ class KernelMixture(eqx.Module):
         """log density at each of n points, those of the kernels, under the mixture of all other kernels.
 
         Of the same scales, and with the prior. A point whose kernel is absent is under the whole mixture.
+        -inf where nothing else has any density.
         """
         form = self.form(basis, MANY)
         prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
@@ -75,7 +76,7 @@ class KernelMixture(eqx.Module):
         prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         rest = 1 - self.weight
         whole = masked_logsumexp(jnp.concatenate([ratio, prior], axis=1), weight, axis=-1)
-        return anchor + whole - jnp.log(jnp.where(rest > 0, rest, 1))
+        return restored(anchor + whole, basis.n_slots) - jnp.log(jnp.where(rest > 0, rest, 1))
 
     def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
         """n draws; see `parzax.ParzenEstimator.sample`."""

@@ -87,10 +87,7 @@ class Smoothing(AbstractSmoothing):
     ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
         """See `AbstractSmoothing`: together where the rule gives kernels one scale, else one by one."""
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
-        ages = jax.vmap(lambda mask: self.ages(mask, dtype))(masks)
-        if split.merit is not None:
-            ages = jnp.ones(masks.shape, dtype) if ages is None else ages
-            ages = ages.at[0].multiply(split.merit)
+        ages = self.mixture_weights(split, dtype)
         settings = (self.bandwidth, self.top, self.prior_weight)
         if self.bandwidth.one_scale and basis.product:
             return CommonScale.fit(basis, rows, masks, ages, settings, order, self.joint), split.gamma
@@ -104,6 +101,14 @@ class Smoothing(AbstractSmoothing):
         below = self.mixture(basis, rows[index], present.astype(dtype), age)
         batches = jax.tree.map(lambda a: a[None], below), whole(weight[1:], later, order)
         return Separate(basis, batches, self.joint), split.gamma
+
+    def mixture_weights(self, split: SplitRows, dtype: Any) -> Float[Array, "c2 n"] | None:
+        """How much each row counts in its group, by age and merit; None: all alike."""
+        ages = jax.vmap(lambda mask: self.ages(mask, dtype))(split.masks)
+        if split.merit is None:
+            return ages
+        ages = jnp.ones(split.masks.shape, dtype) if ages is None else ages
+        return ages.at[0].multiply(split.merit)
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
         """INVALID_BANDWIDTH."""

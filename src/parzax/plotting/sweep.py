@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
 from parzax.importance import ImportanceResult
+from parzax.importance import normalise as shares
 from parzax.importance.arrays import mean_and_error, seeds_with_data
 from parzax.plotting import _arguments, _axes, _labels, _text
 from parzax.plotting._arguments import by_seed, share_of_seeds
@@ -64,8 +65,7 @@ def importance_sweep(
         max_parameters: how many lines at most, without that of the others.
         quantity: "importance"; or the raw "variance" (within regimes), "standard", "inter" or
             "unweighted", the ablations.
-        normalise: divide each level's positive values by their sum, as importances are, so that ablations
-            can be compared with them.
+        normalise: as importances are at each level, so that ablations can be compared with them.
     """
     _arguments.check_result(result)
     _checks.one_of("quantity", quantity, _QUANTITIES)
@@ -117,9 +117,7 @@ def _data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.
     data = by_seed(result, getattr(result, quantity))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
-    positive = np.maximum(data, 0)
-    total = positive.sum(axis=-1, keepdims=True)
-    data = positive / np.where(total > 0, total, 1) if normalise else data
+    data = shares(data, balance=result.estimator.balance) if normalise else data
     return data, np.asarray((data > 0).any(axis=-1))
 
 

@@ -93,8 +93,7 @@ def meta_learn_tpe(
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         task_weights: of the tasks in the densities: `parzax.meta.by_similarity()`, the paper's, or
-            `stacking()`, by
-            what each foretells of the target's own rows.
+            `parzax.meta.stacking()`, by what each foretells of the target's own rows.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
             kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a

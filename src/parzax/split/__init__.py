@@ -1,4 +1,4 @@
-"""Splits: how the rows of a `State` fall below and above, by a gamma rule and, in fronts, ties."""
+"""Splits: how the rows of a `State` fall below and above, by a gamma rule and ties; and their merits."""
 
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits

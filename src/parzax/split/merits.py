@@ -18,8 +18,8 @@ class AbstractMerit(eqx.Module):
         """Weights of the rows below, 1 for all others; None where all count alike.
 
         Args:
-            place: (n,) number of rows that are better, from 0 to m - 1 for the m rows below; of several
-                objectives, of rows in better fronts.
+            place: (n,) number of rows before it, from 0 to m - 1 for the m rows below, earlier ones first
+                among equals; of several objectives, of rows in better fronts.
             below: (n,) which rows are.
             dtype: of the weights.
         """
@@ -56,9 +56,9 @@ def equal() -> Equal:
 def by_rank() -> ByRank:
     """Weights by rank: log(m + 1) - log(i) for the i-th best of m rows below, scaled to a mean of 1.
 
-    Those of recombination in CMA-ES (Hansen 2016, where the better half of the rows has them). Like the split
-    they do not change with monotone transformations of the objective, unlike weights by improvement (Song et
-    al. 2022). Rows of one front share the place of its first.
+    Those of recombination in CMA-ES (Hansen, arXiv 1604.00772, where the better half of the rows has them).
+    Like the split they do not change with monotone transformations of the objective, unlike weights by
+    improvement (Song et al. 2022). Rows of one front share the place of its first.
 
     >>> import jax.numpy as jnp
     >>> place = jnp.array([2, 0, 1, 3])

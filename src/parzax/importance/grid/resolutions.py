@@ -22,7 +22,8 @@ _COLDEST = 1e-6
 class Resolutions:
     """From which functions of a parameter membership in the target is predicted, and how they are weighed.
 
-    Of numbers: the cells of the grid merged into fewer, and polynomials. Of categories: each on its own.
+    Of numbers: the cells of the grid merged into fewer, and polynomials, of at most half as many functions as
+    there are rows (fewer of less than 40 rows, see docs/estimators.md). Of categories: each on its own.
 
     Attributes:
         cells: numbers of cells, ascending, into which those of the grid are merged; numbers from the grid's
