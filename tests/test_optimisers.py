@@ -7,9 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from benchmarks.optimisers import bbob, methods, mixed, peers, scores, searches, suites, tables
+from benchmarks.optimisers import (
+    bbob,
+    constrained,
+    methods,
+    mixed,
+    peers,
+    scores,
+    searches,
+    suites,
+    tables,
+    two,
+)
 from benchmarks.optimisers.__main__ import no_better_than_random
-from benchmarks.optimisers.problems import CHOICE, HALVES, KEPT, run
+from benchmarks.optimisers.problems import CHOICE, HALVES, KEPT, Case, Group, of_best, run
 from reference import tables as reference
 
 import parzax as px
@@ -29,12 +40,18 @@ def test_halves():
         for group in suites.names(suite):
             choice, kept = (suites.cases(group, half) for half in HALVES)
             assert not set(choice) & set(kept)
-            assert len(choice) - len(kept) in (0, 1)
+            assert len(kept) <= len(choice) <= 3 + len(kept)
             if group in mixed.SPACES:
                 built = suites.build(group, N_SEEDS)
                 for half, names in ((CHOICE, choice), (KEPT, kept)):
                     assert [case.name for case in built.of(half)] == names
     assert [half for _, half in bbob.names(2)][:2] in ([], [CHOICE, KEPT])
+
+
+def gap(group: Group, case: Case, own: tuple, x: np.ndarray) -> float:
+    """What is left after a single evaluation."""
+    told = group.evaluate(case.shared, own, jax.random.key(0), x)
+    return group.gaps(case.shared, own, x[None], *(part[None] for part in told))[0]
 
 
 def plain_regret(space: px.Space, base: str, own: tuple, x: np.ndarray) -> float:
@@ -73,7 +90,7 @@ def test_mixed_values(name):
         if base in ("ackley", "noisy quadratic", "steps"):
             continue
         own = run(case.own, 1)
-        found = jax.vmap(lambda x, case=case, own=own: group.regret(case.shared, own, x))(x)
+        found = jax.vmap(lambda x, case=case, own=own: gap(group, case, own, x))(x)
         wanted = [plain_regret(group.space, base, own, row.astype(float)) for row in x]
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-4)
 
@@ -104,7 +121,7 @@ def test_mixed_optimum(name):
                 if isinstance(domain, px.Ordinal):
                     assert min(abs(np.array(domain.values) - value)) < 1e-3 * value
                 x[d], numeric = value, numeric + 1
-        assert float(group.regret(case.shared, (offsets, optima), jnp.asarray(x, float))) < 0.02
+        assert float(gap(group, case, (offsets, optima), jnp.asarray(x, float))) < 0.02
 
 
 def test_tables(tmp_path, monkeypatch):
@@ -125,17 +142,75 @@ def test_tables(tmp_path, monkeypatch):
         losses = np.asarray(problem.losses, float)[:, :, 0]
         mean = np.nanmean(losses, axis=1)
         x = jax.vmap(problem.decode)(jnp.arange(len(mean)))
-        found = jax.vmap(lambda x, case=case: group.regret(case.shared, (), x))(x)
+        found = jax.vmap(lambda x, case=case: gap(group, case, (), x))(x)
         np.testing.assert_allclose(found, mean - mean.min(), rtol=1e-5, atol=1e-6)
-        drawn = float(group.loss(case.shared, (), jax.random.key(0), x[7]))
+        drawn = float(group.evaluate(case.shared, (), jax.random.key(0), x[7])[0][0])
         assert np.isclose(drawn, losses[7]).any()
+
+
+def test_balls():
+    """Catches an optimum that is not feasible, another share than named, and gaps of what is not feasible."""
+    group = constrained.group(constrained.BALL, N_SEEDS)
+    x = jnp.asarray(points(group.space, 400), float)
+    for case, (name, _) in zip(group.cases, constrained.cases(constrained.BALL), strict=True):
+        assert case.name == name
+        own = run(case.own, 1)
+        objectives, constraints = jax.vmap(
+            lambda x, case=case, own=own: group.evaluate(case.shared, own, jax.random.key(0), x)
+        )(x)
+        feasible = np.asarray(constraints[:, 0] <= 0)
+        assert feasible.mean() > 0.5 * float(name.split()[-1])
+        found = np.asarray(group.gaps(case.shared, own, x, objectives, constraints))
+        assert (np.diff(found) <= 0).all() or "noisy" in name
+        first = int(feasible.argmax())
+        assert (found[:first] == float(own[3])).all()
+        alone = float(gap(group, case, own, x[first]))
+        assert found[first] == pytest.approx(alone, rel=1e-5)
+        best = np.asarray(own[0][1])[int(np.asarray(own[0][0])[:4].argmin())]
+        assert ((best - np.asarray(own[1])) ** 2).sum() < float(own[2])
+
+
+def test_constrained_tables(tmp_path, monkeypatch):
+    """Catches an entry that is not feasible and counts, and thresholds of a table in both halves."""
+    monkeypatch.setenv("PARZAX_DATA", str(tmp_path))
+    for name in ("small", "other"):
+        header, arrays = reference.content(len(name))
+        header |= {"name": name, "family": "new", "objective": {"array": "loss"}}
+        (tmp_path / name).mkdir()
+        reference.write(tmp_path / name, header, arrays)
+    names = [name for name in constrained.names() if name != constrained.BALL]
+    for name in names:
+        halves = dict(constrained.cases(name))
+        assert {half for case, half in halves.items() if "/other" in case} == {CHOICE}
+        group = constrained.group(name, N_SEEDS)
+        for case in group.cases:
+            problem = case.shared[0]
+            keys = jax.random.split(jax.random.key(1), 40)
+            x = jax.vmap(problem.decode)(jnp.arange(40) % len(problem.n_seeds))
+            losses, excess = jax.vmap(problem)(keys, x)
+            found = np.asarray(group.gaps(case.shared, (), x, losses, excess))
+            usable = (np.asarray(excess) <= 0).all(axis=1) & ~np.isnan(np.asarray(losses)[:, 0])
+            wanted = np.where(usable, np.asarray(losses)[:, 0], float(problem.oracle.worst[0]))
+            wanted = np.minimum.accumulate(wanted) - float(problem.oracle.best[0])
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_missing_volume():
+    """Against the hypervolume of each prefix; catches a row outside the box that counts, and NaN."""
+    rng = np.random.default_rng(3)
+    losses = rng.uniform(-0.1, 1.4, (40, 2))
+    losses[5], losses[9, 1] = np.nan, np.nan
+    found = np.asarray(two.missing_volume(jnp.asarray(losses, float)))
+    kept = np.clip(losses, 0, None)
+    wanted = [1 - px.pareto.hypervolume_host(kept[: i + 1], np.ones(2)) for i in range(len(losses))]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_of_best():
     """Catches a regret that follows the smallest regret, not the smallest loss, and NaN that is best."""
     losses = jnp.array([3.0, jnp.nan, 2.0, 2.0, 5.0, 1.0])
     regrets = jnp.array([1.0, 0.0, 4.0, 0.0, 0.0, 2.0])
-    assert searches.of_best(regrets, losses).tolist() == [1, 1, 4, 4, 4, 2]
+    assert of_best(regrets, losses).tolist() == [1, 1, 4, 4, 4, 2]
 
 
 def test_search_by_hand():
@@ -166,7 +241,7 @@ def test_peers_see_the_same(peer, monkeypatch):
     assert found.shape == (2, 12)
     for seed, log in enumerate(logs):
         x = np.array(log.x)
-        regrets = [float(group.regret(case.shared, run(case.own, seed), row)) for row in jnp.asarray(x)]
+        regrets = [float(gap(group, case, run(case.own, seed), row)) for row in jnp.asarray(x)]
         np.testing.assert_allclose(found[seed], np.minimum.accumulate(regrets), rtol=1e-6)
         own = {name: d for d, name in enumerate(group.space.names)}
         svm = x[:, own["model"]] == 0
@@ -177,10 +252,11 @@ def test_peers_see_the_same(peer, monkeypatch):
 
 def test_settings():
     """Catches a setting that changes nothing, and a name that is none."""
-    names = methods.one_changed()
-    assert len(set(names)) == len(names)
-    for setting in methods.SETTINGS:
-        assert any(f", {setting}=" in name for name in names)
+    for kind in suites.KINDS:
+        names = methods.one_changed(kind)
+        assert len(set(names)) == len(names)
+        for setting in methods.SETTINGS:
+            assert any(f", {setting}=" in name for name in names)
     with pytest.raises(KeyError):
         methods.sampler("tpe, top=1.5", px.Space({"x": px.Float(0, 1)}))
 

@@ -1,6 +1,6 @@
 """Samplers beside what people use: ``python -m benchmarks.optimisers [--quick] [--suite NAME] [--resume]``.
 
-Writes a page (mean ranks, normalised regrets, tests over problems, times) with pictures and their numbers;
+Writes a page (mean ranks, normalised gaps, tests over problems, times) with pictures and their numbers;
 without --out a full run writes docs/optimisers, a quick one nothing. --settings compares presets of which one
 setting is changed, in place of peers. Half of the problems are for choosing settings, the other half, --half
 kept, is for the end. --resume goes on with the parts that a run which was killed left behind. Exits with
@@ -30,10 +30,8 @@ from benchmarks.papers import runs
 from benchmarks.papers.runs import Arrays, Unit
 
 PAGES = Path(__file__).parents[2] / "docs" / "optimisers"
-OURS = ("tpe", "optuna_tpe")
-REFERENCE = "tpe"
 QUICK_PEERS = ("Optuna TPE",)
-QUICK_GROUPS = ("bbob-02d", "conditional", "hpolib")
+QUICK_GROUPS = ("bbob-02d", "conditional", "hpolib", "hpolib, size", "nmt_bench, two metrics")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,15 +50,14 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         out = options.out or (Path(scratch) if options.quick else PAGES)
         out.mkdir(parents=True, exist_ok=True)
-        kind = "settings" if options.settings else "peers"
-        name = "-".join([kind, options.half, *([options.suite] if options.suite else [])])
+        what = "settings" if options.settings else "peers"
+        name = "-".join([what, options.half, *([options.suite] if options.suite else [])])
         parts = out / f".{name}{'-quick' * options.quick}"
-        parts_of = units(options)
-        found = runs.run(parts_of, parts, resume=options.resume, say=runs.progress)
+        found = runs.run(units(options), parts, resume=options.resume, say=runs.progress)
         runs.progress("")
         curves, seconds = gathered(found)
         took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
-        text = written(curves, seconds, options, out, name, took)
+        text = written(curves, seconds, options, out / name, took)
         (out / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
     lost = no_better_than_random(curves)
@@ -72,35 +69,38 @@ def main(argv: list[str] | None = None) -> int:
 def units(options: argparse.Namespace) -> list[Unit]:
     """Ours by group, peers by problem; random search is one of ours."""
     n_seeds, n = (6, 50) if options.quick else (suites.N_SEEDS, suites.N_EVALUATIONS)
-    chosen = [options.suite] if options.suite else list(suites.SUITES)
-    groups = [name for suite in chosen for name in suites.names(suite)]
-    if options.quick:
-        groups = [name for name in groups if name in QUICK_GROUPS]
-    ours = methods.one_changed() if options.settings else OURS
-    if options.quick:
-        ours = ours[:2]
-    found = []
-    common = {"n_seeds": n_seeds, "n_evaluations": n}
-    for group in groups:
-        needs = ("bbobax",) if group.startswith("bbob") else ()
-        for method in (methods.RANDOM, *ours):
-            arguments = {"method": method, "group": group, "half": options.half, **common}
-            function = "benchmarks.optimisers.searches:search"
-            found.append(Unit(f"{method}/{group}", function, arguments, needs, cost=30.0))
-        if options.settings:
-            continue
-        for peer in QUICK_PEERS if options.quick else PEERS:
-            for case in suites.cases(group, options.half):
-                arguments = {"peer": peer, "group": group, "case": case, **common}
-                function, packages = "benchmarks.optimisers.peers:search", (*PEERS[peer].needs, *needs)
-                name = f"{peer}/{case.replace(' ', '_')}"
-                if not PEERS[peer].groups or group in PEERS[peer].groups:
-                    found.append(Unit(name, function, arguments, packages, cost=PEERS[peer].cost))
+    common, found = {"n_seeds": n_seeds, "n_evaluations": n}, []
+    for kind, of_kind in suites.KINDS.items():
+        ours = methods.one_changed(kind) if options.settings else methods.OURS[kind]
+        groups = [
+            group
+            for suite in of_kind
+            if options.suite in (None, suite)
+            for group in suites.names(suite)
+            if not options.quick or group in QUICK_GROUPS
+        ]
+        peers = {name: peer for name, peer in PEERS.items() if kind in peer.kinds and not options.settings}
+        if options.quick:
+            ours, peers = ours[:2], {name: peer for name, peer in peers.items() if name in QUICK_PEERS}
+        for group in groups:
+            needs = ("bbobax",) if "bbob-" in group else ()
+            for method in (methods.RANDOM, *ours):
+                arguments = {"method": method, "group": group, "half": options.half, **common}
+                function = "benchmarks.optimisers.searches:search"
+                found.append(Unit(f"{method}/{group}", function, arguments, needs, cost=30.0))
+            for name, peer in peers.items():
+                for case in suites.cases(group, options.half):
+                    if peer.groups and group not in peer.groups:
+                        continue
+                    arguments = {"peer": name, "group": group, "case": case, **common}
+                    function, packages = "benchmarks.optimisers.peers:search", (*peer.needs, *needs)
+                    unit = f"{name}/{case.replace(' ', '_')}"
+                    found.append(Unit(unit, function, arguments, packages, cost=peer.cost))
     return found
 
 
 def gathered(found: dict[str, Arrays]) -> tuple[dict[str, Curves], dict[str, float]]:
-    """Method -> case -> regrets, and method -> seconds per run; what could not be run is not there."""
+    """Method -> case -> gaps, and method -> seconds per run; what could not be run is not there."""
     curves: dict[str, dict[str, np.ndarray]] = {}
     seconds: dict[str, list[float]] = {}
     for name, arrays in found.items():
@@ -113,67 +113,89 @@ def gathered(found: dict[str, Arrays]) -> tuple[dict[str, Curves], dict[str, flo
     return curves, {method: float(np.mean(own)) for method, own in seconds.items()}
 
 
+def by_kind(curves: dict[str, Curves]) -> dict[str, dict[str, Curves]]:
+    """Kind -> method -> case -> gaps; kinds and methods without cases are not there."""
+    found = {}
+    for kind, of_kind in suites.KINDS.items():
+        groups = {group for suite in of_kind for group in suites.names(suite)}
+        own = {
+            method: {case: gaps for case, gaps in cases.items() if case.split("/")[0] in groups}
+            for method, cases in curves.items()
+        }
+        own = {method: cases for method, cases in own.items() if cases}
+        if own:
+            found[kind] = own
+    return found
+
+
 def written(
     curves: dict[str, Curves],
     seconds: dict[str, float],
     options: argparse.Namespace,
-    out: Path,
-    name: str,
+    folder: Path,
     took: float,
 ) -> str:
     """The page in Markdown; draws its pictures."""
-    every = max(map(len, curves.values()))
-    everywhere = {method: own for method, own in curves.items() if len(own) == every}
-    n_runs, n = next(iter(everywhere[methods.RANDOM].values())).shape
-    budgets = [budget for budget in suites.BUDGETS if budget <= n]
     of = {suite: suites.names(suite) for suite in suites.SUITES}
-    groups = page.suites(scores.shared(everywhere), of)
     flags = "".join(f" --{key}" for key in ("quick", "settings") if getattr(options, key))
     flags += f" --suite {options.suite}" * bool(options.suite) + f" --half {options.half}"
+    blocks = [f"```bash\npython -m benchmarks.optimisers{flags}\n```"]
+    shape = 0, 0
+    for kind, own in by_kind(curves).items():
+        every = max(map(len, own.values()))
+        whole = {method: cases for method, cases in own.items() if len(cases) == every}
+        shape = next(iter(whole[methods.RANDOM].values())).shape
+        budgets = [budget for budget in suites.BUDGETS if budget <= shape[1]]
+        groups = page.suites(scores.shared(whole), of)
+        reference = methods.OURS[kind][0]
+        place = folder / kind.replace(" ", "_")
+        blocks += [
+            f"## {kind[0].upper()}{kind[1:]}",
+            page.tables(whole, groups, budgets, reference, seconds),
+            page.pictures(whole, groups, budgets[-2 if len(budgets) > 1 else -1], place),
+        ]
+        blocks += _of_few(own, whole, reference, budgets)
+        peer = "Optuna TPE"
+        if peer in whole:
+            heading = f"### Where {reference} is worse than {peer}"
+            blocks += [heading, page.behind(whole, reference, peer, budgets)]
     versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
-    versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} runs of {n} evaluations."
-    blocks = [
-        f"```bash\npython -m benchmarks.optimisers{flags}\n```",
-        page.tables(everywhere, groups, budgets, REFERENCE, seconds),
-        page.pictures(everywhere, groups, budgets[-2 if len(budgets) > 1 else -1], out / name),
-    ]
-    blocks += _of_few(curves, everywhere, budgets)
-    peer = "Optuna TPE"
-    if peer in everywhere:
-        heading = f"## Where {REFERENCE} is worse than {peer}"
-        blocks += [heading, page.behind(everywhere, REFERENCE, peer, budgets)]
+    versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {shape[0]} runs of {shape[1]} evaluations."
     return "\n\n".join([*blocks, versions]) + "\n"
 
 
-def _of_few(curves: dict[str, Curves], everywhere: dict[str, Curves], budgets: Sequence[int]) -> list[str]:
-    """Peers that take too long for all problems, on those that they have."""
-    rest = {method: own for method, own in curves.items() if method not in everywhere}
+def _of_few(
+    own: dict[str, Curves], whole: dict[str, Curves], reference: str, budgets: Sequence[int]
+) -> list[str]:
+    """Methods that have not run on all problems, on those that they have."""
+    rest = {method: cases for method, cases in own.items() if method not in whole}
     if not rest:
         return []
-    scale = scores.typical(curves[methods.RANDOM])
+    scale = scores.typical(own[methods.RANDOM])
     lines = ["| | problems | " + " | ".join(f"after {b}" for b in budgets) + " |"]
     lines.append("| --- | --- |" + " --- |" * len(budgets))
-    for method, own in rest.items():
+    for method, cases in rest.items():
         cells = []
         for budget in budgets:
-            with_one = scores.compare(curves[REFERENCE], {method: own}, scale, budget)[method]
+            with_one = scores.compare(own[reference], {method: cases}, scale, budget)[method]
             cells.append(f"{with_one.wins}/{with_one.losses}, {with_one.ratio:.2f}, p = {with_one.p:.2g}")
-        n_runs = min(map(len, own.values()))
-        lines.append(f"| {method}, {n_runs} runs | {len(own)} | " + " | ".join(cells) + " |")
-    return [f"## {REFERENCE} beside peers that take long", "\n".join(lines)]
+        n_runs = min(map(len, cases.values()))
+        lines.append(f"| {method}, {n_runs} runs | {len(cases)} | " + " | ".join(cells) + " |")
+    return [f"### {reference} beside those that ran on a part of the problems", "\n".join(lines)]
 
 
 def no_better_than_random(curves: dict[str, Curves]) -> list[str]:
     """Samplers of ours that are not ahead of random search in mean rank after all evaluations."""
-    random, lost = curves[methods.RANDOM], []
-    for method, own in curves.items():
-        if method == methods.RANDOM or method in PEERS:
-            continue
-        pair = {method: own, methods.RANDOM: random}
-        cases = scores.shared(pair)
-        ours, theirs = scores.ranks(pair, cases, next(iter(own.values())).shape[1]).mean(axis=1)
-        if ours >= theirs:
-            lost.append(method)
+    lost = []
+    for own in by_kind(curves).values():
+        for method, cases in own.items():
+            if method == methods.RANDOM or method in PEERS:
+                continue
+            pair = {method: cases, methods.RANDOM: own[methods.RANDOM]}
+            n = next(iter(cases.values())).shape[1]
+            ours, theirs = scores.ranks(pair, scores.shared(pair), n).mean(axis=1)
+            if ours >= theirs:
+                lost.append(method)
     return lost
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import parzax as px
-from benchmarks.optimisers.problems import Case, Group, alternately
+from benchmarks.optimisers.problems import Case, Group, alternately, of_one_loss
 
 DIMENSIONS = 2, 5, 10, 20
 
@@ -44,4 +44,4 @@ def group(n_dims: int, n_seeds: int) -> Group:
 
     cases = [Case(name, half, jnp.asarray(i), draw(i, keys)) for i, (name, half) in enumerate(names(n_dims))]
     space = px.Space({f"x{d}": px.Float(-5.0, 5.0) for d in range(n_dims)})
-    return Group(f"bbob-{n_dims:02}d", space, tuple(cases), loss, regret)
+    return of_one_loss(f"bbob-{n_dims:02}d", space, tuple(cases), loss, regret)

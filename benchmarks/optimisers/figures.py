@@ -1,4 +1,4 @@
-"""Pictures: regret over evaluations, and mean ranks with the difference that would be seen."""
+"""Pictures: gaps over evaluations, and mean ranks with the difference that would be seen."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ EVERY = 5  # evaluations between two rows of a table of numbers
 def anytime(
     found: Mapping[str, Curves], scale: Mapping[str, float], groups: Mapping[str, Sequence[str]], path: Path
 ) -> None:
-    """A panel for each suite: geometric mean over its cases of the normalised regret."""
+    """A panel for each suite: geometric mean over its cases of the normalised gap."""
     figure, axes = plt.subplots(
         1, len(groups), figsize=(3.6 * len(groups), 3.8), layout="constrained", squeeze=False
     )
@@ -35,9 +35,9 @@ def anytime(
             ]
         ax.set(yscale="log", title=f"{name}, {len(cases)} problems")
     figure.supxlabel("evaluations", fontsize=9)
-    figure.supylabel("normalised regret", fontsize=9)
+    figure.supylabel("normalised gap", fontsize=9)
     legend(figure, axes[0][0])
-    save(figure, path, ("suite", "method", "evaluations", "normalised_regret"), lines)
+    save(figure, path, ("suite", "method", "evaluations", "normalised_gap"), lines)
 
 
 def critical(

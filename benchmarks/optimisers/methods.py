@@ -6,7 +6,19 @@ from typing import Any
 import parzax as px
 from parzax.samplers import Sampler
 
-PRESETS: Mapping[str, Callable[..., Sampler]] = {"tpe": px.tpe, "optuna_tpe": px.optuna_tpe}
+# Of a space, a number of objectives and one of constraints.
+PRESETS: Mapping[str, Callable[..., Sampler]] = {
+    "tpe": lambda space, _m, _c, **settings: px.tpe(space, **settings),
+    "c_tpe": lambda space, _m, c, **settings: px.c_tpe(space, c, **settings),
+    "mo_tpe": lambda space, m, c, **settings: px.mo_tpe(space, m, c, **settings),
+    "optuna_tpe": px.optuna_tpe,
+}
+# What is compared with peers, by kind of problem, the one that others are compared with first.
+OURS = {
+    "one objective": ("tpe", "optuna_tpe"),
+    "constraints": ("c_tpe", "optuna_tpe"),
+    "two objectives": ("mo_tpe", "optuna_tpe"),
+}
 RANDOM = "random"
 
 bandwidth, gamma = px.bandwidth, px.gamma
@@ -43,20 +55,22 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def one_changed() -> list[str]:
-    """Each preset, and each with one of `SETTINGS` changed; values that a preset has anyway are left out."""
+def one_changed(kind: str) -> list[str]:
+    """Presets of a kind, and each with one of `SETTINGS` changed; values that a preset has are left out."""
     space, found = px.Space({"x": px.Float(0, 1)}), []
-    for preset, make in PRESETS.items():
+    counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
+    for preset in OURS[kind]:
         found.append(preset)
-        own = repr(make(space))
+        own = repr(sampler(preset, space, *counts))
         for name, values in SETTINGS.items():
             texts = [f"{preset}, {name}={value}" for value in values]
-            found += [text for text in texts if repr(sampler(text, space)) != own]
+            found += [text for text in texts if repr(sampler(text, space, *counts)) != own]
     return found
 
 
-def sampler(method: str, space: px.Space) -> Sampler:
+def sampler(method: str, space: px.Space, n_objectives: int = 1, n_constraints: int = 0) -> Sampler:
     """A sampler such as "tpe", or "tpe, top=by rows, joint=yes"."""
     preset, *parts = method.split(", ")
     chosen = dict(part.split("=") for part in parts)
-    return PRESETS[preset](space, **{name: SETTINGS[name][value] for name, value in chosen.items()})
+    settings = {name: SETTINGS[name][value] for name, value in chosen.items()}
+    return PRESETS[preset](space, n_objectives, n_constraints, **settings)

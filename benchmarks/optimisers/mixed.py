@@ -7,6 +7,7 @@ coordinates, times 5.
 
 import math
 import zlib
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.optimisers.problems import Case, Group, alternately
+from benchmarks.optimisers.problems import Case, Group, alternately, of_one_loss
 
 SPACES = {
     "mixed": px.Space(
@@ -91,10 +92,9 @@ def group(name: str, n_seeds: int) -> Group:
     """The functions of one of `SPACES`."""
     space = SPACES[name]
     domains = [own for (own,) in space.domains]
-    numeric = [d for d, own in enumerate(domains) if not isinstance(own, px.Categorical)]
+    units = units_of(space)
+    numeric, ends, logs = _axes(space)
     labels = [d for d, own in enumerate(domains) if isinstance(own, px.Categorical)]
-    ends = np.array([_ends(domains[d]) for d in numeric])
-    logs = np.array([bool(getattr(domains[d], "log", False)) for d in numeric])
     places = [0, *np.cumsum([domains[d].n_values or 0 for d in labels])]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     size = (n_seeds, places[-1])
@@ -106,11 +106,10 @@ def group(name: str, n_seeds: int) -> Group:
 
     def regret(shared: tuple, own: tuple, x: jax.Array) -> jax.Array:
         offsets, optima = own
-        units = _units(x[jnp.array(numeric)], ends, logs)
         codes = x[jnp.array(labels)]
         at = jnp.array(places[:-1]) + jnp.nan_to_num(codes).astype(int)
         # The category of the first label says where the optimum is.
-        t = 5 * jnp.nan_to_num(units - optima[at[0]])
+        t = 5 * jnp.nan_to_num(units(x) - optima[at[0]])
         return (
             jax.lax.switch(shared[0], list(BASES.values()), t)
             + jnp.where(jnp.isnan(codes), 0, offsets[at]).sum()
@@ -123,7 +122,21 @@ def group(name: str, n_seeds: int) -> Group:
         Case(case, half, (jnp.asarray(i), jnp.asarray(NOISE if "noisy" in case else 0.0)), own)
         for i, (case, half) in enumerate(names(name))
     ]
-    return Group(name, space, tuple(cases), loss, regret)
+    return of_one_loss(name, space, tuple(cases), loss, regret)
+
+
+def units_of(space: px.Space) -> Callable[[jax.Array], jax.Array]:
+    """Unit coordinates of parameters that are not categorical, NaN where inactive, of native values."""
+    numeric, ends, logs = _axes(space)
+    return lambda x: _units(x[jnp.array(numeric)], ends, logs)
+
+
+def _axes(space: px.Space) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Which parameters are not categorical, their ends, and whether they are on a log axis."""
+    domains = [own for (own,) in space.domains]
+    numeric = [d for d, own in enumerate(domains) if not isinstance(own, px.Categorical)]
+    logs = np.array([bool(getattr(domains[d], "log", False)) for d in numeric])
+    return numeric, np.array([_ends(domains[d]) for d in numeric]), logs
 
 
 def _ends(domain: px.Float | px.Int | px.Ordinal) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The page: what was compared, ranks, regrets, who is ahead where, times."""
+"""The page: what was compared, ranks, gaps, who is ahead where, times."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,11 +30,11 @@ def tables(
     cases = [case for own in groups.values() for case in own]
     scale = scores.typical(found[RANDOM])
     blocks = [
-        "## Mean rank",
+        "### Mean rank",
         _ranks(found, cases, budgets, seconds),
-        "## Normalised regret",
-        _regrets(found, scale, groups, budgets),
-        f"## {reference} beside each of the others",
+        "### Normalised gap",
+        _gaps(found, scale, groups, budgets),
+        f"### {reference} beside each of the others",
         _comparisons(found, scale, cases, budgets, reference),
     ]
     return "\n\n".join(blocks)
@@ -50,11 +50,12 @@ def pictures(found: Mapping[str, Curves], groups: Groups, budget: int, folder: P
     title = f"after {budget} evaluations"
     figures.critical(means, difference, len(cases), title, folder / "critical_difference")
     about = {
-        "anytime": "Normalised regret over evaluations, geometric mean over the problems of a suite",
+        "anytime": "Normalised gap over evaluations, geometric mean over the problems of a suite",
         "critical_difference": f"Mean ranks {title}; a bar joins what Nemenyi's test does not tell apart",
     }
+    where = f"{folder.parent.name}/{folder.name}"
     return "\n\n".join(
-        f"![{text}]({folder.name}/{name}.png)\n\n{text} ([numbers]({folder.name}/{name}.csv))"
+        f"![{text}]({where}/{name}.png)\n\n{text} ([numbers]({where}/{name}.csv))"
         for name, text in about.items()
     )
 
@@ -81,7 +82,7 @@ def _ranks(
     return _table(heads, lines)
 
 
-def _regrets(
+def _gaps(
     found: Mapping[str, Curves], scale: Mapping[str, float], groups: Groups, budgets: Sequence[int]
 ) -> str:
     lines = []

@@ -6,64 +6,76 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
 from benchmarks.optimisers import suites
 from benchmarks.optimisers.problems import Case, Group, run
-from benchmarks.optimisers.searches import of_best
 from benchmarks.papers.runs import Arrays
 
 # Native values by name, of active parameters; categories and ordinals as numbers of their values.
 Suggestion = dict[str, float]
-Evaluate = Callable[[Suggestion], float]
+# Objectives and constraints.
+Evaluate = Callable[[Suggestion], tuple[list[float], list[float]]]
 # Seconds after which no other run is begun; what was not run is then a cell that says so.
 LIMIT = 1200.0
 
 
 def search(peer: str, group: str, case: str, n_seeds: int, n_evaluations: int) -> Arrays:
-    """A unit: CASE -> regret (s, n) of the best evaluation so far; "seconds". Fewer runs after `LIMIT`."""
+    """A unit: CASE -> gap (s, n) after each evaluation; "seconds". Fewer runs after `LIMIT`."""
     own = suites.build(group, n_seeds)
     at = next(one for one in own.cases if one.name == case)
     optimise, start = PEERS[peer].optimise, time.perf_counter()
-    loss, regrets = jax.jit(own.loss), []
-    regret = jax.jit(jax.vmap(own.regret, in_axes=(None, None, 0)))
+    (evaluate, gaps), found = _compiled(own.evaluate, own.gaps), []
     for seed in range(min(n_seeds, PEERS[peer].most or n_seeds)):
         if time.perf_counter() - start > LIMIT:
             break
-        log = _Log(own, at, loss, seed)
+        log = _Log(own, at, evaluate, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            optimise(own.space, log, n_evaluations, seed)
-        found = regret(at.shared, log.own, jnp.asarray(np.array(log.x)))
-        regrets.append(np.asarray(of_best(found, jnp.asarray(log.losses)), np.float32))
-    return {case: np.array(regrets), "seconds": np.array(time.perf_counter() - start)}
+            optimise(own.space, log, n_evaluations, seed, own.n_objectives)
+        rows = np.array(log.x), np.array(log.objectives), np.array(log.constraints)
+        found.append(np.asarray(gaps(at.shared, log.own, *rows), np.float32))
+    return {case: np.array(found), "seconds": np.array(time.perf_counter() - start)}
+
+
+@lru_cache(maxsize=2)
+def _compiled(evaluate: Callable, gaps: Callable) -> tuple[Callable, Callable]:
+    """The two of a group, compiled once for all its cases."""
+
+    def of_key(shared: Any, own: Any, key: jax.Array, i: int, x: np.ndarray) -> Any:
+        return evaluate(shared, own, jax.random.fold_in(key, i), x)
+
+    return jax.jit(of_key), jax.jit(gaps)
 
 
 class _Log:
     """Evaluates, and remembers what was."""
 
-    def __init__(self, group: Group, case: Case, loss: Callable, seed: int) -> None:
-        self.space, self.shared, self.own, self.loss = group.space, case.shared, run(case.own, seed), loss
+    def __init__(self, group: Group, case: Case, evaluate: Callable, seed: int) -> None:
+        self.shared, self.own, self.evaluate = case.shared, run(case.own, seed), evaluate
+        self.domains = _domains(group.space)
         self.key = jax.random.key(zlib.crc32(f"{case.name}/{seed}".encode()))
         self.x: list[np.ndarray] = []
-        self.losses: list[float] = []
+        self.objectives: list[np.ndarray] = []
+        self.constraints: list[np.ndarray] = []
 
-    def __call__(self, at: Suggestion) -> float:
-        row = [self._native(name, at.get(name, math.nan)) for name in self.space.names]
-        self.x.append(np.array(row))
-        key = jax.random.fold_in(self.key, len(self.losses))
-        self.losses.append(float(self.loss(self.shared, self.own, key, jnp.asarray(self.x[-1]))))
+    def __call__(self, at: Suggestion) -> tuple[list[float], list[float]]:
+        row = np.array([self._native(domain, at.get(name, math.nan)) for name, domain in self.domains])
+        told = self.evaluate(self.shared, self.own, self.key, len(self.x), row)
+        objectives, constraints = (np.asarray(part, float) for part in told)
+        self.x.append(row)
+        self.objectives.append(objectives)
+        self.constraints.append(constraints)
         # A failed training is the worst there is; peers have no other way to be told.
-        return self.losses[-1] if math.isfinite(self.losses[-1]) else max(self.losses, default=0.0)
+        worst = np.nan_to_num(np.nanmax(np.nan_to_num(self.objectives, nan=-np.inf), axis=0), neginf=0.0)
+        return np.where(np.isnan(objectives), worst, objectives).tolist(), np.nan_to_num(constraints).tolist()
 
-    def _native(self, name: str, value: float) -> float:
-        domain = dict(_domains(self.space))[name]
+    def _native(self, domain: Any, value: float) -> float:
         if isinstance(domain, px.Ordinal) and not math.isnan(value):
             return float(domain.values[int(value)])
         return value
@@ -84,11 +96,14 @@ def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
     return True
 
 
-def _optuna(make: Callable[[Any, int], Any], space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+def _optuna(
+    make: Callable[[Any, int], Any], space: px.Space, evaluate: Evaluate, n: int, seed: int, n_objectives: int
+) -> None:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=make(optuna.samplers, seed))
+    directions = ["minimize"] * n_objectives
+    study = optuna.create_study(sampler=make(optuna.samplers, seed), directions=directions)
 
     def suggested(trial: Any) -> Iterator[tuple[str, float]]:
         at: Suggestion = {}
@@ -99,7 +114,10 @@ def _optuna(make: Callable[[Any, int], Any], space: px.Space, evaluate: Evaluate
 
     for _ in range(n):
         trial = study.ask()
-        study.tell(trial, evaluate(dict(suggested(trial))))
+        objectives, constraints = evaluate(dict(suggested(trial)))
+        for i, value in enumerate(constraints):
+            trial.set_constraint(f"c{i}", value)
+        study.tell(trial, objectives)
 
 
 def _suggest(trial: Any, name: str, domain: Any) -> float:
@@ -112,7 +130,7 @@ def _suggest(trial: Any, name: str, domain: Any) -> float:
     return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
 
 
-def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) -> None:
     from hyperopt import fmin, hp, tpe
 
     def flat(at: Mapping[str, Any]) -> Suggestion:
@@ -151,12 +169,12 @@ def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
 
     roots = {name: node(name) for name, domain in pairs.items() if not domain.conditions}
     fmin(
-        lambda at: evaluate(flat(at)), roots, algo=tpe.suggest, max_evals=n,
+        lambda at: evaluate(flat(at))[0][0], roots, algo=tpe.suggest, max_evals=n,
         rstate=np.random.default_rng(seed), show_progressbar=False, verbose=False,
     )  # fmt: skip
 
 
-def _smac(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
+def _smac(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) -> None:
     import tempfile
     from pathlib import Path
 
@@ -180,7 +198,7 @@ def _smac(space: px.Space, evaluate: Evaluate, n: int, seed: int) -> None:
 
     def loss(config: Any, seed: int) -> float:
         del seed  # SMAC asks for the argument
-        return evaluate(dict(config))
+        return evaluate(dict(config))[0][0]
 
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario(own, n_trials=n, seed=seed, deterministic=True, output_directory=Path(folder))
@@ -197,24 +215,29 @@ class Peer:
     """What optimises, and where.
 
     Attributes:
-        optimise: ``optimise(space, evaluate, n, seed)``.
+        optimise: ``optimise(space, evaluate, n, seed, n_objectives)``.
         needs: packages.
+        kinds: of problems, see `suites.KINDS`.
         groups: of problems, all if empty; of those that take a minute for a run, a few.
         most: so many runs at most.
         cost: seconds for a problem, about.
     """
 
-    optimise: Callable[[px.Space, Evaluate, int, int], None]
+    optimise: Callable[[px.Space, Evaluate, int, int, int], None]
     needs: tuple[str, ...]
+    kinds: tuple[str, ...] = ("one objective",)
     groups: tuple[str, ...] = ()
     most: int | None = None
     cost: float = 60.0
 
 
 FEW = {"groups": ("bbob-02d", "conditional"), "most": 3, "cost": 250.0}
+# Of 200 evaluations; Optuna's 50 leave four generations.
+POPULATION = 20
 QUIET = {"warn_independent_sampling": False}
+ALL = ("one objective", "constraints", "two objectives")
 PEERS: Mapping[str, Peer] = {
-    "Optuna TPE": Peer(partial(_optuna, _sampler("TPESampler")), ("optuna",)),
+    "Optuna TPE": Peer(partial(_optuna, _sampler("TPESampler")), ("optuna",), ALL),
     # Multivariate since Optuna 5; groups make a difference only where parameters are conditional.
     "Optuna TPE, in groups": Peer(
         partial(_optuna, _sampler("TPESampler", multivariate=True, group=True, **QUIET)),
@@ -228,6 +251,12 @@ PEERS: Mapping[str, Peer] = {
     "Optuna CMA-ES": Peer(
         partial(_optuna, _sampler("CmaEsSampler", **QUIET)),
         ("optuna", "cmaes"),
+        cost=20.0,
+    ),
+    "Optuna NSGA-II": Peer(
+        partial(_optuna, _sampler("NSGAIISampler", population_size=POPULATION)),
+        ("optuna",),
+        ALL[1:],
         cost=20.0,
     ),
     "Optuna GP": Peer(partial(_optuna, _sampler("GPSampler")), ("optuna", "torch"), **FEW),

@@ -1,4 +1,4 @@
-"""Ranks, normalised regrets and tests, from method -> case -> regret (s, n) of the best evaluation so far."""
+"""Ranks, normalised gaps and tests, from method -> case -> gap (s, n) after each evaluation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 import scipy.stats
 
 Curves = Mapping[str, np.ndarray]
-# Normalised regrets below this are one: what is left there is rounding.
+# Normalised gaps below this are one: what is left there is rounding.
 FLOOR = 1e-4
 N_RESAMPLED = 1000
 
@@ -18,12 +18,12 @@ def shared(found: Mapping[str, Curves]) -> list[str]:
 
 
 def typical(random: Curves) -> dict[str, float]:
-    """Median regret of a random configuration, by case: what regrets are divided by."""
-    return {case: float(np.median(regrets[:, 0])) for case, regrets in random.items()}
+    """Median gap of a random configuration, by case: what gaps are divided by."""
+    return {case: float(np.median(gaps[:, 0])) for case, gaps in random.items()}
 
 
 def normalised(found: Curves, scale: Mapping[str, float], cases: Sequence[str]) -> np.ndarray:
-    """(cases, n): median over runs of regret over that of a random configuration, at least `FLOOR`."""
+    """(cases, n): median over runs of the gap over that of a random configuration, at least `FLOOR`."""
     medians = np.stack([np.median(found[case], axis=0) / (scale[case] or 1.0) for case in cases])
     return np.maximum(medians, FLOOR)
 
@@ -60,8 +60,8 @@ class Comparison:
     """One method with another at a budget.
 
     Attributes:
-        wins, losses: cases in which its median regret is smaller or larger.
-        ratio: geometric mean over cases of its normalised regret over the other's.
+        wins, losses: cases in which its median gap is smaller or larger.
+        ratio: geometric mean over cases of its normalised gap over the other's.
         p: of Wilcoxon's signed-rank test over cases, on logs; two-sided, adjusted by Holm where there are
             several comparisons.
     """

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from benchmarks.optimisers import bbob, mixed, tables
+from benchmarks.optimisers import bbob, constrained, mixed, tables, two
 from benchmarks.optimisers.problems import Group
 from benchmarks.papers.tables import families
 from benchmarks.papers.tables import tables as found_tables
@@ -11,16 +11,24 @@ N_SEEDS, N_EVALUATIONS = 30, 200
 BUDGETS = 25, 50, 100, 200
 
 
+# Suites by what is asked of a sampler; methods are compared within each.
+KINDS = {
+    "one objective": ("bbob", "mixed", "tables"),
+    "constraints": ("constrained",),
+    "two objectives": ("two",),
+}
+SUITES = tuple(suite for own in KINDS.values() for suite in own)
+
+
 def names(suite: str) -> list[str]:
-    """Groups of a suite: "bbob", "mixed" or "tables"; of tables those that PARZAX_DATA has."""
+    """Groups of a suite; of tables those that PARZAX_DATA has, of BBOB's functions none without bbobax."""
     return {
-        "bbob": [f"bbob-{d:02}d" for d in bbob.DIMENSIONS],
+        "bbob": [f"bbob-{d:02d}" for d in bbob.DIMENSIONS],
         "mixed": list(mixed.SPACES),
         "tables": list(families(found_tables())),
+        "constrained": constrained.names(),
+        "two": two.names(),
     }[suite]
-
-
-SUITES = "bbob", "mixed", "tables"
 
 
 def cases(group: str, half: str) -> list[str]:
@@ -29,6 +37,10 @@ def cases(group: str, half: str) -> list[str]:
         pairs = bbob.names(int(group[5:7]))
     elif group in mixed.SPACES:
         pairs = mixed.names(group)
+    elif group in constrained.names():
+        pairs = constrained.cases(group)
+    elif group in two.names():
+        pairs = two.cases(group)
     else:
         pairs = tables.names(group, families(found_tables())[group])
     return [name for name, own in pairs if own == half]
@@ -41,4 +53,8 @@ def build(name: str, n_seeds: int) -> Group:
         return bbob.group(int(name[5:7]), n_seeds)
     if name in mixed.SPACES:
         return mixed.group(name, n_seeds)
+    if name in constrained.names():
+        return constrained.group(name, n_seeds)
+    if name in two.names():
+        return two.group(name, n_seeds)
     return next(own for own in tables.groups() if own.name == name)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.optimisers.problems import Case, Group, alternately
+from benchmarks.optimisers.problems import Case, Group, alternately, of_one_loss
 from benchmarks.papers.tables import Table, families, tables
 
 
@@ -40,7 +40,7 @@ def _group(family: str, own: Sequence[Table]) -> Group:
         cases.append(Case(name, half, (plain, jnp.asarray(above, float))))
     if space is None:
         raise ValueError(f"{family} has no tables")
-    return Group(family, space, tuple(cases), _loss, _regret)
+    return of_one_loss(family, space, tuple(cases), _loss, _regret)
 
 
 def _loss(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> jax.Array:
