@@ -170,8 +170,9 @@ def loops(logs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def suggestions(*, repeats: int) -> list[Row]:
     """With many tasks, and alone with as many rows."""
     sampler = px.meta_learn_tpe(
-        SPACE, [observations(FEW, seed) for seed in range(1, MANY + 1)], n_samples=POINTS, epsilon=0.0
-    )
+        SPACE, [observations(FEW, seed) for seed in range(1, MANY + 1)], n_samples=POINTS, epsilon=0.0,
+        task_weights=px.meta.by_similarity(), max_candidates=1024,
+    )  # fmt: skip
     n_kernels = MANY * FEW
     alone = px.mo_tpe(SPACE, 1, n_candidates=CANDIDATES, n_startup=0)
 

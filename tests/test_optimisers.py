@@ -80,6 +80,7 @@ def plain_regret(space: px.Space, base: str, own: tuple, x: np.ndarray) -> float
     return value + offsets[at].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mixed.SPACES)
 def test_mixed_values(name):
     """Catches another function than described: an inactive parameter that counts, another label's offset."""
@@ -148,6 +149,7 @@ def test_tables(tmp_path, monkeypatch):
         assert np.isclose(drawn, losses[7]).any()
 
 
+@pytest.mark.slow
 def test_balls():
     """Catches an optimum that is not feasible, another share than named, and gaps of what is not feasible."""
     group = constrained.group(constrained.BALL, N_SEEDS)
@@ -224,6 +226,7 @@ def test_search_by_hand():
         assert len({*regrets[:, -1].tolist()}) == N_SEEDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["Optuna TPE", "Hyperopt"])
 def test_peers_see_the_same(peer, monkeypatch):
     """Catches a peer that is asked on another instance, or that sets parameters which are not active."""

@@ -27,17 +27,22 @@ LIMIT = 1200.0
 
 def search(peer: str, group: str, case: str, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: CASE -> gap (s, n) after each evaluation; "seconds". Fewer runs after `LIMIT`."""
+    return searched(PEERS[peer], group, case, n_seeds, n_evaluations)
+
+
+def searched(peer: "Peer", group: str, case: str, n_seeds: int, n_evaluations: int) -> Arrays:
+    """The same of a peer that need not have a name."""
     own = suites.build(group, n_seeds)
     at = next(one for one in own.cases if one.name == case)
-    optimise, start = PEERS[peer].optimise, time.perf_counter()
+    start = time.perf_counter()
     (evaluate, gaps), found = _compiled(own.evaluate, own.gaps), []
-    for seed in range(min(n_seeds, PEERS[peer].most or n_seeds)):
+    for seed in range(min(n_seeds, peer.most or n_seeds)):
         if time.perf_counter() - start > LIMIT:
             break
         log = _Log(own, at, evaluate, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            optimise(own.space, log, n_evaluations, seed, own.n_objectives)
+            peer.optimise(own.space, log, n_evaluations, seed, own.n_objectives)
         rows = np.array(log.x), np.array(log.objectives), np.array(log.constraints)
         found.append(np.asarray(gaps(at.shared, log.own, *rows), np.float32))
     return {case: np.array(found), "seconds": np.array(time.perf_counter() - start)}
@@ -97,8 +102,15 @@ def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
 
 
 def _optuna(
-    make: Callable[[Any, int], Any], space: px.Space, evaluate: Evaluate, n: int, seed: int, n_objectives: int
+    make: Callable[[Any, int], Any],
+    space: px.Space,
+    evaluate: Evaluate,
+    n: int,
+    seed: int,
+    n_objectives: int,
+    at_once: int = 1,
 ) -> None:
+    """``at_once`` trials are asked for before the first of them is told."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -112,12 +124,13 @@ def _optuna(
                 at[name] = _suggest(trial, name, domain)
                 yield name, at[name]
 
-    for _ in range(n):
-        trial = study.ask()
-        objectives, constraints = evaluate(dict(suggested(trial)))
-        for i, value in enumerate(constraints):
-            trial.set_constraint(f"c{i}", value)
-        study.tell(trial, objectives)
+    for _ in range(n // at_once):
+        trials = [study.ask() for _ in range(at_once)]
+        for trial, values in zip(trials, [dict(suggested(trial)) for trial in trials], strict=True):
+            objectives, constraints = evaluate(values)
+            for i, value in enumerate(constraints):
+                trial.set_constraint(f"c{i}", value)
+            study.tell(trial, objectives)
 
 
 def _suggest(trial: Any, name: str, domain: Any) -> float:
@@ -262,3 +275,8 @@ PEERS: Mapping[str, Peer] = {
     "Optuna GP": Peer(partial(_optuna, _sampler("GPSampler")), ("optuna", "torch"), **FEW),
     "SMAC": Peer(_smac, ("smac",), **FEW),
 }
+
+
+def optuna_at_once(n: int) -> Peer:
+    """Optuna's TPE with n trials running at a time."""
+    return Peer(partial(_optuna, _sampler("TPESampler"), at_once=n), ("optuna",))

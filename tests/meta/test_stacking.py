@@ -126,6 +126,23 @@ def test_a_source_helps_as_far_as_it_foretells():
     assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
 
 
+def test_by_default_tasks_share_the_candidates():
+    """Catches another rule, candidates of every task, and a group whose part is not its own."""
+    space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
+    logs = [observations(space, t) for t in sources("categories", 1, 1)]
+    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, n_candidates=40)
+    assert repr(sampler.smoothing.weights) == repr(px.meta.stacking())
+
+    @eqx.filter_jit
+    def drawn(sampler, state):
+        smoothing = sampler.smoothing
+        basis = smoothing.basis(sampler.space, state.x.dtype)
+        densities, _ = smoothing.fit(basis, state, sampler.split(state))
+        return densities.first(2).sample(jax.random.key(0), 40)
+
+    assert len(drawn(sampler, told(sampler, own))) == 2 * 40
+
+
 def test_refused():
     space = px.Space({"x": px.Float(0, 1)})
     for doubt in (0.0, -1.0, np.inf, np.nan):

@@ -16,7 +16,7 @@ import parzax as px
 from parzax.meta.densities import over_tasks, stratified
 from parzax.space import host_frame
 
-from .test_sampler import SETTINGS, alike, judged, observations
+from .test_sampler import SETTINGS, alike, judged, observations, paper
 
 NAN = np.nan
 
@@ -72,7 +72,7 @@ def test_scores_of_uneven_tasks(case, record_property, double):
     )
     logs = [log_of(space, t, m in lacking, missing.get(m, ())) for m, t in enumerate(others, 1)]
     settings = dataclasses.replace(SETTINGS, score="relative" if c else "ratio")
-    sampler = px.meta_learn_tpe(space, logs, 1, c, n_samples=200, eta=None)
+    sampler = paper(space, logs, 1, c, n_samples=200, eta=None)
     state = told(sampler, own)
     at = candidates("mixed")
     s, found = judged(sampler, state, jnp.asarray(at))
@@ -123,7 +123,7 @@ def in_tens(sampler: px.samplers.Sampler, own: Table) -> px.samplers.State:
 @functools.cache
 def sampler_of(rule: str) -> px.samplers.Sampler:
     logs = [observations(DISCRETE, discrete(n, seed)) for n, seed in ((50, 1), (120, 2), (90, 3))]
-    return px.meta_learn_tpe(DISCRETE, logs, eta=2.5, n_samples=4000, importance=rule)
+    return paper(DISCRETE, logs, eta=2.5, n_samples=4000, importance=rule)
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def test_eleven_tasks_of_different_lengths(double):
     """Each has the density and the similarity that it has as the only source."""
     space, own = SPACE_OF["mixed"], table("mixed", "random")
     logs = [observations(space, first(table("mixed", "random", seed=20 + n), 30 - 2 * n)) for n in range(11)]
-    sampler = px.meta_learn_tpe(space, logs, n_samples=200, eta=None)
+    sampler = paper(space, logs, n_samples=200, eta=None)
 
     @eqx.filter_jit
     def inside(sampler, state, at):
@@ -184,7 +184,7 @@ def test_eleven_tasks_of_different_lengths(double):
     densities, s, n_rows = inside(searching_alike(sampler), told(sampler, own), at)
     assert n_rows.tolist() == [3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 1]
     for m in (0, 5, 7, 8, 10):
-        alone = px.meta_learn_tpe(space, [logs[m]], n_samples=200, eta=None)
+        alone = paper(space, [logs[m]], n_samples=200, eta=None)
         wanted = inside(searching_alike(alone), told(alone, own), at)
         for many, one in zip(densities, wanted[0], strict=True):
             np.testing.assert_allclose(many[m], one[0], rtol=1e-10)
@@ -214,7 +214,7 @@ def first_candidates(sampler, state):
 def drawn(most: int) -> np.ndarray:
     """Candidates per task: rows of a task are of a category of its own, and kernels stay there."""
     logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = px.meta_learn_tpe(OWN, logs, max_candidates=most, top=1.0, prior_weight=0.0, n_samples=50)
+    sampler = paper(OWN, logs, max_candidates=most, top=1.0, prior_weight=0.0, n_samples=50)
 
     x = np.asarray(first_candidates(sampler, told(sampler, of_one(0))))
     assert ((x[:, 1] >= 0) & (x[:, 1] <= 1)).all()
@@ -243,7 +243,7 @@ def test_stratified():
 @pytest.mark.slow
 def test_draws_of_given_tasks():
     logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = px.meta_learn_tpe(OWN, logs, top=1.0, prior_weight=0.0, n_samples=50)
+    sampler = paper(OWN, logs, top=1.0, prior_weight=0.0, n_samples=50)
     task, key = jnp.array([2, 0, 0, 1, 2] * 20), jax.random.key(0)
     basis = sampler.smoothing.basis(OWN, jnp.float32)
     for joint in (True, False):
@@ -257,9 +257,7 @@ def test_draws_of_given_tasks():
 def test_candidates_of_a_conditional_space():
     for most, n in ((1024, 300), (60, 60)):
         logs = [observations(SPACE_OF["conditional"], table("conditional", "random", seed=s)) for s in (4, 5)]
-        sampler = px.meta_learn_tpe(
-            SPACE_OF["conditional"], logs, max_candidates=most, eta=None, n_samples=50
-        )
+        sampler = paper(SPACE_OF["conditional"], logs, max_candidates=most, eta=None, n_samples=50)
         x = np.asarray(first_candidates(sampler, told(sampler, table("conditional", "random"))))
         assert x.shape == (n, len(sampler.space))
         assert host_frame(sampler.space).encode(x).valid.all()
@@ -273,7 +271,7 @@ def test_candidates_of_a_conditional_space():
 def test_compiled_is_eager_and_vmap_is_a_loop(estimate):
     space = SPACE_OF["categories"]
     logs = [observations(space, table("categories", "random", seed=s)) for s in (4, 5)]
-    sampler = px.meta_learn_tpe(space, logs, estimate=estimate, n_samples=100)
+    sampler = paper(space, logs, estimate=estimate, n_samples=100)
     states = [told(sampler, table("categories", data)) for data in ("random", "ties", "few values", "none")]
     at = jnp.asarray(candidates("categories"), jnp.float32)
 

@@ -9,6 +9,8 @@ from samplers.tables import SPACE_OF, candidates, empty, score_of, table, told
 
 import parzax as px
 
+from .test_sampler import paper
+
 NAN = np.nan
 SPACE = SPACE_OF["categories"]
 
@@ -27,7 +29,7 @@ def test_a_task_without_rows_weighs_nothing():
     """Scores stay the same with one more, and its similarity is 0."""
     some, own = log(table("categories", "random", seed=4)), table("categories", "random")
     nothing = px.Observations.from_arrays(SPACE, [[0, 0]], [NAN])
-    one, two = (px.meta_learn_tpe(SPACE, logs, n_samples=100) for logs in ([some], [some, nothing]))
+    one, two = (paper(SPACE, logs, n_samples=100) for logs in ([some], [some, nothing]))
     at, state = jnp.asarray(candidates("categories"), jnp.float32), told(one, own)
     np.testing.assert_allclose(score_of(two, state, at), score_of(one, state, at), atol=1e-5)
     assert float(score_of(one, state, at).std()) > 0.1
@@ -46,7 +48,7 @@ def test_a_task_with_too_few_feasible_rows():
     tables = [table("categories", "random", seed=seed) for seed in range(3)]
     least = [np.arange(30.0) + 1, np.arange(30.0) - 1, np.arange(30.0) - 2]
     logs = [log(t, constraints=c) for t, c in zip(tables, least, strict=True)]
-    sampler = px.meta_learn_tpe(SPACE, logs, 1, 1, n_samples=50, eta=None)
+    sampler = paper(SPACE, logs, 1, 1, n_samples=50, eta=None)
     sources = sampler.smoothing.sources
     below, above = sources.below, sources.above
     assert [d.n_rows.tolist()[:2] for d in (below[0], above[0])] == [[0, 0], [0, 0]]
@@ -76,7 +78,7 @@ def test_a_parameter_that_a_task_lacks(estimate):
     ]
     found = {}
     for eta in (None, 2.5):  # 6 rows below: compared by both, or by x alone
-        sampler = px.meta_learn_tpe(space, [whole, *only], n_samples=200, eta=eta, estimate=estimate)
+        sampler = paper(space, [whole, *only], n_samples=200, eta=eta, estimate=estimate)
         state = sampler.tell(sampler.init(64), x, loss)
         found[eta] = np.asarray(alike(sampler, state))
     np.testing.assert_allclose(found[None][:2], 1, atol=1e-3)
@@ -87,7 +89,7 @@ def test_a_parameter_that_a_task_lacks(estimate):
 @pytest.mark.slow
 def test_a_fresh_batch_differs():
     """All six configurations, whichever of them are rows of the source."""
-    sampler = px.meta_learn_tpe(SPACE, [log(table("categories", "random", seed=4))], n_samples=50)
+    sampler = paper(SPACE, [log(table("categories", "random", seed=4))], n_samples=50)
     state = empty(sampler, 8)
     for seed in range(8):
         assert len(np.unique(sampler.ask(jax.random.key(seed), state, 6), axis=0)) == 6
@@ -99,7 +101,7 @@ def test_a_batch_larger_than_the_number_of_candidates():
     space = px.Space({"x": px.Float(0, 1)})
     x = np.random.default_rng(0).uniform(size=(30, 1))
     own = px.Observations.from_arrays(space, x, x[:, 0])
-    sampler = px.meta_learn_tpe(space, [own], n_samples=50, max_candidates=10, epsilon=0.0)
+    sampler = paper(space, [own], n_samples=50, max_candidates=10, epsilon=0.0)
     state = sampler.tell(sampler.init(64), x, x[:, 0])
     found = eqx.filter_jit(lambda sampler, key, state: sampler.ask(key, state, 25))(
         sampler, jax.random.key(0), state
@@ -110,9 +112,7 @@ def test_a_batch_larger_than_the_number_of_candidates():
 def test_naive_weights():
     """eta = inf: every task counts alike, k = 1 / T, however many rows there are; one program with others."""
     logs = [log(table("categories", "random", seed=seed)) for seed in (4, 5, 6)]
-    naive, some, all_of_them = (
-        px.meta_learn_tpe(SPACE, logs, n_samples=50, eta=e) for e in (np.inf, 2.5, None)
-    )
+    naive, some, all_of_them = (paper(SPACE, logs, n_samples=50, eta=e) for e in (np.inf, 2.5, None))
     own = table("categories", "random")
     state = told(naive, own)
     found = alike(naive, state)
@@ -131,7 +131,7 @@ def test_when_tasks_are_compared_first(down, least):
     """The number in floor(log_2.5 n) as floor(gamma N), 30 rows as in the paper, and as ceil(gamma N), 21."""
     logs = [log(table("categories", "random", seed=4))]
     rule = px.gamma.linear(0.1, down=down)
-    sampler = px.meta_learn_tpe(SPACE, logs, n_samples=50, n_good=rule)
+    sampler = paper(SPACE, logs, n_samples=50, n_good=rule)
     own = [table("categories", "random", seed=seed) for seed in (1, 2)]
     x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "objectives"))
 

@@ -15,6 +15,7 @@ from benchmarks.papers.meta_learn_tpe.searches import (
     EPSILON,
     EVERY,
     N_ROWS,
+    PAPER,
     best,
     runs,
     with_count,
@@ -86,7 +87,7 @@ def sampler(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = Fals
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
     logs = [_log(dim, center, max(N_TASKS) * seed + (0 if same else i)) for i in range(n_tasks)]
     named = {f"task {i}": log for i, log in enumerate(logs)}
-    return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, named, epsilon=EPSILON, **options)
+    return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, named, epsilon=EPSILON, **PAPER | options)
 
 
 def _log(dim: int, center: int, seed: int) -> px.Observations:

@@ -10,7 +10,7 @@ from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
 from parzax.meta import MixedSmoothing, Sources, best_rows, named_logs, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
 from parzax.meta.reduction import Rule, check_count
-from parzax.meta.weights import AbstractTaskWeights, by_similarity
+from parzax.meta.weights import AbstractTaskWeights, stacking
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
@@ -23,7 +23,7 @@ from parzax.split.gamma import AbstractGamma, linear
 from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies, crowding
 
-_BY_SIMILARITY = by_similarity()
+_STACKING = stacking()
 _TENTH, _SCOTT, _EQUAL, _ALIKE, _CROWDING = linear(0.1), scott(0.1), equal(), merits.equal(), crowding()
 
 
@@ -36,10 +36,10 @@ def meta_learn_tpe(
     eta: float | None = 2.5,
     estimate: Estimate = "balanced",
     n_samples: int = 1000,
-    max_candidates: int = 1024,
+    max_candidates: int | None = None,
     importance: Rule = "mean",
     n_good: AbstractGamma | None = None,
-    task_weights: AbstractTaskWeights = _BY_SIMILARITY,
+    task_weights: AbstractTaskWeights = _STACKING,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
     gamma: AbstractGamma = _TENTH,
@@ -60,13 +60,17 @@ def meta_learn_tpe(
     gradient_steps: int = 0,
     repeats: bool = True,
 ) -> Sampler:
-    """Meta-learning TPE (arXiv 2212.06751): other tasks' rows count as far as the tasks are similar.
+    """Meta-learning TPE (after arXiv 2212.06751): other tasks' rows count as far as they foretell the target's.
 
-    Every density is a mixture over T tasks, p(x) proportional to sum_m N_m k(1, m) p_m(x), with
-    k(1, m) = s_m / T of a source and what is left of the target; s_m = (1 - d) / (1 + d), d the total
-    variation between the densities below of the target and of task m, in the floor(log_eta |D_1^(l)|) most
-    important parameters. Rows are split as by `mo_tpe`. The first 5 suggestions are good rows of the sources,
-    then 100 candidates come from every task; one suggestion in 20 is random.
+    Every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x). Rows are split as by `mo_tpe`. The first
+    5 suggestions are good rows of the sources, then 100 candidates come from the tasks in proportion to their
+    weights W, by default of `parzax.meta.stacking`; one suggestion in 20 is random.
+
+    The paper's own sampler is that of ``task_weights=parzax.meta.by_similarity(), max_candidates=1024``: W_m
+    is proportional to N_m k(1, m), with k(1, m) = s_m / T of a source and what is left of the target; s_m =
+    (1 - d) / (1 + d), d the total variation between the densities below of the target and of task m, in the
+    floor(log_eta |D_1^(l)|) most important parameters; and 100 candidates come from every task. Where sources
+    are unlike the target that falls behind a sampler without any (docs/sources.md).
 
     The source densities are fitted here, once. They are leaves of the sampler.
 
@@ -86,14 +90,17 @@ def meta_learn_tpe(
         estimate: of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's "uniform"
             (`uniform_variation`), or its "overlap" (`overlap_similarity`).
         n_samples: points of the estimate.
-        max_candidates: in all. Where ``n_candidates`` per task would be more, the tasks share them by their
-            weights.
+        max_candidates: None: ``n_candidates`` per group below, as without sources, which the tasks share by
+            their weights. With a number ``n_candidates`` per task, and where that would be more than so many in
+            all, the tasks share these by their weights.
         importance: of a parameter over all T tasks, from v_1 of the target and v_m of the sources: the
             paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
-        task_weights: of the tasks in the densities: `parzax.meta.by_similarity()`, the paper's, or
-            `parzax.meta.stacking()`, by what each foretells of the target's own rows.
+        task_weights: of the tasks in the densities: `parzax.meta.stacking()`, by what each foretells of the
+            target's own rows, or the paper's `parzax.meta.by_similarity()`; ``eta``, ``estimate``,
+            ``n_samples``, ``importance``, ``n_good`` and ``key`` are of the second alone, and of
+            `similarities`.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
             kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`; a
@@ -125,7 +132,8 @@ def meta_learn_tpe(
     search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps, repeats
     target = composed(space, n_objectives, n_constraints, directions, split, densities, search)
     eta, key = check_comparison(eta, estimate, n_samples, key)
-    most = _checks.whole_number("max_candidates", max_candidates, 1)
+    in_all = target.n_candidates * (1 + target.n_constraints)
+    most = in_all if max_candidates is None else _checks.whole_number("max_candidates", max_candidates, 1)
     _checks.one_of("importance", importance, ("mean", "sum"))
     rows, smoothing = source_rows(space, logs, n_objectives, n_constraints), target.smoothing
     assert isinstance(smoothing, Smoothing)

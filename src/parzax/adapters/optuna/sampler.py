@@ -22,7 +22,7 @@ from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
 from parzax.meta.comparison import Estimate
 from parzax.meta.reduction import Rule
-from parzax.meta.weights import AbstractTaskWeights, by_similarity
+from parzax.meta.weights import AbstractTaskWeights, stacking
 from parzax.parzen.ages import AbstractAges
 from parzax.space import Space
 from parzax.split.gamma import AbstractGamma
@@ -31,7 +31,7 @@ from parzax.split.ties import AbstractTies
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
-_BY_SIMILARITY = by_similarity()
+_STACKING = stacking()
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
 
 
@@ -126,10 +126,10 @@ class TPESampler(BaseSampler):
         eta: float | None = 2.5,
         estimate: Estimate = "balanced",
         n_samples: int = 1000,
-        max_candidates: int = 1024,
+        max_candidates: int | None = None,
         importance: Rule = "mean",
         n_good: AbstractGamma | None = None,
-        task_weights: AbstractTaskWeights = _BY_SIMILARITY,
+        task_weights: AbstractTaskWeights = _STACKING,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,

@@ -61,7 +61,8 @@ class Settings:
         mo_tpe(Space({"x": Float(0, 1)}), 2, 1, **self._given())
         if self.has_sources:
             check_comparison(own["eta"], own["estimate"], own["n_samples"], None)
-            _checks.whole_number("max_candidates", own["max_candidates"], 1)
+            if own["max_candidates"] is not None:
+                _checks.whole_number("max_candidates", own["max_candidates"], 1)
             _checks.one_of("importance", own["importance"], ("mean", "sum"))
             check_count(own["n_good"])
             check_weights(own["task_weights"])
