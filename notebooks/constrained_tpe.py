@@ -86,7 +86,7 @@ assert (np.asarray(again.x) == np.asarray(runs.x[500:532])).all()
 # %%
 keys = jax.random.split(jax.random.key(2), 192)
 unconstrained = px.Problem(lambda key, x: problem(key, x)[0], problem.space, name="without the constraint")
-vanilla = px.optimize_many(px.tpe(problem.space), unconstrained, keys, n_evaluations)
+vanilla = px.optimize_many(px.paper_tpe(problem.space), unconstrained, keys, n_evaluations)
 evaluate = jax.jit(jax.vmap(jax.vmap(lambda x: problem(jax.random.key(0), x)[1])))
 vanilla = dataclasses.replace(vanilla, constraints=evaluate(vanilla.x))
 

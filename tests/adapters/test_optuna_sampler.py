@@ -491,7 +491,7 @@ def test_constraints_that_are_none():
 @pytest.mark.slow
 def test_constraints_of_one_objective():
     """The optimum is infeasible; also a constraint that appears late, and trials that lack it."""
-    for preset in ("optuna_tpe", "tpe"):
+    for preset in ("optuna_tpe", "tpe", "paper_tpe"):
         study = new_study(constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset)
         study.optimize(square, n_trials=40)
         # Around the bound, where the best feasible value is.
@@ -505,7 +505,11 @@ def test_constraints_of_one_objective():
 
 @pytest.mark.slow
 def test_settings_of_the_presets():
-    for options in ({"preset": "tpe"}, {"n_ei_candidates": 64, "joint": False}, {"top": 0.9, "epsilon": 0.1}):
+    for options in (
+        {"preset": "paper_tpe"},
+        {"n_ei_candidates": 64, "joint": False},
+        {"top": 0.9, "epsilon": 0.1},
+    ):
         study = new_study(**options)
         study.optimize(square, n_trials=20)
         assert study.best_value < 0.02
@@ -515,9 +519,12 @@ def test_the_preset_of_a_study():
     """Which engine settings stand behind the arguments."""
     space = px.Space({"x": px.Float(0, 1)})
     sampler = TPESampler(n_ei_candidates=7, prior_weight=2.0)._settings.sampler
-    assert sampler(space, 1, 0) == px.optuna_tpe(space, n_startup=0, n_candidates=7, prior_weight=2.0)
-    sampler = TPESampler(preset="tpe")._settings.sampler
-    assert sampler(space, 1, 0) == px.tpe(space, n_startup=0)
+    assert sampler(space, 1, 0) == px.tpe(space, n_startup=0, n_candidates=7, prior_weight=2.0)
+    assert sampler(space, 1, 2) == px.optuna_tpe(space, 1, 2, n_startup=0, n_candidates=7, prior_weight=2.0)
+    sampler = TPESampler(preset="optuna_tpe")._settings.sampler
+    assert sampler(space, 1, 0) == px.optuna_tpe(space, n_startup=0)
+    sampler = TPESampler(preset="paper_tpe")._settings.sampler
+    assert sampler(space, 1, 0) == px.paper_tpe(space, n_startup=0)
     assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
     assert sampler(space, 3, 1) == px.mo_tpe(space, 3, 1, n_startup=0)
 

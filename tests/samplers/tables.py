@@ -109,7 +109,9 @@ DATA = (
 
 def _told_alike(sampler: Sampler) -> Sampler:
     """The one that stands for all whose states are the same: what is compiled for it serves them all."""
-    return replace(px.tpe(sampler.space), directions=sampler.directions, n_constraints=sampler.n_constraints)
+    return replace(
+        px.paper_tpe(sampler.space), directions=sampler.directions, n_constraints=sampler.n_constraints
+    )
 
 
 @eqx.filter_jit
@@ -136,7 +138,7 @@ def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_o
 
 def searching_alike(sampler: Sampler) -> Sampler:
     """With the search of any other sampler of the space: nothing but suggestions depends on it."""
-    plain = px.tpe(sampler.space)
+    plain = px.paper_tpe(sampler.space)
     names = "start", "n_startup", "n_candidates", "epsilon", "gradient_steps", "repeats"
     return replace(sampler, **{name: getattr(plain, name) for name in names})
 
@@ -175,7 +177,11 @@ def told(sampler: Sampler, own: Table, capacity: int = CAPACITY) -> State:
 
 # A preset, and its definition.
 FAMILY = {
-    "tpe": (lambda s: px.tpe(s), 1, 0, oracle.Settings()),
+    "tpe": (
+        lambda s: px.tpe(s), 1, 0,
+        oracle.Settings(rule="linear", quantile=0.2, kernel="neighbours", top=None, by_rank=True),
+    ),
+    "paper_tpe": (lambda s: px.paper_tpe(s), 1, 0, oracle.Settings()),
     "c_tpe of none": (lambda s: px.c_tpe(s, 0), 1, 0, oracle.Settings(score="relative")),
     "c_tpe of one": (lambda s: px.c_tpe(s, 1), 1, 1, oracle.Settings(score="relative")),
     "c_tpe": (lambda s: px.c_tpe(s, 2), 1, 2, oracle.Settings(score="relative")),
@@ -200,7 +206,7 @@ FAMILY = {
     ),
     "naive": (lambda s: px.c_tpe(s, 2, naive=True), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
-        lambda s: px.tpe(
+        lambda s: px.paper_tpe(
             s, gamma=px.gamma.linear(0.3), prior_weight=3.0, top=1.0
         ), 1, 0, oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
     ),

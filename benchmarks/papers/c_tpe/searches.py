@@ -85,7 +85,7 @@ def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
         settings.OURS: lambda: px.c_tpe(space, n_constraints),
         settings.TOP: lambda: px.c_tpe(space, n_constraints, top=px.bandwidth.optuna_top()),
         settings.NAIVE: lambda: px.c_tpe(space, n_constraints, naive=True),
-        settings.VANILLA: lambda: px.tpe(space),
+        settings.VANILLA: lambda: px.paper_tpe(space),
     }
     return optimised(samplers[method](), stacked, keys)
 

@@ -29,7 +29,7 @@ def scores() -> Arrays:
         problem = px.problems.discs(radius=20.0)
         x, at = rng.uniform(-5, 5, (N_ROWS, 2)), rng.uniform(-5, 5, (500, 2))
         losses = np.sum((x + 2) ** 2, axis=1)
-        c_tpe, tpe = px.c_tpe(problem.space, 1), px.tpe(problem.space)
+        c_tpe, tpe = px.c_tpe(problem.space, 1), px.paper_tpe(problem.space)
         satisfied = np.full(N_ROWS, -1.0)
         constrained = c_tpe.score_of(c_tpe.tell(c_tpe.init(N_ROWS), x, losses, satisfied), at)
         plain = tpe.score_of(tpe.tell(tpe.init(N_ROWS), x, losses), at)

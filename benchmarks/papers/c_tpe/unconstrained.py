@@ -16,7 +16,7 @@ from benchmarks.papers.rows import Row, Verdict, missing, together
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
 
-PRESET, BY_N, HYPEROPT = "px.tpe", "px.tpe with Optuna's top", "Hyperopt"
+PRESET, BY_N, HYPEROPT = "px.paper_tpe", "px.paper_tpe with Optuna's top", "Hyperopt"
 # Of the released runs: the name in the file and that of Table 3.
 RELEASED = {
     "our TPE": "tpe",
@@ -31,7 +31,7 @@ Samples = list[np.ndarray]
 
 
 def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
-    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.tpe` and random search; ordinals by index."""
+    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.paper_tpe` and random search; ordinals by index."""
     found = {}
     for table in tables:
         problem = by_index(px.problems.Tabular.load(table.path, [table.objectives[0]]))
@@ -39,7 +39,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
         for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.optuna_top())):
             root = jax.random.key(zlib.crc32(f"{name}/{table.path}".encode()))
             keys = jax.random.split(root, (1, n_seeds))
-            losses, _ = optimised(px.tpe(problem.space, top=top), stacked, keys)
+            losses, _ = optimised(px.paper_tpe(problem.space, top=top), stacked, keys)
             found[f"{name}/{table.name}"] = np.asarray(losses, np.float32)[0]
         root = jax.random.key(zlib.crc32(f"random/{table.path}".encode()))
         losses, _ = at_random(stacked, jax.random.split(root, (1, n_seeds)))

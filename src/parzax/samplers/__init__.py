@@ -1,7 +1,7 @@
 """Samplers of the TPE family, composed of values: presets, ask and tell, and whole runs.
 
-`tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe` and `meta_learn_tpe` make a `Sampler`, whose knowledge is a `State`;
-`optimize` and `optimize_many` run it on a problem and give a `Trace`.
+`tpe`, `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe` and `meta_learn_tpe` make a `Sampler`, whose knowledge is
+a `State`; `optimize` and `optimize_many` run it on a problem and give a `Trace`.
 """
 
 from parzax.samplers.loop import Trace as Trace
@@ -12,6 +12,7 @@ from parzax.samplers.meta_learning import similarities as similarities
 from parzax.samplers.presets import c_tpe as c_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
+from parzax.samplers.presets import paper_tpe as paper_tpe
 from parzax.samplers.presets import tpe as tpe
 from parzax.samplers.sampler import Best as Best
 from parzax.samplers.sampler import Sampler as Sampler

@@ -60,7 +60,7 @@ def meta_learn_tpe(
     gradient_steps: int = 0,
     repeats: bool = True,
 ) -> Sampler:
-    """Meta-learning TPE (after arXiv 2212.06751): other tasks' rows count as far as they foretell the target's.
+    """Meta-learning TPE (after arXiv 2212.06751): other tasks count as far as they foretell the target.
 
     Every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x). Rows are split as by `mo_tpe`. The first
     5 suggestions are good rows of the sources, then 100 candidates come from the tasks in proportion to their
@@ -91,8 +91,7 @@ def meta_learn_tpe(
             (`uniform_variation`), or its "overlap" (`overlap_similarity`).
         n_samples: points of the estimate.
         max_candidates: None: ``n_candidates`` per group below, as without sources, which the tasks share by
-            their weights. With a number ``n_candidates`` per task, and where that would be more than so many in
-            all, the tasks share these by their weights.
+            their weights. With a number: ``n_candidates`` per task, or so many in all if that is less.
         importance: of a parameter over all T tasks, from v_1 of the target and v_m of the sources: the
             paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as

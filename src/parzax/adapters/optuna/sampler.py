@@ -65,14 +65,15 @@ class TPESampler(BaseSampler):
 
     Args:
         n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
-        n_ei_candidates: candidates per group below; the preset's number by default (24, or 100 for several
-            objectives).
+        n_ei_candidates: candidates per group below; the preset's number by default (64; 24 under
+            constraints, 100 for several objectives).
         prior_weight: weight of the prior, in trials.
         seed: a whole number in [0, 2^32); random by default.
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
             where <= 0. They are stored as Optuna's samplers store them.
-        preset: "optuna_tpe" (the default) for Optuna's kernels and groups, "tpe" for the TPE authors' (and
-            `parzax.c_tpe` under constraints); of several objectives it is `parzax.mo_tpe` either way.
+        preset: "tpe" (the default), "optuna_tpe" for Optuna's kernels and groups, or "paper_tpe" for those of
+            c-TPE's paper. Under constraints it is `parzax.c_tpe` for the last and `parzax.optuna_tpe` for the
+            others; of several objectives `parzax.mo_tpe` for all.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict

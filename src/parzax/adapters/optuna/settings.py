@@ -12,11 +12,11 @@ from parzax.meta.comparison import check_comparison
 from parzax.meta.reduction import check_count
 from parzax.meta.weights import check_weights
 from parzax.observations import Observations
-from parzax.samplers import RandomStart, Sampler, c_tpe, meta_learn_tpe, mo_tpe, optuna_tpe, tpe
+from parzax.samplers import RandomStart, Sampler, c_tpe, meta_learn_tpe, mo_tpe, optuna_tpe, paper_tpe, tpe
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
-Preset = Literal["optuna_tpe", "tpe"]
+Preset = Literal["tpe", "optuna_tpe", "paper_tpe"]
 
 # What became of arguments of Optuna's own sampler.
 OPTUNAS = {
@@ -52,7 +52,7 @@ class Settings:
         """Raise for what some preset would not take."""
         own = self.comparison
         if self.preset is not None:
-            _checks.one_of("preset", self.preset, ("optuna_tpe", "tpe"))
+            _checks.one_of("preset", self.preset, ("tpe", "optuna_tpe", "paper_tpe"))
             if self.has_sources:
                 raise ValueError(
                     f"preset={self.preset!r} is for studies without sources; with source_studies the "
@@ -75,11 +75,12 @@ class Settings:
         if n_objectives > 1 or self.has_sources:
             epsilon = {"epsilon": _DEFAULTS["epsilon"].default} if self.has_sources else {}
             return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **epsilon | self._given())
-        if self.preset != "tpe":
-            return optuna_tpe(space, 1, n_constraints, n_startup=0, **self._given())
-        if n_constraints:
+        if n_constraints and self.preset == "paper_tpe":
             return c_tpe(space, n_constraints, n_startup=0, **self._given(c_tpe))
-        return tpe(space, n_startup=0, **self._given(tpe))
+        if n_constraints or self.preset == "optuna_tpe":
+            return optuna_tpe(space, 1, n_constraints, n_startup=0, **self._given())
+        preset = paper_tpe if self.preset == "paper_tpe" else tpe
+        return preset(space, n_startup=0, **self._given(tpe))
 
     def with_sources(
         self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
