@@ -212,8 +212,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ABOUT = """Best losses of `px.meta_learn_tpe` over those of the same sampler without sources: geometric means
-over settings and runs, with 95 % intervals. Below 1 sources help. By default tasks weigh by *stacking* and share
-100 candidates; *the paper's* are `task_weights=px.meta.by_similarity(), max_candidates=1024`, and 100
+over settings and runs, with 95 % intervals. Below 1 sources help. By default tasks weigh by *stacking* and
+share 100 candidates; *the paper's* are `task_weights=px.meta.by_similarity(), max_candidates=1024`, and 100
 candidates come from every task.
 Ellipsoids in 4 and 10 dimensions, whose sources (1, 2, 4 or 8 of 100 random rows) have their centre at c*,
 the target at 0; and tables, each with the other ones of its benchmark as sources, by the loss above the

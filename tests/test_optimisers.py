@@ -12,6 +12,7 @@ from benchmarks.optimisers import (
     constrained,
     methods,
     mixed,
+    page,
     peers,
     scores,
     searches,
@@ -40,6 +41,7 @@ def test_halves():
         for group in suites.names(suite):
             choice, kept = (suites.cases(group, half) for half in HALVES)
             assert not set(choice) & set(kept)
+            assert all(case.split("/")[0] == group for case in (*choice, *kept))
             assert len(kept) <= len(choice) <= 3 + len(kept)
             if group in mixed.SPACES:
                 built = suites.build(group, N_SEEDS)
@@ -287,7 +289,7 @@ def curves(shift: float, n_cases: int = 12, n_runs: int = 10) -> dict[str, np.nd
 
 def test_ranks_and_comparisons():
     """Catches ranks the wrong way round, and a test that sees nothing or the other direction."""
-    found = {"a": curves(0.0), "b": curves(1.0), methods.RANDOM: curves(2.0)}
+    found = {"a": curves(0.0, n_runs=20), "b": curves(1.0, n_runs=20), methods.RANDOM: curves(2.0)}
     cases = scores.shared(found)
     assert scores.ranks(found, cases, 50).mean(axis=1).tolist() == [1, 2, 3]
     scale = scores.typical(found[methods.RANDOM])
@@ -298,6 +300,9 @@ def test_ranks_and_comparisons():
     assert max(scores.worse(found["b"], found["a"], 50).values()) < 0.05
     assert min(scores.worse(found["a"], found["b"], 50).values()) > 0.9
     assert scores.worse(found["a"], found["a"], 50)["mixed/0"] == 1
+    assert page.ahead(found, "b", [50]).count("2.7x") == 12
+    assert "| a, of 12 problems | mixed/0, 2.7x; " in page.ahead(found, "b", [50])
+    assert "| b, of 12 problems | none |" in page.ahead(found, "a", [50])
 
 
 def test_verdict():

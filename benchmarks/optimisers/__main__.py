@@ -24,7 +24,7 @@ import numpy as np
 import parzax as px
 from benchmarks.optimisers import methods, page, scores, suites
 from benchmarks.optimisers.peers import PEERS
-from benchmarks.optimisers.problems import CHOICE, HALVES
+from benchmarks.optimisers.problems import CHOICE, HALVES, KEPT
 from benchmarks.optimisers.scores import Curves
 from benchmarks.papers import runs
 from benchmarks.papers.runs import Arrays, Unit
@@ -139,7 +139,9 @@ def written(
     of = {suite: suites.names(suite) for suite in suites.SUITES}
     flags = "".join(f" --{key}" for key in ("quick", "settings") if getattr(options, key))
     flags += f" --suite {options.suite}" * bool(options.suite) + f" --half {options.half}"
-    blocks = [f"```bash\npython -m benchmarks.optimisers{flags}\n```"]
+    title = "One setting changed" if options.settings else "Beside what people use"
+    half = "the half kept for the end" if options.half == KEPT else "the half for choosing"
+    blocks = [f"# {title}: {half}", f"```bash\npython -m benchmarks.optimisers{flags}\n```"]
     shape = 0, 0
     for kind, own in by_kind(curves).items():
         every = max(map(len, own.values()))
@@ -155,10 +157,9 @@ def written(
             page.pictures(whole, groups, budgets[-2 if len(budgets) > 1 else -1], place),
         ]
         blocks += _of_few(own, whole, reference, budgets)
-        peer = "Optuna TPE"
-        if peer in whole:
-            heading = f"### Where {reference} is worse than {peer}"
-            blocks += [heading, page.behind(whole, reference, peer, budgets)]
+        heading = f"### Where others are ahead of {reference}"
+        about = "Problems at p < 0.01 (Wilcoxon over runs, Holm over problems), and the ratio of median gaps."
+        blocks += [heading, about, page.ahead(own, reference, budgets)]
     versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
     versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {shape[0]} runs of {shape[1]} evaluations."
     return "\n\n".join([*blocks, versions]) + "\n"

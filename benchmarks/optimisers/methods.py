@@ -34,6 +34,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "neighbours 0.003": bandwidth.neighbours(0.003, consider_magic_clip=False),
         "neighbours 0.01 step": bandwidth.neighbours(0.01, consider_magic_clip=False, discrete_minimum=0.5),
         "neighbours 0.03": bandwidth.neighbours(0.03, consider_magic_clip=False),
+        "neighbours 0.05": bandwidth.neighbours(0.05, consider_magic_clip=False),
     },
     "gamma": {
         "sqrt": gamma.sqrt(),
@@ -41,6 +42,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "0.1": gamma.linear(0.1),
         "0.15": gamma.linear(0.15),
         "0.2": gamma.linear(0.2),
+        "0.3": gamma.linear(0.3),
         "optuna": gamma.optuna(),
     },
     "joint": {"yes": True, "no": False},
@@ -56,15 +58,13 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def one_changed(kind: str) -> list[str]:
-    """Presets of a kind, and each with one of `SETTINGS` changed; values that a preset has are left out."""
-    space, found = px.Space({"x": px.Float(0, 1)}), []
+    """The preset of a kind, and the same with one of `SETTINGS` changed; values that it has are left out."""
+    space, preset = px.Space({"x": px.Float(0, 1)}), OURS[kind][0]
     counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
-    for preset in OURS[kind]:
-        found.append(preset)
-        own = repr(sampler(preset, space, *counts))
-        for name, values in SETTINGS.items():
-            texts = [f"{preset}, {name}={value}" for value in values]
-            found += [text for text in texts if repr(sampler(text, space, *counts)) != own]
+    own, found = repr(sampler(preset, space, *counts)), [preset]
+    for name, values in SETTINGS.items():
+        texts = [f"{preset}, {name}={value}" for value in values]
+        found += [text for text in texts if repr(sampler(text, space, *counts)) != own]
     return found
 
 

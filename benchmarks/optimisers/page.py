@@ -60,15 +60,24 @@ def pictures(found: Mapping[str, Curves], groups: Groups, budget: int, folder: P
     )
 
 
-def behind(found: Mapping[str, Curves], reference: str, other: str, budgets: Sequence[int]) -> str:
-    """Problems on which the reference is worse than one other at p < 0.01, adjusted over problems."""
-    lines = []
-    for budget in budgets:
-        p = scores.worse(found[reference], found[other], budget)
-        bad = {case: value for case, value in p.items() if value < 0.01}
-        words = "; ".join(f"{case} (p = {value:.1g})" for case, value in bad.items()) or "none"
-        lines.append(f"* after {budget}: {words}")
-    return "\n".join(lines)
+def ahead(own: Mapping[str, Curves], reference: str, budgets: Sequence[int]) -> str:
+    """Problems on which some other is ahead of the reference at p < 0.01, adjusted over problems; how far."""
+    heads, lines = ["", *(f"after {budget}" for budget in budgets)], []
+    for name, theirs in own.items():
+        if name in (reference, RANDOM):
+            continue
+        cells = []
+        for budget in budgets:
+            bad = [case for case, p in scores.worse(own[reference], theirs, budget).items() if p < 0.01]
+            cells.append("; ".join(_how_far(case, own[reference], theirs, budget) for case in bad) or "none")
+        lines.append([f"{name}, of {len(theirs)} problems", *cells])
+    return _table(heads, lines)
+
+
+def _how_far(case: str, ours: Curves, theirs: Curves, budget: int) -> str:
+    """By what factor the median gap is larger."""
+    medians = [np.median(curves[case][:, budget - 1]) for curves in (ours, theirs)]
+    return f"{case}, {medians[0] / medians[1]:.2g}x" if medians[1] > 0 else f"{case}, which it has solved"
 
 
 def _ranks(

@@ -23,7 +23,7 @@ SUITES = tuple(suite for own in KINDS.values() for suite in own)
 def names(suite: str) -> list[str]:
     """Groups of a suite; of tables those that PARZAX_DATA has, of BBOB's functions none without bbobax."""
     return {
-        "bbob": [f"bbob-{d:02d}" for d in bbob.DIMENSIONS],
+        "bbob": [f"bbob-{d:02}d" for d in bbob.DIMENSIONS],
         "mixed": list(mixed.SPACES),
         "tables": list(families(found_tables())),
         "constrained": constrained.names(),
