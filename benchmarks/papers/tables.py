@@ -3,6 +3,8 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from benchmarks.papers import data
 
@@ -32,8 +34,14 @@ class Table:
 def tables() -> list[Table]:
     """All tables, by path; none without the folder."""
     folder = data.folder()
+    return [*_tables_of(folder)] if folder else []
+
+
+@lru_cache(maxsize=8)
+def _tables_of(folder: Path) -> tuple[Table, ...]:
+    """Read once: headers are large."""
     found = []
-    for header in sorted(folder.glob("*/*.json")) if folder else ():
+    for header in sorted(folder.glob("*/*.json")):
         own = json.loads(header.read_text(encoding="utf-8"))
         if not (isinstance(own, dict) and "hyperparameters" in own and header.with_suffix(".npz").is_file()):
             continue
@@ -49,7 +57,7 @@ def tables() -> list[Table]:
                 any(one["kind"] == "ordinal" for one in own["hyperparameters"]),
             )
         )
-    return found
+    return tuple(found)
 
 
 def families(found: Sequence[Table]) -> dict[str, list[Table]]:

@@ -98,7 +98,7 @@ def test_a_larger_space():
 @pytest.mark.slow
 def test_fillers_come_after_candidates():
     """What the groups below suggest stays first; under vmap too."""
-    sampler = px.tpe(SPACE, n_candidates=4)
+    sampler = px.paper_tpe(SPACE, n_candidates=4)
     state = _states(sampler, np.array([[2.0, 1.0]]))[1]
     keys = jax.random.split(jax.random.key(3), 6)
     one = np.concatenate([_ask(sampler, key, state, 1) for key in keys])

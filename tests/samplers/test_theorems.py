@@ -94,7 +94,7 @@ def _same_order(found, wanted):
 def test_corollary_2_of_the_engine(name, double):
     """With everything feasible c-TPE orders candidates as TPE does, the groups being the same."""
     space = SPACE_OF[name]
-    c_tpe, tpe = px.c_tpe(space, 2), px.tpe(space)
+    c_tpe, tpe = px.c_tpe(space, 2), px.paper_tpe(space)
     for seed in range(3):
         own = table(name, "all feasible", 1, 2, seed)
         at = jnp.asarray(candidates(name))
