@@ -258,7 +258,7 @@ def test_peers_see_the_same(peer, monkeypatch):
 def test_settings():
     """Catches a setting that changes nothing, and a name that is none."""
     for kind in suites.KINDS:
-        names = methods.one_changed(kind)
+        names = methods.settings(kind)
         assert len(set(names)) == len(names)
         for setting in methods.SETTINGS:
             assert any(f", {setting}=" in name for name in names)

@@ -71,7 +71,7 @@ def units(options: argparse.Namespace) -> list[Unit]:
     n_seeds, n = (6, 50) if options.quick else (suites.N_SEEDS, suites.N_EVALUATIONS)
     common, found = {"n_seeds": n_seeds, "n_evaluations": n}, []
     for kind, of_kind in suites.KINDS.items():
-        ours = methods.one_changed(kind) if options.settings else methods.OURS[kind]
+        ours = methods.settings(kind) if options.settings else methods.OURS[kind]
         groups = [
             group
             for suite in of_kind

@@ -17,6 +17,7 @@ import numpy as np
 import parzax as px
 from benchmarks.optimisers import mixed
 from benchmarks.optimisers.problems import Case, Group, Values
+from benchmarks.optimisers.tables import names as table_names
 from benchmarks.papers.tables import Table, families, tables
 
 # Shares of the configurations that are feasible, about.
@@ -49,8 +50,6 @@ def group(name: str, n_seeds: int) -> Group:
 
 
 def _tables(group: str) -> list[tuple[Table, str]]:
-    from benchmarks.optimisers.tables import names as table_names
-
     family = group.split(", ")[0]
     own = families(tables())[family]
     halves = [half for _, half in table_names(family, own)]
@@ -90,7 +89,8 @@ def _above_best(
 
 def _ball(n_seeds: int) -> Group:
     """Functions whose optimum is feasible, on the surface of the ball where that is small."""
-    plain, units, rng = mixed.group("mixed", n_seeds), mixed.units_of(mixed.SPACES["mixed"]), _generator()
+    plain, units = mixed.group("mixed", n_seeds), mixed.units_of(mixed.SPACES["mixed"])
+    rng = np.random.default_rng(zlib.crc32(BALL.encode()))
     offsets, optima = (np.asarray(leaf) for leaf in plain.cases[0].own)
     n_labels = plain.space.domains[0][0].n_values
     best = optima[np.arange(n_seeds), offsets[:, :n_labels].argmin(axis=1)]
@@ -127,7 +127,3 @@ def _worst(plain: Group) -> Callable[[Case], jax.Array]:
 
     of_runs = jax.jit(jax.vmap(of_run, in_axes=(None, 0)))
     return lambda case: of_runs(case.shared, case.own)
-
-
-def _generator() -> np.random.Generator:
-    return np.random.default_rng(zlib.crc32(BALL.encode()))

@@ -12,6 +12,7 @@ PRESETS: Mapping[str, Callable[..., Sampler]] = {
     "c_tpe": lambda space, _m, c, **settings: px.c_tpe(space, c, **settings),
     "mo_tpe": lambda space, m, c, **settings: px.mo_tpe(space, m, c, **settings),
     "optuna_tpe": px.optuna_tpe,
+    "paper_tpe": lambda space, _m, _c, **settings: px.paper_tpe(space, **settings),
 }
 # What is compared with peers, by kind of problem, the one that others are compared with first.
 OURS = {
@@ -55,22 +56,36 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "gradient_steps": {"0": 0, "10": 10},
     "repeats": {"yes": True, "no": False},
 }
+# What the settings of `tpe` were chosen from.
+_CHOSEN = "optuna_tpe, merit=by rank, gamma=0.2, repeats=no"
+TRIED = (
+    _CHOSEN, f"{_CHOSEN}, n_candidates=64", f"{_CHOSEN}, n_candidates=64, prior_weight=0.5",
+    *(f"optuna_tpe, merit=by rank{own}" for own in (
+        "", ", gamma=0.2", ", repeats=no", ", n_candidates=64", ", gamma=0.3, repeats=no", ", n_startup=5",
+        ", ages=ramp", ", joint=no", ", bandwidth=scott 0.1",
+    )),
+    "optuna_tpe", "optuna_tpe, gamma=0.2, repeats=no", "optuna_tpe, bandwidth=neighbours 0.01, merit=by rank",
+    "paper_tpe", "paper_tpe, top=by rows, joint=yes",
+)  # fmt: skip
 
 
-def one_changed(kind: str) -> list[str]:
-    """The preset of a kind, and the same with one of `SETTINGS` changed; values that it has are left out."""
+def settings(kind: str) -> list[str]:
+    """The preset of a kind, and the same with one of `SETTINGS` changed; values that it has are left out.
+
+    Of one objective those too that were `TRIED` before.
+    """
     space, preset = px.Space({"x": px.Float(0, 1)}), OURS[kind][0]
     counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
     own, found = repr(sampler(preset, space, *counts)), [preset]
     for name, values in SETTINGS.items():
         texts = [f"{preset}, {name}={value}" for value in values]
         found += [text for text in texts if repr(sampler(text, space, *counts)) != own]
-    return found
+    return [*found, *TRIED] if kind == "one objective" else found
 
 
 def sampler(method: str, space: px.Space, n_objectives: int = 1, n_constraints: int = 0) -> Sampler:
     """A sampler such as "tpe", or "tpe, top=by rows, joint=yes"."""
     preset, *parts = method.split(", ")
     chosen = dict(part.split("=") for part in parts)
-    settings = {name: SETTINGS[name][value] for name, value in chosen.items()}
-    return PRESETS[preset](space, n_objectives, n_constraints, **settings)
+    given = {name: SETTINGS[name][value] for name, value in chosen.items()}
+    return PRESETS[preset](space, n_objectives, n_constraints, **given)

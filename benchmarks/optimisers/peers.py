@@ -77,7 +77,7 @@ class _Log:
         self.objectives.append(objectives)
         self.constraints.append(constraints)
         # A failed training is the worst there is; peers have no other way to be told.
-        worst = np.nan_to_num(np.nanmax(np.nan_to_num(self.objectives, nan=-np.inf), axis=0), neginf=0.0)
+        worst = np.nan_to_num(np.nan_to_num(self.objectives, nan=-np.inf).max(axis=0), neginf=0.0)
         return np.where(np.isnan(objectives), worst, objectives).tolist(), np.nan_to_num(constraints).tolist()
 
     def _native(self, domain: Any, value: float) -> float:

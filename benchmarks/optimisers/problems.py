@@ -45,7 +45,7 @@ class Group:
         cases: in order.
         evaluate: ``evaluate(shared, own, key, x)``, what a sampler is told of native values x (d,).
         gaps: ``gaps(shared, own, x, objectives, constraints)`` of n evaluations in order: how far what was
-            found by each of them is from the best there is, (n,), at least 0 and never more than before.
+            found by each of them is from the best there is, (n,), at least 0; without noise it never rises.
         n_objectives, n_constraints: m and c.
     """
 

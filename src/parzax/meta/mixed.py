@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax.meta.densities import TaskMixtures
 from parzax.meta.sources import Sources
-from parzax.meta.weights import AbstractTaskWeights, BySimilarity, check_weights
+from parzax.meta.weights import AbstractTaskWeights, check_weights
 from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
 from parzax.parzen.basis import Basis
 from parzax.space import Space
@@ -21,7 +21,7 @@ class MixedSmoothing(AbstractSmoothing):
     own: Smoothing  # the target's
     sources: Sources
     most: int = eqx.field(static=True)  # candidates of all groups and tasks together, at most
-    weights: AbstractTaskWeights = BySimilarity()
+    weights: AbstractTaskWeights
 
     def __check_init__(self) -> None:
         """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""

@@ -26,13 +26,8 @@ Directions = _checks.Sense | Sequence[_checks.Sense]
 # Settings that several presets share; they are shown as defaults.
 _SQRT, _TENTH, _FIFTH, _OPTUNA = sqrt(), linear(0.1), linear(0.2), optuna()
 _SCOTT, _WIDE_SCOTT, _NEIGHBOURS, _OPTUNA_TOP = scott(), scott(0.1), neighbours(), optuna_top()
-_EQUAL, _ALIKE, _BY_RANK, _CROWDING, _RANDOM = (
-    equal(),
-    merits.equal(),
-    merits.by_rank(),
-    crowding(),
-    RandomStart(),
-)
+_EQUAL, _ALIKE, _BY_RANK = equal(), merits.equal(), merits.by_rank()
+_CROWDING, _RANDOM = crowding(), RandomStart()
 
 
 def tpe(
@@ -56,10 +51,11 @@ def tpe(
 ) -> Sampler:
     """TPE with the settings that did best over a suite of problems (docs/optimisers).
 
-    The best fifth of the rows are below (the good group, of density l), the better ones counting more, the
-    others above (of density g); kernels as Optuna 5's, each reaching to the farther of its neighbours; 10
-    random rows, then 64 candidates, each from one component as a whole; the score is the ratio l / g. What
-    was evaluated is not suggested again. `paper_tpe` and `optuna_tpe` have published settings.
+    The best ceil(0.2 N) rows are below (the good group, of density l), weighted by rank
+    (`parzax.merits.by_rank`), the others above (of density g); kernels are Optuna 5's, each reaches to the
+    farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`); 10 random rows, then 64
+    candidates, all parameters of each from one component; the score is the ratio l / g. What is known is not
+    suggested again while there is anything else. `paper_tpe` and `optuna_tpe` have published settings.
 
     Args:
         space: the search space.

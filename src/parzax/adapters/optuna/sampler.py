@@ -56,7 +56,7 @@ class TPESampler(BaseSampler):
     (arXiv 2211.14411); where a finished trial lacks one it counts as violated. How rows travel and what is
     compiled when is told of `parzax.adapters.Session`.
 
-    With ``source_studies`` other studies count as far as they are similar (`parzax.meta_learn_tpe`). The
+    With ``source_studies`` others count as far as they foretell this one (`parzax.meta_learn_tpe`). The
     settings are those of `parzax.mo_tpe`, for one objective too, with one random suggestion in 20. The first
     ``n_startup_trials`` trials take the values of the sources' best trials, each of another one, as far as
     their distributions have them. Parameters are matched by name, choices by label, and what a source lacks
