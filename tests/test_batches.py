@@ -31,6 +31,7 @@ def test_verdict():
     assert batches.log_ratios(runs(1.3), batches.OURS, 1, 64) == {f"mixed/{i}": 0.0 for i in range(9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", batches.RULES)
 def test_rules(name):
     """Catches suggestions of one key, and a batch that knows nothing of what it has told as pending."""

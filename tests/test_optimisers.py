@@ -174,6 +174,7 @@ def test_balls():
         assert ((best - np.asarray(own[1])) ** 2).sum() < float(own[2])
 
 
+@pytest.mark.slow
 def test_constrained_tables(tmp_path, monkeypatch):
     """Catches an entry that is not feasible and counts, and thresholds of a table in both halves."""
     monkeypatch.setenv("PARZAX_DATA", str(tmp_path))
