@@ -6,14 +6,9 @@ choosing. Writes a page, docs/batches.md for a full run without --out. Exits wit
 is significantly behind another rule, or Optuna, at some n.
 """
 
-import argparse
-import platform
 import sys
-import tempfile
-import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -23,15 +18,15 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
+from benchmarks import pages
 from benchmarks.optimisers import peers, scores, suites
 from benchmarks.optimisers.problems import CHOICE
 from benchmarks.optimisers.scores import FLOOR
-from benchmarks.papers import runs
+from benchmarks.pages import Page
 from benchmarks.papers.runs import Arrays, Unit
 from parzax.samplers import Sampler
 from parzax.split import State
 
-PAGE = Path(__file__).parents[1] / "docs" / "batches.md"
 SIZES, GROUPS = (4, 16, 64), ("bbob-05d", "mixed")
 N_SEEDS, N_EVALUATIONS = 20, 192
 CHECKPOINTS = 64, 128, 192
@@ -182,35 +177,13 @@ def _interval(logs: Sequence[float]) -> tuple[str, str]:
     return f"{low:.2f}", f"{high:.2f}"
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the parts, write the page, and return 1 if a claim does not hold."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.batches", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--quick", action="store_true", help="few runs of few problems")
-    parser.add_argument("--out", type=Path, help="the page")
-    parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
-    options = parser.parse_args(argv)
-    start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        page = options.out or (Path(scratch) / "batches.md" if options.quick else PAGE)
-        parts = page.parent / f".batches{'-quick' * options.quick}"
-        found = runs.run(units(options.quick), parts, resume=options.resume, say=runs.progress)
-        runs.progress("")
-        found = {name: arrays for name, arrays in found.items() if arrays}
-        n_runs, n = next(iter(next(iter(found.values())).values())).shape
-        sizes = sorted({int(name.split("/")[1]) for name in found} - {1})
-        budgets = [budget for budget in CHECKPOINTS if budget <= n]
-        failed = [text for size in sizes for budget in budgets for text in behind(found, size, budget)]
-        took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
-        versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
-        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} runs of {n} evaluations."
-        flags = " --quick" * options.quick
-        blocks = ["# Several at once", f"```bash\npython -m benchmarks.batches{flags}\n```", ABOUT]
-        blocks += [table(found, sizes, budgets), _claims(failed), versions]
-        page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-        print(page.read_text(encoding="utf-8"))
-    return 1 if failed else 0
+def written(found: Mapping[str, Arrays]) -> Page:
+    """The tables, and what does not hold."""
+    shape = next(iter(next(iter(found.values())).values())).shape
+    sizes = sorted({int(name.split("/")[1]) for name in found} - {1})
+    budgets = [budget for budget in CHECKPOINTS if budget <= shape[1]]
+    failed = [text for size in sizes for budget in budgets for text in behind(found, size, budget)]
+    return Page([ABOUT, table(found, sizes, budgets), _claims(failed)], shape, failed)
 
 
 ABOUT = f"""What is lost where n configurations are asked for before the first of them is told: gaps over
@@ -231,4 +204,4 @@ def _claims(failed: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pages.main(None, "batches", __doc__, "Several at once", units, written))

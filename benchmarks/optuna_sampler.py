@@ -13,7 +13,6 @@ from benchmarks import timing  # isort: skip  (pins the core before JAX is loade
 import math
 import statistics
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,40 +25,10 @@ from optuna.samplers import BaseSampler
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
+from benchmarks.timed_sampler import Timed
 
 GOAL = 3.0
-_METHODS = (
-    "infer_relative_search_space",
-    "sample_relative",
-    "sample_independent",
-    "before_trial",
-    "after_trial",
-)
-
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-class Timed(BaseSampler):
-    """A sampler that adds up the time in its methods."""
-
-    def __init__(self, sampler: BaseSampler) -> None:
-        self.seconds = 0.0
-        for name in _METHODS:
-            setattr(self, name, self._timed(getattr(sampler, name)))
-
-    def _timed(self, method: Callable) -> Callable:
-        def call(*args: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return method(*args)
-            finally:
-                self.seconds += time.perf_counter() - start
-
-        return call
-
-    def infer_relative_search_space(self, study: Any, trial: Any) -> Any: ...
-    def sample_relative(self, study: Any, trial: Any, search_space: Any) -> Any: ...
-    def sample_independent(self, study: Any, trial: Any, param_name: Any, param_distribution: Any) -> Any: ...
 
 
 def floats(trial: optuna.Trial) -> float:

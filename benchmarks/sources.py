@@ -1,4 +1,4 @@
-"""Do source tasks ever hurt? ``python -m benchmarks.sources [--quick] [--out DIR] [--resume]``.
+"""Do source tasks ever hurt? ``python -m benchmarks.sources [--quick] [--out FILE] [--resume]``.
 
 Best losses with sources over those of the same sampler without any, by rule of weights: on ellipsoids whose
 centre is that of the sources (c* = 0) or further and further away (c* = 1, 2, 3), and on tables of
@@ -6,27 +6,22 @@ PARZAX_DATA with the other tables of their benchmark as sources. Writes a page, 
 run without --out. Exits with status 1 where a claim about the default does not hold.
 """
 
-import argparse
 import dataclasses
-import platform
 import sys
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.papers import runs
+from benchmarks import pages
+from benchmarks.pages import Page
 from benchmarks.papers.meta_learn_tpe import ellipsoids, searches
 from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS
 from benchmarks.papers.meta_learn_tpe.searches import PAPER as PAPER_SETTINGS
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table, families, tables
 
-PAGE = Path(__file__).parents[1] / "docs" / "sources.md"
 PAPER, STACKING = "the paper's", "stacking"
 ALONE, WARM = "without", "warm start alone"
 METHODS = (PAPER, STACKING, WARM)
@@ -182,33 +177,12 @@ def broken(found: Mapping[str, Arrays], budgets: Sequence[int]) -> list[str]:
     return failed
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the parts, write the page, and return 1 if a claim does not hold."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sources", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--quick", action="store_true", help="few runs of one problem")
-    parser.add_argument("--out", type=Path, help="the page")
-    parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
-    options = parser.parse_args(argv)
-    start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        page = options.out or (Path(scratch) / "sources.md" if options.quick else PAGE)
-        parts = page.parent / f".sources{'-quick' * options.quick}"
-        found = runs.run(units(options.quick), parts, resume=options.resume, say=runs.progress)
-        runs.progress("")
-        n_runs, n = next(iter(found.values()))[ALONE].shape
-        budgets = [budget for budget in BUDGETS if budget <= n]
-        failed = broken(found, budgets)
-        took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
-        versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
-        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} runs of {n} evaluations."
-        flags = " --quick" * options.quick
-        blocks = ["# Do source tasks ever hurt?", f"```bash\npython -m benchmarks.sources{flags}\n```"]
-        blocks += [ABOUT, table(found, budgets), _claims(failed), versions]
-        page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-        print(page.read_text(encoding="utf-8"))
-    return 1 if failed else 0
+def written(found: Mapping[str, Arrays]) -> Page:
+    """The table, and what does not hold."""
+    shape = next(iter(found.values()))[ALONE].shape
+    budgets = [budget for budget in BUDGETS if budget <= shape[1]]
+    failed = broken(found, budgets)
+    return Page([ABOUT, table(found, budgets), _claims(failed)], shape, failed)
 
 
 ABOUT = """Best losses of `px.meta_learn_tpe` over those of the same sampler without sources: geometric means
@@ -234,4 +208,4 @@ def _claims(failed: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pages.main(None, "sources", __doc__, "Do source tasks ever hurt?", units, written))

@@ -22,6 +22,7 @@ from benchmarks.optimisers import (
 )
 from benchmarks.optimisers.__main__ import no_better_than_random
 from benchmarks.optimisers.problems import CHOICE, HALVES, KEPT, Case, Group, of_best, run
+from benchmarks.optimisers.spread import Spread
 from reference import tables as reference
 
 import parzax as px
@@ -257,14 +258,46 @@ def test_peers_see_the_same(peer, monkeypatch):
 
 
 def test_settings():
-    """Catches a setting that changes nothing, and a name that is none."""
-    for kind in suites.KINDS:
+    """Catches a setting that changes nothing, one combination twice, and a name that is none."""
+    space = px.Space({"x": px.Float(0, 1)})
+    for kind, counts in zip(suites.KINDS, ((1, 0), (1, 1), (2, 0)), strict=True):
         names = methods.settings(kind)
-        assert len(set(names)) == len(names)
-        for setting in methods.SETTINGS:
-            assert any(f", {setting}=" in name for name in names)
+        assert names[0] == methods.OURS[kind][0] == "tpe"
+        made = [repr(methods.sampler(name, space, *counts)) for name in names]
+        assert len(set(made)) == len(names)
+        assert {repr(methods.sampler(name, space, *counts)) for name in methods.TRIED[kind]} <= set(made)
+    changed = methods.settings("one objective")
+    for setting in methods.SETTINGS:
+        assert any(name.startswith(f"tpe, {setting}=") for name in changed) == (
+            setting not in methods.OF_FRONTS
+        )
     with pytest.raises(KeyError):
-        methods.sampler("tpe, top=1.5", px.Space({"x": px.Float(0, 1)}))
+        methods.sampler("tpe, top=1.5", space)
+
+
+def test_spread():
+    """The farthest of what was drawn, pair by pair; other categories are 1 apart."""
+    space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"]), "k": px.Int(0, 4)})
+    sampler, pool = px.tpe(space), points(px.Space({"x": px.Float(0, 1)}), 40)
+    rows = np.stack([pool[:, 0], np.arange(40) % 2, np.arange(40) % 5], axis=1)
+    state = sampler.tell(sampler.init(64), rows[:5], np.zeros(5))
+    drawn = sampler.tell(sampler.init(64), rows, np.zeros(40)).points
+
+    def at_random(key: jax.Array) -> px.space.Points:
+        return drawn[jax.random.randint(key, (1,), 5, 40)]
+
+    key = jax.random.key(1)
+    asked = {int(jax.random.randint(own, (1,), 5, 40)[0]) for own in jax.random.split(key, 8)}
+    apart = {
+        i: min(
+            (rows[i, 0] - x) ** 2 + (rows[i, 1] != c) + ((rows[i, 2] - k) / 5) ** 2 for x, c, k in rows[:5]
+        )
+        for i in asked
+    }
+    found = Spread(n_drawn=8)(key, state, at_random)
+    best = max(apart, key=lambda i: apart[i])
+    np.testing.assert_allclose(found.unit[0, 0], rows[best, 0], rtol=1e-6)
+    assert found.index[0, 1:].tolist() == rows[best, 1:].tolist()
 
 
 def test_holm():

@@ -1,10 +1,11 @@
 """Samplers beside what people use: ``python -m benchmarks.optimisers [--quick] [--suite NAME] [--resume]``.
 
 Writes a page (mean ranks, normalised gaps, tests over problems, times) with pictures and their numbers;
-without --out a full run writes docs/optimisers, a quick one nothing. --settings compares presets of which one
-setting is changed, in place of peers. Half of the problems are for choosing settings, the other half, --half
-kept, is for the end. --resume goes on with the parts that a run which was killed left behind. Exits with
-status 1 where a sampler of ours is no better than random search. PARZAX_DATA names the folder of tables.
+without --out a full run writes docs/optimisers, a quick one nothing. --settings compares `px.tpe` with one
+setting changed, and what else was tried, in place of peers. Half of the problems are for choosing settings,
+the other half, --half kept, is for the end. --resume goes on with the parts that a run which was killed left
+behind. Exits with status 1 where a sampler of ours is no better than random search. PARZAX_DATA names the
+folder of tables.
 """
 
 import argparse
@@ -69,6 +70,8 @@ def main(argv: list[str] | None = None) -> int:
 def units(options: argparse.Namespace) -> list[Unit]:
     """Ours by group, peers by problem; random search is one of ours."""
     n_seeds, n = (6, 50) if options.quick else (suites.N_SEEDS, suites.N_EVALUATIONS)
+    if options.settings:
+        n_seeds = min(n_seeds, suites.N_SEEDS_OF_SETTINGS)
     common, found = {"n_seeds": n_seeds, "n_evaluations": n}, []
     for kind, of_kind in suites.KINDS.items():
         ours = methods.settings(kind) if options.settings else methods.OURS[kind]
@@ -78,6 +81,7 @@ def units(options: argparse.Namespace) -> list[Unit]:
             if options.suite in (None, suite)
             for group in suites.names(suite)
             if not options.quick or group in QUICK_GROUPS
+            if not options.settings or group in suites.OF_SETTINGS
         ]
         peers = {name: peer for name, peer in PEERS.items() if kind in peer.kinds and not options.settings}
         if options.quick:

@@ -101,7 +101,7 @@ def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
     return True
 
 
-def _optuna(
+def in_study(
     make: Callable[[Any, int], Any],
     space: px.Space,
     evaluate: Evaluate,
@@ -110,7 +110,7 @@ def _optuna(
     n_objectives: int,
     at_once: int = 1,
 ) -> None:
-    """``at_once`` trials are asked for before the first of them is told."""
+    """Optuna's samplers, or one of ours for it; ``at_once`` trials are asked before the first is told."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -250,33 +250,33 @@ POPULATION = 20
 QUIET = {"warn_independent_sampling": False}
 ALL = ("one objective", "constraints", "two objectives")
 PEERS: Mapping[str, Peer] = {
-    "Optuna TPE": Peer(partial(_optuna, _sampler("TPESampler")), ("optuna",), ALL),
+    "Optuna TPE": Peer(partial(in_study, _sampler("TPESampler")), ("optuna",), ALL),
     # Multivariate since Optuna 5; groups make a difference only where parameters are conditional.
     "Optuna TPE, in groups": Peer(
-        partial(_optuna, _sampler("TPESampler", multivariate=True, group=True, **QUIET)),
+        partial(in_study, _sampler("TPESampler", multivariate=True, group=True, **QUIET)),
         ("optuna",),
         groups=("conditional",),
     ),
     "Optuna TPE, independent": Peer(
-        partial(_optuna, _sampler("TPESampler", multivariate=False)), ("optuna",)
+        partial(in_study, _sampler("TPESampler", multivariate=False)), ("optuna",)
     ),
     "Hyperopt": Peer(_hyperopt, ("hyperopt",), cost=100.0),
     "Optuna CMA-ES": Peer(
-        partial(_optuna, _sampler("CmaEsSampler", **QUIET)),
+        partial(in_study, _sampler("CmaEsSampler", **QUIET)),
         ("optuna", "cmaes"),
         cost=20.0,
     ),
     "Optuna NSGA-II": Peer(
-        partial(_optuna, _sampler("NSGAIISampler", population_size=POPULATION)),
+        partial(in_study, _sampler("NSGAIISampler", population_size=POPULATION)),
         ("optuna",),
         ALL[1:],
         cost=20.0,
     ),
-    "Optuna GP": Peer(partial(_optuna, _sampler("GPSampler")), ("optuna", "torch"), **FEW),
+    "Optuna GP": Peer(partial(in_study, _sampler("GPSampler")), ("optuna", "torch"), **FEW),
     "SMAC": Peer(_smac, ("smac",), **FEW),
 }
 
 
 def optuna_at_once(n: int) -> Peer:
     """Optuna's TPE with n trials running at a time."""
-    return Peer(partial(_optuna, _sampler("TPESampler"), at_once=n), ("optuna",))
+    return Peer(partial(in_study, _sampler("TPESampler"), at_once=n), ("optuna",))

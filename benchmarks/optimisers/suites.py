@@ -9,7 +9,12 @@ from benchmarks.papers.tables import tables as found_tables
 
 N_SEEDS, N_EVALUATIONS = 30, 200
 BUDGETS = 25, 50, 100, 200
-
+# Where settings are compared, dozens of them, with fewer runs.
+N_SEEDS_OF_SETTINGS = 12
+OF_SETTINGS = (
+    "bbob-05d", "bbob-10d", *mixed.SPACES, "hpolib", "nasbench201", "nmt_bench",
+    constrained.BALL, "hpolib, both", "nasbench201, both", two.PAIRS, "hpolib, two metrics",
+)  # fmt: skip
 
 # Suites by what is asked of a sampler; methods are compared within each.
 KINDS = {

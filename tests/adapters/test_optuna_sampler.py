@@ -520,9 +520,10 @@ def test_the_preset_of_a_study():
     space = px.Space({"x": px.Float(0, 1)})
     sampler = TPESampler(n_ei_candidates=7, prior_weight=2.0)._settings.sampler
     assert sampler(space, 1, 0) == px.tpe(space, n_startup=0, n_candidates=7, prior_weight=2.0)
-    assert sampler(space, 1, 2) == px.optuna_tpe(space, 1, 2, n_startup=0, n_candidates=7, prior_weight=2.0)
+    assert sampler(space, 2, 1) == px.tpe(space, 2, 1, n_startup=0, n_candidates=7, prior_weight=2.0)
     sampler = TPESampler(preset="optuna_tpe")._settings.sampler
     assert sampler(space, 1, 0) == px.optuna_tpe(space, n_startup=0)
+    assert sampler(space, 2, 1) == px.optuna_tpe(space, 2, 1, n_startup=0)
     sampler = TPESampler(preset="paper_tpe")._settings.sampler
     assert sampler(space, 1, 0) == px.paper_tpe(space, n_startup=0)
     assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
@@ -576,10 +577,10 @@ def test_settings_reach_the_engine():
         "merit": px.merits.by_rank(),
     }  # fmt: skip
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, **options)._settings.sampler
-    assert sampler(space, 1, 1) == px.optuna_tpe(space, 1, 1, n_startup=0, **options)
+    assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
     ties = px.ties.hypervolume()
     sampler = TPESampler(ties=ties, **options)._settings.sampler
-    assert sampler(space, 2, 0) == px.mo_tpe(space, 2, 0, n_startup=0, ties=ties, **options)
+    assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
 
 
 def test_every_option_of_the_presets_is_an_argument():

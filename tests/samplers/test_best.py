@@ -98,7 +98,7 @@ def test_nothing_is_the_best_of_nothing(m):
 
 def test_the_best_are_told_as_they_were():
     """Beyond the capacity too, where the state has grown."""
-    sampler = px.tpe(SPACE, direction="maximize")
+    sampler = px.tpe(SPACE, directions="maximize")
     state = sampler.tell(sampler.init(2), [[0, 0], [1, 1], [5, 0], [2, 1]], [1.0, 3.0, 7.0, -2.0])
     best = sampler.best(state)
     assert (best.x.tolist(), best.objectives.tolist(), best.constraints.shape) == ([[5, 0]], [[7]], (1, 0))
@@ -146,7 +146,8 @@ def _equal(found, wanted) -> None:
 def test_a_direction_is_a_sign(name, direction):
     """To the last bit, as negating by hand."""
     c = int(name == "c_tpe")
-    sampler, plain = SINGLE[name](MIXED, direction=direction), SINGLE[name](MIXED)
+    word = "directions" if name == "tpe" else "direction"
+    sampler, plain = SINGLE[name](MIXED, **{word: direction}), SINGLE[name](MIXED)
     assert (sampler.directions, plain.directions) == (("maximize",), ("minimize",))
     x, objectives, constraints = _told(1, c)
     _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
@@ -173,9 +174,9 @@ def test_optunas_directions():
     """Members of Optuna's own enumeration."""
     both = [optuna.study.StudyDirection.MAXIMIZE, optuna.study.StudyDirection.MINIMIZE]
     assert px.mo_tpe(MIXED, 2, directions=both).directions == ("maximize", "minimize")
-    assert px.tpe(MIXED, direction=both[0]).directions == ("maximize",)
+    assert px.tpe(MIXED, directions=both[0]).directions == ("maximize",)
     with pytest.raises(ValueError, match=r"^direction must be one of 'minimize', 'maximize'"):
-        px.tpe(MIXED, direction=optuna.study.StudyDirection.NOT_SET)
+        px.tpe(MIXED, directions=optuna.study.StudyDirection.NOT_SET)
 
 
 @pytest.mark.slow
@@ -184,7 +185,7 @@ def test_runs_in_a_direction():
     up = px.Problem(lambda key, x: -jnp.square(x[0] - 0.3) - (x[1] != 1).astype(x.dtype), MIXED)
     down = px.Problem(lambda key, x: jnp.square(x[0] - 0.3) + (x[1] != 1).astype(x.dtype), MIXED)
     key = jax.random.key(5)
-    found = px.optimize(px.tpe(MIXED, n_startup=4, direction="maximize"), up, key, 16)
+    found = px.optimize(px.tpe(MIXED, n_startup=4, directions="maximize"), up, key, 16)
     wanted = px.optimize(px.tpe(MIXED, n_startup=4), down, key, 16)
     np.testing.assert_array_equal(found.x, wanted.x)
     np.testing.assert_array_equal(found.objectives, -np.asarray(wanted.objectives))
@@ -194,9 +195,9 @@ def test_runs_in_a_direction():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: px.tpe(MIXED, direction="up"), ValueError, "^direction must be one of"),
-        (lambda: px.tpe(MIXED, direction=["minimize"] * 2), ValueError, "^directions: 2 for 1 objective"),
-        (lambda: px.tpe(MIXED, direction=2), TypeError, "^direction must be"),
+        (lambda: px.tpe(MIXED, directions="up"), ValueError, "^direction must be one of"),
+        (lambda: px.tpe(MIXED, directions=["minimize"] * 2), ValueError, "^directions: 2 for 1 objective"),
+        (lambda: px.tpe(MIXED, directions=2), TypeError, "^direction must be"),
         (lambda: px.mo_tpe(MIXED, 2, directions=["minimize"]), ValueError, "^directions: 1 for 2 objectives"),
     ],
 )

@@ -32,9 +32,14 @@ _CROWDING, _RANDOM = crowding(), RandomStart()
 
 def tpe(
     space: Space,
+    n_objectives: int = 1,
+    n_constraints: int = 0,
     *,
-    direction: _checks.Sense = "minimize",
-    gamma: AbstractGamma = _FIFTH,
+    directions: Directions = "minimize",
+    gamma: AbstractGamma | None = None,
+    first_front: bool = False,
+    ties: AbstractTies = _CROWDING,
+    every_minimum: bool = False,
     bandwidth: AbstractBandwidth = _NEIGHBOURS,
     top: Number | AbstractTop = _OPTUNA_TOP,
     prior_weight: float = 1.0,
@@ -44,7 +49,7 @@ def tpe(
     joint: bool = True,
     start: AbstractStart = _RANDOM,
     n_startup: int = 10,
-    n_candidates: int = 64,
+    n_candidates: int | None = None,
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
     repeats: bool = False,
@@ -55,12 +60,20 @@ def tpe(
     (`parzax.merits.by_rank`), the others above (of density g); kernels are Optuna 5's, each reaches to the
     farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`); 10 random rows, then 64
     candidates, all parameters of each from one component; the score is the ratio l / g. What is known is not
-    suggested again while there is anything else. `paper_tpe` and `optuna_tpe` have published settings.
+    suggested again while there is anything else.
+
+    Constraints enter by the score of c-TPE (arXiv 2211.14411); all rows up to the ceil(0.1 N)-th feasible one
+    are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
+    `paper_tpe`, `c_tpe`, `mo_tpe` and `optuna_tpe` have published settings.
 
     Args:
         space: the search space.
-        direction: "minimize" or "maximize".
-        gamma: how many rows are below, a rule of `parzax.gamma`.
+        n_objectives, n_constraints: m and c; a constraint is satisfied where it is at most 0.
+        directions: "minimize" or "maximize", for all objectives or for each.
+        gamma: how many rows are below, a rule of `parzax.gamma`; ``linear(0.2)`` when None, ``linear(0.1)``
+            under constraints, where so many feasible ones are.
+        first_front, ties: of several objectives, as of `mo_tpe`.
+        every_minimum: of constraints, as of `c_tpe`.
         bandwidth: of numeric kernels, a rule of `parzax.bandwidth`.
         top: probability that an Aitchison-Aitken kernel gives to its own category, or
             `parzax.bandwidth.optuna_top()`.
@@ -72,7 +85,8 @@ def tpe(
         start: first suggestions: at random, or `parzax.samplers.FromRows`.
         n_startup: number of rows until which suggestions come from ``start``; pending and failed rows count,
             constraint-only ones do not.
-        n_candidates: candidates per group below.
+        n_candidates: candidates per group below; when None 64, and 24 under constraints or for several
+            objectives.
         epsilon: probability of a random suggestion after the start.
         gradient_steps: so many steps of gradient ascent, in continuous coordinates, from the 8 best
             candidates (n for a larger batch). In a batch, end points within 1e-3 of each other on every axis
@@ -84,10 +98,14 @@ def tpe(
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
     """
-    split = gamma, False, False, _CROWDING, merit
+    if gamma is None:
+        gamma = _TENTH if n_constraints else _FIFTH
+    if n_candidates is None:
+        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
+    split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, 1, 0, direction, split, densities, search)
+    return composed(space, n_objectives, n_constraints, directions, split, densities, search)
 
 
 def paper_tpe(
@@ -117,8 +135,10 @@ def paper_tpe(
     component; the score is the ratio l / g.
 
     Args:
-        space, direction, gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
-            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`.
+        space: the search space.
+        direction: "minimize" or "maximize".
+        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
+            epsilon, gradient_steps, repeats: as of `tpe`.
     """
     split = gamma, False, False, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
@@ -161,8 +181,9 @@ def c_tpe(
         every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
             main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
             configuration can then hold a run for ever.
-        direction, gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
-            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`.
+        direction: "minimize" or "maximize".
+        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
+            epsilon, gradient_steps, repeats: as of `tpe`.
     """
     split = gamma, False, every_minimum, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels

@@ -72,8 +72,7 @@ class TPESampler(BaseSampler):
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
             where <= 0. They are stored as Optuna's samplers store them.
         preset: "tpe" (the default), "optuna_tpe" for Optuna's kernels and groups, or "paper_tpe" for those of
-            c-TPE's paper. Under constraints it is `parzax.c_tpe` for the last and `parzax.optuna_tpe` for the
-            others; of several objectives `parzax.mo_tpe` for all.
+            the papers: `parzax.c_tpe` under constraints, `parzax.mo_tpe` for several objectives.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict

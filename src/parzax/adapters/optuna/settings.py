@@ -72,15 +72,17 @@ class Settings:
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that does not see them."""
-        if n_objectives > 1 or self.has_sources:
-            epsilon = {"epsilon": _DEFAULTS["epsilon"].default} if self.has_sources else {}
-            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **epsilon | self._given())
-        if n_constraints and self.preset == "paper_tpe":
+        if self.has_sources:
+            own = {"epsilon": _DEFAULTS["epsilon"].default} | self._given()
+            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **own)
+        if self.preset != "paper_tpe":
+            preset = optuna_tpe if self.preset == "optuna_tpe" else tpe
+            return preset(space, n_objectives, n_constraints, n_startup=0, **self._given())
+        if n_objectives > 1:
+            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **self._given())
+        if n_constraints:
             return c_tpe(space, n_constraints, n_startup=0, **self._given(c_tpe))
-        if n_constraints or self.preset == "optuna_tpe":
-            return optuna_tpe(space, 1, n_constraints, n_startup=0, **self._given())
-        preset = paper_tpe if self.preset == "paper_tpe" else tpe
-        return preset(space, n_startup=0, **self._given(tpe))
+        return paper_tpe(space, n_startup=0, **self._given(paper_tpe))
 
     def with_sources(
         self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int

@@ -1,0 +1,156 @@
+"""An Optuna user changes one line: ``python -m benchmarks.studies [--quick] [--out FILE] [--resume]``.
+
+Optuna studies whose sampler is `px.adapters.optuna.TPESampler`, beside those whose sampler is Optuna's
+`TPESampler`, both with their defaults, on problems of `benchmarks.optimisers` from its half for choosing.
+Writes a page, docs/studies.md for a full run without --out. Exits with status 1 where the first is
+significantly behind the second.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks import pages
+from benchmarks.optimisers import peers, scores, suites
+from benchmarks.optimisers.problems import CHOICE
+from benchmarks.optimisers.scores import Comparison, Curves
+from benchmarks.pages import Page
+from benchmarks.papers.runs import Arrays, Unit
+from parzax import _programs
+
+OURS, THEIRS = "parzax", "Optuna"
+GROUPS = {
+    "floats": "bbob-05d",
+    "of every kind": "mixed",
+    "conditional": "conditional",
+    "tables": "hpolib",
+    "constraints": "mixed in a ball",
+    "two objectives": "hpolib, two metrics",
+}
+N_STUDIES, N_TRIALS = 20, 100
+CHECKPOINTS = 25, 50, 100
+
+
+def _ours(_: Any, seed: int) -> Any:
+    return px.adapters.optuna.TPESampler(seed=seed)
+
+
+def _theirs(samplers: Any, seed: int) -> Any:
+    return samplers.TPESampler(seed=seed)
+
+
+SAMPLERS = {OURS: _ours, THEIRS: _theirs}
+
+
+def search(sampler: str, group: str, case: str, n_seeds: int, n_evaluations: int) -> Arrays:
+    """A unit: "gaps" (s, n), and the "seconds" (s,) of each study in its sampler.
+
+    The first study compiles, as in the first process ever: nothing is read from disk.
+    """
+    from benchmarks.timed_sampler import Timed
+
+    os.environ["PARZAX_NO_CACHE"] = "1"
+    _programs.clear()
+    jax.clear_caches()
+    used: list[Timed] = []
+
+    def make(samplers: Any, seed: int) -> Any:
+        used.append(Timed(SAMPLERS[sampler](samplers, seed)))
+        return used[-1]
+
+    peer = peers.Peer(partial(peers.in_study, make), ("optuna",))
+    found = peers.searched(peer, group, case, n_seeds, n_evaluations)
+    return {"gaps": found[case], "seconds": np.array([own.seconds for own in used])}
+
+
+def units(quick: bool) -> list[Unit]:
+    """Every problem, by both."""
+    n_seeds, n = (4, 50) if quick else (N_STUDIES, N_TRIALS)
+    found = []
+    for kind, group in (("conditional", "conditional"),) if quick else GROUPS.items():
+        needs = ("optuna", "bbobax") if group.startswith("bbob") else ("optuna",)
+        for case in _cases(group)[: 2 if quick else None]:
+            for sampler in SAMPLERS:
+                arguments = {"sampler": sampler, "group": group, "case": case}
+                arguments |= {"n_seeds": n_seeds, "n_evaluations": n}
+                name = f"{sampler}/{kind}/{case.replace('/', '|')}"
+                found.append(Unit(name, "benchmarks.studies:search", arguments, needs, cost=20.0))
+    return found
+
+
+def _cases(group: str) -> list[str]:
+    """Of the half for choosing; none of tables that PARZAX_DATA lacks."""
+    there = any(group in suites.names(suite) for suite in suites.SUITES)
+    return suites.cases(group, CHOICE) if there else []
+
+
+def compared(found: Mapping[str, Arrays], kinds: Sequence[str], budget: int) -> Comparison:
+    """Median gaps of ours with Optuna's over the problems of some kinds."""
+    curves: dict[str, Curves] = {sampler: {} for sampler in SAMPLERS}
+    for name, arrays in found.items():
+        sampler, kind, case = name.split("/")
+        if kind in kinds:
+            curves[sampler] = {**curves[sampler], case: arrays["gaps"]}
+    # Of the first trial, which is random for both.
+    scale = scores.typical(curves[THEIRS])
+    return scores.compare(curves[OURS], {THEIRS: curves[THEIRS]}, scale, budget)[THEIRS]
+
+
+def seconds(found: Mapping[str, Arrays], kinds: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Sampler -> seconds of a first study, and of one of those that follow: medians over problems."""
+    of = {sampler: [] for sampler in SAMPLERS}
+    for name, arrays in found.items():
+        sampler, kind, _ = name.split("/")
+        if kind in kinds:
+            first, *later = arrays["seconds"]
+            of[sampler].append((first, np.median(later)))
+    return {sampler: tuple(np.median(own, axis=0).tolist()) for sampler, own in of.items()}
+
+
+def table(found: Mapping[str, Arrays], budgets: Sequence[int]) -> str:
+    """By kind of problem and for all."""
+    kinds = list(dict.fromkeys(name.split("/")[1] for name in found))
+    heads = ["", "problems", *(f"after {budget}" for budget in budgets)]
+    heads += [f"{sampler}, {which}" for sampler in SAMPLERS for which in ("first study", "later ones")]
+    lines = [heads, ["---"] * len(heads)]
+    for name, own in [*((kind, [kind]) for kind in kinds), ("all", kinds)]:
+        n = len({case for one in found for _, kind, case in [one.split("/")] if kind in own})
+        by_budget = [compared(found, own, budget) for budget in budgets]
+        cells = [f"{c.wins}/{c.losses}, {c.ratio:.2f}, p = {c.p:.2g}" for c in by_budget]
+        took = [f"{second:.2f} s" for pair in seconds(found, own).values() for second in pair]
+        lines.append([name, str(n), *cells, *took])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def behind(found: Mapping[str, Arrays], budgets: Sequence[int]) -> list[str]:
+    """Budgets after which ours are behind over all problems, at p < 0.01."""
+    kinds = list({name.split("/")[1] for name in found})
+    by_budget = {budget: compared(found, kinds, budget) for budget in budgets}
+    return [f"after {b}, by {c.ratio:.2f}" for b, c in by_budget.items() if c.ratio > 1 and c.p < 0.01]
+
+
+def written(found: Mapping[str, Arrays]) -> Page:
+    """The table, and what does not hold."""
+    shape = next(iter(found.values()))["gaps"].shape
+    budgets = [budget for budget in CHECKPOINTS if budget <= shape[1]]
+    failed = behind(found, budgets)
+    claim = "`px.adapters.optuna.TPESampler` is behind at p < 0.01 over all problems: "
+    return Page([ABOUT, table(found, budgets), claim + ("; ".join(failed) or "never") + "."], shape, failed)
+
+
+ABOUT = """Optuna studies with `px.adapters.optuna.TPESampler()` and with `optuna.samplers.TPESampler()`, both
+as they are, on problems of [the suite](optimisers/index.md) from its half for choosing. Each cell has on how
+many problems parzax has the smaller and the larger median gap, the geometric mean of its gaps over Optuna's,
+and the p value of Wilcoxon's test over problems. Seconds are those in the sampler of one study, medians over
+problems: of the first one, with all compilation (nothing is read from disk), and of those that follow in the
+same process."""
+
+
+if __name__ == "__main__":
+    sys.exit(pages.main(None, "studies", __doc__, "Optuna studies, one line changed", units, written))
