@@ -1,7 +1,7 @@
 """An Optuna user changes one line: ``python -m benchmarks.studies [--quick] [--out FILE] [--resume]``.
 
 Optuna studies whose sampler is `px.adapters.optuna.TPESampler`, beside those whose sampler is Optuna's
-`TPESampler`, both with their defaults, on problems of `benchmarks.optimisers` from its half for choosing.
+`TPESampler`, both with their defaults, on problems of `benchmarks.optimisers` from its half kept for the end.
 Writes a page, docs/studies.md for a full run without --out. Exits with status 1 where the first is
 significantly behind the second.
 """
@@ -17,8 +17,8 @@ import numpy as np
 
 import parzax as px
 from benchmarks import pages
-from benchmarks.optimisers import peers, scores, suites
-from benchmarks.optimisers.problems import CHOICE
+from benchmarks.optimisers import page, peers, scores, suites
+from benchmarks.optimisers.problems import KEPT
 from benchmarks.optimisers.scores import Comparison, Curves
 from benchmarks.pages import Page
 from benchmarks.papers.runs import Arrays, Unit
@@ -80,14 +80,14 @@ def units(quick: bool) -> list[Unit]:
                 arguments = {"sampler": sampler, "group": group, "case": case}
                 arguments |= {"n_seeds": n_seeds, "n_evaluations": n}
                 name = f"{sampler}/{kind}/{case.replace('/', '|')}"
-                found.append(Unit(name, "benchmarks.studies:search", arguments, needs, cost=20.0))
+                found.append(Unit(name, "benchmarks.studies:search", arguments, needs, cost=20.0, alone=True))
     return found
 
 
 def _cases(group: str) -> list[str]:
-    """Of the half for choosing; none of tables that PARZAX_DATA lacks."""
+    """Of the half kept for the end; none of tables that PARZAX_DATA lacks."""
     there = any(group in suites.names(suite) for suite in suites.SUITES)
-    return suites.cases(group, CHOICE) if there else []
+    return suites.cases(group, KEPT) if there else []
 
 
 def compared(found: Mapping[str, Arrays], kinds: Sequence[str], budget: int) -> Comparison:
@@ -118,14 +118,14 @@ def table(found: Mapping[str, Arrays], budgets: Sequence[int]) -> str:
     kinds = list(dict.fromkeys(name.split("/")[1] for name in found))
     heads = ["", "problems", *(f"after {budget}" for budget in budgets)]
     heads += [f"{sampler}, {which}" for sampler in SAMPLERS for which in ("first study", "later ones")]
-    lines = [heads, ["---"] * len(heads)]
+    lines = []
     for name, own in [*((kind, [kind]) for kind in kinds), ("all", kinds)]:
         n = len({case for one in found for _, kind, case in [one.split("/")] if kind in own})
         by_budget = [compared(found, own, budget) for budget in budgets]
-        cells = [f"{c.wins}/{c.losses}, {c.ratio:.2f}, p = {c.p:.2g}" for c in by_budget]
+        cells = map(str, by_budget)
         took = [f"{second:.2f} s" for pair in seconds(found, own).values() for second in pair]
         lines.append([name, str(n), *cells, *took])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return page.table(heads, lines)
 
 
 def behind(found: Mapping[str, Arrays], budgets: Sequence[int]) -> list[str]:
@@ -145,11 +145,11 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 
 ABOUT = """Optuna studies with `px.adapters.optuna.TPESampler()` and with `optuna.samplers.TPESampler()`, both
-as they are, on problems of [the suite](optimisers/index.md) from its half for choosing. Each cell has on how
-many problems parzax has the smaller and the larger median gap, the geometric mean of its gaps over Optuna's,
-and the p value of Wilcoxon's test over problems. Seconds are those in the sampler of one study, medians over
-problems: of the first one, with all compilation (nothing is read from disk), and of those that follow in the
-same process."""
+as they are, on problems of [the suite](optimisers/index.md) from its half kept for the end. Each cell has on
+how many problems parzax has the smaller and the larger median gap, the geometric mean of its gaps over
+Optuna's, and the p value of Wilcoxon's test over problems. Seconds are those in the sampler of one study,
+medians over problems: of the first one, with all compilation (nothing is read from disk), and of those that
+follow in the same process."""
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def test_rules(name):
     assert found.shape == (5, 1)
     assert len(np.unique(found)) == 5
     if name == "one by one, pending":
-        # The same keys without that knowledge: all but the first differ.
+        # The same keys without that knowledge: the first is the same, and not all others are.
         alone = batches.each_alone(sampler, jax.random.key(0), state, 5)
         np.testing.assert_array_equal(np.isclose(found, alone).ravel()[:1], [True])
         assert not np.isclose(found, alone).all()

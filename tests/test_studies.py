@@ -1,4 +1,4 @@
-"""What `benchmarks.studies` says of made-up studies, and that both samplers get the same problem."""
+"""What `benchmarks.studies` says of made-up studies, and that both samplers are run."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""Samplers on problems that nobody tuned them to, beside what people use."""
+"""Samplers beside what people use, on problems of which one half is for choosing settings."""

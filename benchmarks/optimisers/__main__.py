@@ -14,7 +14,6 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -103,18 +102,20 @@ def units(options: argparse.Namespace) -> list[Unit]:
     return found
 
 
-def gathered(found: dict[str, Arrays]) -> tuple[dict[str, Curves], dict[str, float]]:
-    """Method -> case -> gaps, and method -> seconds per run; what could not be run is not there."""
+def gathered(found: dict[str, Arrays]) -> tuple[dict[str, Curves], dict[str, Curves]]:
+    """Method -> case -> gaps, and method -> case -> seconds per run; what could not be run is not there."""
     curves: dict[str, dict[str, np.ndarray]] = {}
-    seconds: dict[str, list[float]] = {}
+    seconds: dict[str, dict[str, np.ndarray]] = {}
     for name, arrays in found.items():
         method = name.split("/")[0]
         own = {case: array for case, array in arrays.items() if case != "seconds" and len(array)}
         if own:
             curves.setdefault(method, {}).update(own)
-            n_runs = sum(map(len, own.values()))
-            seconds.setdefault(method, []).append(float(arrays["seconds"]) / n_runs)
-    return curves, {method: float(np.mean(own)) for method, own in seconds.items()}
+            per_run = arrays["seconds"] / sum(map(len, own.values()))
+            seconds.setdefault(method, {}).update(
+                {case: np.full(len(gaps), per_run) for case, gaps in own.items()}
+            )
+    return curves, seconds
 
 
 def by_kind(curves: dict[str, Curves]) -> dict[str, dict[str, Curves]]:
@@ -134,13 +135,12 @@ def by_kind(curves: dict[str, Curves]) -> dict[str, dict[str, Curves]]:
 
 def written(
     curves: dict[str, Curves],
-    seconds: dict[str, float],
+    seconds: dict[str, Curves],
     options: argparse.Namespace,
     folder: Path,
     took: float,
 ) -> str:
     """The page in Markdown; draws its pictures."""
-    of = {suite: suites.names(suite) for suite in suites.SUITES}
     flags = "".join(f" --{key}" for key in ("quick", "settings") if getattr(options, key))
     flags += f" --suite {options.suite}" * bool(options.suite) + f" --half {options.half}"
     title = "One setting changed" if options.settings else "Beside what people use"
@@ -152,41 +152,27 @@ def written(
         whole = {method: cases for method, cases in own.items() if len(cases) == every}
         shape = next(iter(whole[methods.RANDOM].values())).shape
         budgets = [budget for budget in suites.BUDGETS if budget <= shape[1]]
-        groups = page.suites(scores.shared(whole), of)
+        groups = suites.parts(kind, scores.shared(whole))
+        took_by = {
+            name: float(np.concatenate([seconds[name][case] for case in own[name]]).mean()) for name in own
+        }
         reference = methods.OURS[kind][0]
         place = folder / kind.replace(" ", "_")
         blocks += [
             f"## {kind[0].upper()}{kind[1:]}",
-            page.tables(whole, groups, budgets, reference, seconds),
+            page.tables(whole, groups, budgets, reference, took_by),
             page.pictures(whole, groups, budgets[-2 if len(budgets) > 1 else -1], place),
         ]
-        blocks += _of_few(own, whole, reference, budgets)
+        rest = [method for method in own if method not in whole]
+        if rest:
+            heading = f"### {reference} beside those that ran on a part of the problems"
+            blocks += [heading, page.of_few(own, rest, budgets, reference)]
         heading = f"### Where others are ahead of {reference}"
         about = "Problems at p < 0.01 (Wilcoxon over runs, Holm over problems), and the ratio of median gaps."
         blocks += [heading, about, page.ahead(own, reference, budgets)]
     versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
     versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {shape[0]} runs of {shape[1]} evaluations."
     return "\n\n".join([*blocks, versions]) + "\n"
-
-
-def _of_few(
-    own: dict[str, Curves], whole: dict[str, Curves], reference: str, budgets: Sequence[int]
-) -> list[str]:
-    """Methods that have not run on all problems, on those that they have."""
-    rest = {method: cases for method, cases in own.items() if method not in whole}
-    if not rest:
-        return []
-    scale = scores.typical(own[methods.RANDOM])
-    lines = ["| | problems | " + " | ".join(f"after {b}" for b in budgets) + " |"]
-    lines.append("| --- | --- |" + " --- |" * len(budgets))
-    for method, cases in rest.items():
-        cells = []
-        for budget in budgets:
-            with_one = scores.compare(own[reference], {method: cases}, scale, budget)[method]
-            cells.append(f"{with_one.wins}/{with_one.losses}, {with_one.ratio:.2f}, p = {with_one.p:.2g}")
-        n_runs = min(map(len, cases.values()))
-        lines.append(f"| {method}, {n_runs} runs | {len(cases)} | " + " | ".join(cells) + " |")
-    return [f"### {reference} beside those that ran on a part of the problems", "\n".join(lines)]
 
 
 def no_better_than_random(curves: dict[str, Curves]) -> list[str]:

@@ -117,7 +117,7 @@ def _ball(n_seeds: int) -> Group:
 
 
 def _worst(plain: Group) -> Callable[[Case], jax.Array]:
-    """(s,) the largest regret of 500 random configurations, of every run of a case."""
+    """A function of a case: (s,) the largest regret of 500 random configurations in each run."""
     sampler = px.tpe(plain.space)
     draw = jax.vmap(lambda key: sampler.ask(key, sampler.init(1)))
     x = draw(jax.random.split(jax.random.key(0), 500))

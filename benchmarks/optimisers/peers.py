@@ -76,7 +76,7 @@ class _Log:
         self.x.append(row)
         self.objectives.append(objectives)
         self.constraints.append(constraints)
-        # A failed training is the worst there is; peers have no other way to be told.
+        # A failed training is the worst so far, which every peer can be told.
         worst = np.nan_to_num(np.nan_to_num(self.objectives, nan=-np.inf).max(axis=0), neginf=0.0)
         return np.where(np.isnan(objectives), worst, objectives).tolist(), np.nan_to_num(constraints).tolist()
 

@@ -7,8 +7,9 @@ import numpy as np
 import scipy.stats
 
 Curves = Mapping[str, np.ndarray]
-# Normalised gaps below this are one: what is left there is rounding.
-FLOOR = 1e-4
+# Normalised gaps below these are one: what is left there is rounding; and, in ratios, as good as nothing,
+# since one that is exactly 0, as in tables, would outweigh everything else in a geometric mean.
+ROUNDING, FLOOR = 1e-8, 1e-4
 N_RESAMPLED = 1000
 
 
@@ -22,10 +23,12 @@ def typical(random: Curves) -> dict[str, float]:
     return {case: float(np.median(gaps[:, 0])) for case, gaps in random.items()}
 
 
-def normalised(found: Curves, scale: Mapping[str, float], cases: Sequence[str]) -> np.ndarray:
-    """(cases, n): median over runs of the gap over that of a random configuration, at least `FLOOR`."""
+def normalised(
+    found: Curves, scale: Mapping[str, float], cases: Sequence[str], floor: float = FLOOR
+) -> np.ndarray:
+    """(cases, n): median over runs of the gap over that of a random configuration, at least ``floor``."""
     medians = np.stack([np.median(found[case], axis=0) / (scale[case] or 1.0) for case in cases])
-    return np.maximum(medians, FLOOR)
+    return np.maximum(medians, floor)
 
 
 def ranks(found: Mapping[str, Curves], cases: Sequence[str], budget: int) -> np.ndarray:
@@ -71,6 +74,10 @@ class Comparison:
     ratio: float
     p: float
 
+    def __str__(self) -> str:
+        """As a cell of a table."""
+        return f"{self.wins}/{self.losses}, {self.ratio:.2f}, p = {self.p:.2g}"
+
 
 def compare(
     ours: Curves, theirs: Mapping[str, Curves], scale: Mapping[str, float], budget: int
@@ -79,10 +86,11 @@ def compare(
     raw = {}
     for name, other in theirs.items():
         cases = [case for case in ours if case in other]
-        logs = [np.log(normalised(own, scale, cases)[:, budget - 1]) for own in (ours, other)]
-        difference = logs[0] - logs[1]
-        p = _signed_rank(difference)
-        ratio = float(np.exp(difference.mean()))
+        difference, coarse = (
+            np.subtract(*(np.log(normalised(own, scale, cases, f)[:, budget - 1]) for own in (ours, other)))
+            for f in (ROUNDING, FLOOR)
+        )
+        p, ratio = signed_rank(difference), float(np.exp(coarse.mean()))
         raw[name] = Comparison(int((difference < 0).sum()), int((difference > 0).sum()), ratio, p)
     adjusted = holm([own.p for own in raw.values()])
     return {
@@ -98,11 +106,11 @@ def worse(ours: Curves, theirs: Curves, budget: int) -> dict[str, float]:
     for case in cases:
         n = min(len(ours[case]), len(theirs[case]))
         difference = ours[case][:n, budget - 1] - theirs[case][:n, budget - 1]
-        p.append(_signed_rank(difference, "greater"))
+        p.append(signed_rank(difference, "greater"))
     return dict(zip(cases, holm(p), strict=True))
 
 
-def _signed_rank(difference: np.ndarray, alternative: str = "two-sided") -> float:
+def signed_rank(difference: np.ndarray, alternative: str = "two-sided") -> float:
     """p value; equal pairs say nothing, and it is 1 where all are."""
     told = difference[difference != 0]
     return float(np.asarray(scipy.stats.wilcoxon(told, alternative=alternative)[1])) if len(told) else 1.0

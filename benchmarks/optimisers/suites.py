@@ -1,5 +1,6 @@
 """The suites by name."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from benchmarks.optimisers import bbob, constrained, mixed, tables, two
@@ -26,7 +27,7 @@ SUITES = tuple(suite for own in KINDS.values() for suite in own)
 
 
 def names(suite: str) -> list[str]:
-    """Groups of a suite; of tables those that PARZAX_DATA has, of BBOB's functions none without bbobax."""
+    """Groups of a suite; of tables those that PARZAX_DATA has."""
     return {
         "bbob": [f"bbob-{d:02}d" for d in bbob.DIMENSIONS],
         "mixed": list(mixed.SPACES),
@@ -34,6 +35,15 @@ def names(suite: str) -> list[str]:
         "constrained": constrained.names(),
         "two": two.names(),
     }[suite]
+
+
+def parts(kind: str, cases: Sequence[str]) -> dict[str, list[str]]:
+    """Cases of a kind in parts: by suite, and constrained ones by the share that is feasible."""
+    if kind == "constraints":
+        own = {f"feasible: {q}": [c for c in cases if c.endswith(f" at {q}")] for q in constrained.QUANTILES}
+    else:
+        own = {suite: [c for c in cases if c.split("/")[0] in names(suite)] for suite in KINDS[kind]}
+    return {part: inside for part, inside in own.items() if inside}
 
 
 def cases(group: str, half: str) -> list[str]:

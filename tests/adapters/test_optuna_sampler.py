@@ -572,9 +572,9 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.linear(0.2), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
-        "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": False,
-        "merit": px.merits.by_rank(),
+        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
+        "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
+        "merit": px.merits.equal(),
     }  # fmt: skip
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, **options)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)

@@ -181,6 +181,14 @@ FAMILY = {
         lambda s: px.tpe(s), 1, 0,
         oracle.Settings(rule="linear", quantile=0.2, kernel="neighbours", top=None, by_rank=True),
     ),
+    "tpe, constrained": (
+        lambda s: px.tpe(s, n_constraints=2), 1, 2,
+        oracle.Settings("relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True),
+    ),
+    "tpe of two": (
+        lambda s: px.tpe(s, 2), 2, 0,
+        oracle.Settings(rule="linear", quantile=0.2, kernel="neighbours", top=None, by_rank=True),
+    ),
     "paper_tpe": (lambda s: px.paper_tpe(s), 1, 0, oracle.Settings()),
     "c_tpe of none": (lambda s: px.c_tpe(s, 0), 1, 0, oracle.Settings(score="relative")),
     "c_tpe of one": (lambda s: px.c_tpe(s, 1), 1, 1, oracle.Settings(score="relative")),

@@ -197,3 +197,15 @@ def test_truths_are_no_constraints():
     for truths in ([True], np.array([True]), jnp.array([False])):
         with pytest.raises(TypeError, match="satisfied where <= 0"):
             sampler.tell(sampler.init(8), [[0.5]], [1.0], truths)
+
+
+@pytest.mark.parametrize(
+    ("m", "c", "gamma", "n_candidates"), [(1, 0, 0.2, 64), (1, 2, 0.1, 24), (2, 0, 0.2, 24), (2, 1, 0.1, 24)]
+)
+def test_settings_that_depend_on_what_there_is(m, c, gamma, n_candidates):
+    """Catches a setting that goes by objectives instead of constraints, and one that was given and is lost."""
+    sampler = px.tpe(SPACE, m, c)
+    assert sampler.split.gamma == px.gamma.linear(gamma)
+    assert sampler.n_candidates == n_candidates
+    given = px.tpe(SPACE, m, c, gamma=px.gamma.sqrt(), n_candidates=7)
+    assert (given.split.gamma, given.n_candidates) == (px.gamma.sqrt(), 7)

@@ -27,6 +27,7 @@ FAST = {
 SAME_BUT_FOR_GROUPS = {
     "c_tpe of none", "c_tpe of one", "c_tpe, every minimum", "mo_tpe", "mo_tpe, constrained",
     "mo_tpe, hypervolume", "mo_tpe, constrained, hypervolume", "mo_tpe of three, hypervolume",
+    "tpe, constrained", "tpe of two",
 }  # fmt: skip
 CASES = [
     pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow])

@@ -49,7 +49,7 @@ def acquisition(
     one colour. Cells outside the space (or where another parameter would need a value) stay white.
 
     Args:
-        sampler, state: such as `parzax.c_tpe`, and what it knows; or a trace, whose rows it is told.
+        sampler, state: such as `parzax.tpe`, and what it knows; or a trace, whose rows it is told.
         x, y: names of two parameters; by default the first ones of the space.
         at: values of the others, name -> native value (or choice); by default as in the best feasible row
             (least first objective; where nothing is feasible, a row that violates fewest constraints).

@@ -61,7 +61,11 @@ def columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Any:
     values = numbers(name, values, dtype)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
     if values.shape != (n, width):
-        none = " (this sampler has none; parzax.c_tpe has)" if name == "constraints" and not width else ""
+        none = (
+            " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
+            if name == "constraints" and not width
+            else ""
+        )
         raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}{none}.")
     return values
 

@@ -1,4 +1,4 @@
-"""Presets, as published: values of `Sampler` with the papers' settings."""
+"""Presets: values of `Sampler` with settings that did best, and with published ones."""
 
 from collections.abc import Mapping, Sequence
 
@@ -60,7 +60,7 @@ def tpe(
     (`parzax.merits.by_rank`), the others above (of density g); kernels are Optuna 5's, each reaches to the
     farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`); 10 random rows, then 64
     candidates, all parameters of each from one component; the score is the ratio l / g. What is known is not
-    suggested again while there is anything else.
+    suggested again while a candidate is new.
 
     Constraints enter by the score of c-TPE (arXiv 2211.14411); all rows up to the ceil(0.1 N)-th feasible one
     are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
@@ -97,6 +97,9 @@ def tpe(
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
+
+    Raises:
+        TypeError, ValueError: settings that are none, such as a ``gamma`` that is no rule of `parzax.gamma`.
     """
     if gamma is None:
         gamma = _TENTH if n_constraints else _FIFTH
@@ -138,7 +141,7 @@ def paper_tpe(
         space: the search space.
         direction: "minimize" or "maximize".
         gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`.
+            epsilon, gradient_steps, repeats: as of `tpe`, never None.
     """
     split = gamma, False, False, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
@@ -183,7 +186,7 @@ def c_tpe(
             configuration can then hold a run for ever.
         direction: "minimize" or "maximize".
         gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`.
+            epsilon, gradient_steps, repeats: as of `tpe`, never None.
     """
     split = gamma, False, every_minimum, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
@@ -232,7 +235,7 @@ def mo_tpe(
             as in Ozaki et al. and Optuna, for two or three objectives.
         every_minimum: as of `c_tpe`.
         gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`. Rows of a front are of one rank.
+            epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of one rank.
     """
     split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
@@ -271,7 +274,7 @@ def optuna_tpe(
         directions, ties: as of `mo_tpe`.
         every_minimum: as of `c_tpe`.
         gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`. Rows of a front are of one rank.
+            epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of one rank.
     """
     split = gamma, False, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
@@ -289,7 +292,7 @@ def composed(
     search: tuple[AbstractStart, int, int, Number, int, bool],
     score: AbstractAcquisition | None = None,
 ) -> Sampler:
-    """A sampler of any number of objectives and constraints: by default with some its score is c-TPE's."""
+    """A sampler of any number of objectives; under constraints the default score is c-TPE's."""
     bandwidth, top, prior_weight, ages, joint, kernels = densities
     check_settings(space, bandwidth, prior_weight)
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))

@@ -56,7 +56,7 @@ def equal() -> Equal:
 def by_rank() -> ByRank:
     """Weights by rank: log(m + 1) - log(i) for the i-th best of m rows below, scaled to a mean of 1.
 
-    Those of recombination in CMA-ES (Hansen, arXiv 1604.00772, where the better half of the rows has them).
+    As of recombination in CMA-ES (Hansen, arXiv 1604.00772: log(m + 1/2) - log(i) for the better half).
     Like the split they do not change with monotone transformations of the objective, unlike weights by
     improvement (Song et al. 2022). Rows of one front share the place of its first.
 

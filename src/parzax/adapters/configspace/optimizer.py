@@ -48,7 +48,7 @@ class Optimizer:
     Args:
         cs: the configuration space, see `parzax.adapters.configspace.space`.
         sampler: settings, for the space that `parzax.adapters.configspace.space` makes of ``cs``; for
-            example ``px.c_tpe(space, n_constraints=1)``. `parzax.tpe` by default.
+            example ``px.tpe(space, n_constraints=1)``. `parzax.tpe` by default.
         seed: a whole number in [0, 2^32).
 
     Raises:

@@ -65,8 +65,8 @@ class TPESampler(BaseSampler):
 
     Args:
         n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
-        n_ei_candidates: candidates per group below; the preset's number by default (64; 24 under
-            constraints, 100 for several objectives).
+        n_ei_candidates: candidates per group below; the preset's number by default (of "tpe" 64, and 24 under
+            constraints or for several objectives).
         prior_weight: weight of the prior, in trials.
         seed: a whole number in [0, 2^32); random by default.
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
@@ -80,7 +80,7 @@ class TPESampler(BaseSampler):
         gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
             by default.
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
-        every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.c_tpe`.
+        every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
             compared and weighed, as of `parzax.meta_learn_tpe`.
