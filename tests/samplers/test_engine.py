@@ -203,7 +203,7 @@ def test_truths_are_no_constraints():
     ("m", "c", "gamma", "n_candidates"), [(1, 0, 0.2, 64), (1, 2, 0.1, 24), (2, 0, 0.2, 24), (2, 1, 0.1, 24)]
 )
 def test_settings_that_depend_on_what_there_is(m, c, gamma, n_candidates):
-    """Catches a setting that goes by objectives instead of constraints, and one that was given and is lost."""
+    """Catches a setting that goes by objectives instead of constraints, and a given one that is lost."""
     sampler = px.tpe(SPACE, m, c)
     assert sampler.split.gamma == px.gamma.linear(gamma)
     assert sampler.n_candidates == n_candidates
