@@ -19,7 +19,7 @@ PRESETS: Mapping[str, Callable[..., Sampler]] = {
 OURS = {
     "one objective": ("tpe", "optuna_tpe"),
     "constraints": ("tpe", "c_tpe", "optuna_tpe"),
-    "two objectives": ("tpe", "mo_tpe", "optuna_tpe"),
+    "two objectives": ("tpe", "mo_tpe"),
 }
 RANDOM = "random"
 

@@ -11,6 +11,8 @@ Curves = Mapping[str, np.ndarray]
 # since one that is exactly 0, as in tables, would outweigh everything else in a geometric mean.
 ROUNDING, FLOOR = 1e-8, 1e-4
 N_RESAMPLED = 1000
+# A gap so many times another's is behind it, whatever a test over a few problems says.
+FAR = 2.0
 
 
 def shared(found: Mapping[str, Curves]) -> list[str]:
