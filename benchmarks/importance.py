@@ -4,8 +4,8 @@ For each row: our median, the peer's, the ratio, the goal, the time of the first
 all) and the largest difference between the two results. Everything runs on one core, interleaved in one
 process. "Study" rows compare a table function with an evaluator (`cond_ped_anova` on observations,
 Optuna's evaluator on a study), "arrays" rows arrays in and arrays out. Exits with status 1 if a ratio is
-below 0.7 of what is promised, or a result differs. The promise is the goal, except on one level of one log:
-docs/speed.md says why.
+below 0.7 of what is promised, or a result differs. The promise is the goal, except on one level of one log
+and on the arrays of a sweep in 32 bits: docs/speed.md says why.
 """
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
@@ -144,7 +144,7 @@ def sweep(*, repeats: int, every: int) -> list[Row]:
         (STUDY, 64, 1000, None),
         (STUDY, 32, 2000, None),
         (ARRAYS, 64, 400, None),
-        (ARRAYS, 32, 800, None),
+        (ARRAYS, 32, 800, 600),
     ]
     work, scale = "99 levels x 10 seeds, N = 1000", len(LEVELS) / len(chosen)
     return compare(work, obs, LEVELS, peers, expected, rows, repeats=repeats, inner=5, scale=scale)

@@ -56,7 +56,7 @@ def observations(n: int, seed: int) -> px.Observations:
 
 def task_kernel(*, repeats: int) -> list[Row]:
     """The target's similarities to all sources, from its rows."""
-    sampler = px.meta_learn_tpe(
+    sampler = px.paper_meta_learn_tpe(
         SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)], n_samples=POINTS
     )
     state = sampler.tell(sampler.init(256), *log(ROWS, 0))
@@ -169,10 +169,8 @@ def loops(logs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 def suggestions(*, repeats: int) -> list[Row]:
     """With many tasks, and alone with as many rows."""
-    sampler = px.meta_learn_tpe(
-        SPACE, [observations(FEW, seed) for seed in range(1, MANY + 1)], n_samples=POINTS, epsilon=0.0,
-        task_weights=px.meta.by_similarity(), max_candidates=1024,
-    )  # fmt: skip
+    logs = [observations(FEW, seed) for seed in range(1, MANY + 1)]
+    sampler = px.paper_meta_learn_tpe(SPACE, logs, n_samples=POINTS, epsilon=0.0)
     n_kernels = MANY * FEW
     alone = px.mo_tpe(SPACE, 1, n_candidates=CANDIDATES, n_startup=0)
 

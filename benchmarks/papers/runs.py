@@ -1,5 +1,6 @@
 """Units of work, each kept in a file: both cores work, and a run that was killed goes on where it was."""
 
+import gc
 import os
 import shutil
 import signal
@@ -15,11 +16,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
+
+from parzax import _programs
 
 Arrays = dict[str, np.ndarray]
 # What a unit that passed its limit has in place of arrays: that limit, in seconds.
 LIMIT = "limit"
+MOST_MAPS = 25_000
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,17 @@ def _work(unit: Unit, folder: Path) -> Arrays:
     with part.open("wb") as file:
         np.savez_compressed(file, **arrays)
     part.replace(path)
+    _forget_programs()
     return _load(path)
+
+
+def _forget_programs() -> None:
+    """Before the kernel's memory maps run out (65530 by default): each compiled program keeps several."""
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        _programs.clear()
+        jax.clear_caches()
+        gc.collect()
 
 
 class _OverLimit(BaseException):  # peers catch every Exception

@@ -53,6 +53,7 @@ if _TYPE_CHECKING:
     from parzax.samplers import optimize as optimize
     from parzax.samplers import optimize_many as optimize_many
     from parzax.samplers import optuna_tpe as optuna_tpe
+    from parzax.samplers import paper_meta_learn_tpe as paper_meta_learn_tpe
     from parzax.samplers import paper_tpe as paper_tpe
     from parzax.samplers import tpe as tpe
     from parzax.space import Between as Between
@@ -92,7 +93,7 @@ _NAMES = {
     "parzax.problems": ("Problem",),
     "parzax.samplers": (
         "c_tpe", "meta_learn_tpe", "mo_tpe", "optimize", "optimize_many", "optuna_tpe",
-        "paper_tpe", "tpe",
+        "paper_meta_learn_tpe", "paper_tpe", "tpe",
     ),
     "parzax.space": (
         "Between", "Categorical", "Float", "In", "Int", "Ordinal", "Recorded", "Space", "Varying",

@@ -15,7 +15,6 @@ from benchmarks.papers.meta_learn_tpe.searches import (
     EPSILON,
     EVERY,
     N_ROWS,
-    PAPER,
     best,
     runs,
     with_count,
@@ -85,9 +84,14 @@ def fewer_candidates(n_tasks: int, n_seeds: int) -> Arrays:
 
 def sampler(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False, **options: Any) -> Sampler:
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
-    logs = [_log(dim, center, max(N_TASKS) * seed + (0 if same else i)) for i in range(n_tasks)]
-    named = {f"task {i}": log for i, log in enumerate(logs)}
-    return px.meta_learn_tpe(px.problems.ellipsoid(dim).space, named, epsilon=EPSILON, **PAPER | options)
+    own = logs(dim, center, n_tasks, seed, same=same)
+    return px.paper_meta_learn_tpe(px.problems.ellipsoid(dim).space, own, epsilon=EPSILON, **options)
+
+
+def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) -> dict[str, px.Observations]:
+    """So many by name; for each seed others."""
+    first = max(N_TASKS) * seed
+    return {f"task {i}": _log(dim, center, first + (0 if same else i)) for i in range(n_tasks)}
 
 
 def _log(dim: int, center: int, seed: int) -> px.Observations:

@@ -16,8 +16,6 @@ from parzax.split.gamma import AbstractGamma
 
 # Rows of a source log; the paper's MO-TPE takes 5 % of its suggestions at random.
 N_ROWS, EPSILON = 100, 0.05
-# Arguments of `px.meta_learn_tpe`: weights by similarity, and n_candidates from every task.
-PAPER: dict[str, Any] = {"task_weights": px.meta.by_similarity(), "max_candidates": 1024}
 # Runs that share a program's call; samplers with eight sources do not fit a core's cache in greater number.
 LANES = 10
 # Of the number of good rows that tasks are compared by, see docs/meta.md: what is added before rounding down.

@@ -11,7 +11,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks.papers import data
-from benchmarks.papers.meta_learn_tpe.searches import COUNTS, EPSILON, PAPER, with_count
+from benchmarks.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
 from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
@@ -78,7 +78,7 @@ def kernel_times(n_rows: int) -> Arrays:
     for i in range(SOURCES):
         x = rng.uniform(-5, 5, (n_rows, 4))
         logs[f"{i}"] = px.Observations.from_arrays(problem.space, x, ((x - i) ** 2).sum(axis=1))
-    sampler = px.meta_learn_tpe(problem.space, logs, n_samples=1000, **PAPER)
+    sampler = px.paper_meta_learn_tpe(problem.space, logs, n_samples=1000)
     x = rng.uniform(-5, 5, (n_rows, 4))
     state = sampler.tell(sampler.init(n_rows), x, (x**2).sum(axis=1))
 
@@ -104,7 +104,7 @@ def onsets() -> Arrays:
         centers = np.array([0.0, 2.0])[:m]
         losses, theirs = (((at[:, None] - centers[:, None]) ** 2).sum(axis=-1) for at in (x, other))
         log = px.Observations.from_arrays(problem.space, other, theirs)
-        sampler = px.meta_learn_tpe(problem.space, {"other": log}, m, **PAPER)
+        sampler = px.paper_meta_learn_tpe(problem.space, {"other": log}, m)
         for count in COUNTS:
             own = with_count(sampler, count)
             found[f"{count}/{m}"] = np.asarray(_after_each(own, jnp.asarray(x), jnp.asarray(losses)))

@@ -12,7 +12,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks.papers import tables as tables_module
-from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, PAPER, runs, with_count, with_eta
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
 from benchmarks.papers.rows import OURS_ALONE, SEEN, Range, Row, alike, judged, missing, together
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
@@ -107,7 +107,7 @@ def _random_start(own: Any, like: Any, seed: int) -> Any:
 
 def _sampler(sources: Sequence[Any], seed: int) -> Sampler:
     logs = {f"task {i}": _log(own, len(sources) * seed + i) for i, own in enumerate(sources)}
-    return px.meta_learn_tpe(sources[0].space, logs, epsilon=EPSILON, **PAPER)
+    return px.paper_meta_learn_tpe(sources[0].space, logs, epsilon=EPSILON)
 
 
 def _log(own: Any, seed: int) -> px.Observations:

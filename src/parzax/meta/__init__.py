@@ -8,6 +8,7 @@ from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters
 from parzax.meta.reduction import overall_importance as overall_importance
 from parzax.meta.reduction import rows_needed as rows_needed
+from parzax.meta.rows import Notes as Notes
 from parzax.meta.rows import SourceRows as SourceRows
 from parzax.meta.rows import named_logs as named_logs
 from parzax.meta.rows import source_rows as source_rows

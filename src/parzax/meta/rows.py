@@ -1,7 +1,7 @@
 """Logs of other tasks in a target's space: checked, matched by name, and made points once, on the host."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,14 @@ from jaxtyping import Bool, Float
 
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Words about tasks. All are equal, so that no compiled program depends on them."""
+
+    names: tuple[str, ...] = field(default=(), compare=False)
+    report: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)

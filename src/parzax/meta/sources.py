@@ -1,6 +1,5 @@
 """Source tasks, fitted once: their densities, and how similar a target is to each."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -13,20 +12,12 @@ from parzax._programs import program
 from parzax.meta.comparison import Compared, Comparison, Estimate
 from parzax.meta.densities import TaskDensities
 from parzax.meta.reduction import Reduction, Rule
-from parzax.meta.rows import SourceRows
+from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks, compact
 from parzax.parzen import Smoothing
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State, first_rows
 from parzax.split.gamma import AbstractGamma
-
-
-@dataclass(frozen=True)
-class Notes:
-    """Words about tasks. All are equal, so that no compiled program depends on them."""
-
-    names: tuple[str, ...] = field(compare=False)
-    report: tuple[str, ...] = field(compare=False)
 
 
 class Sources(eqx.Module):

@@ -1,13 +1,15 @@
 """Samplers of the TPE family, composed of values: presets, ask and tell, and whole runs.
 
-`tpe`, `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe` and `meta_learn_tpe` make a `Sampler`, whose knowledge is
-a `State`; `optimize` and `optimize_many` run it on a problem and give a `Trace`.
+`tpe` and `meta_learn_tpe`, and the published `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe` and
+`paper_meta_learn_tpe`, make a `Sampler`, whose knowledge is a `State`; `optimize` and `optimize_many` run it
+on a problem and give a `Trace`.
 """
 
 from parzax.samplers.loop import Trace as Trace
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.loop import optimize_many as optimize_many
 from parzax.samplers.meta_learning import meta_learn_tpe as meta_learn_tpe
+from parzax.samplers.meta_learning import paper_meta_learn_tpe as paper_meta_learn_tpe
 from parzax.samplers.meta_learning import similarities as similarities
 from parzax.samplers.presets import c_tpe as c_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe

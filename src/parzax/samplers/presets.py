@@ -64,7 +64,8 @@ def tpe(
 
     Constraints enter by the score of c-TPE (arXiv 2211.14411); all rows up to the ceil(0.1 N)-th feasible one
     are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
-    `paper_tpe`, `c_tpe`, `mo_tpe` and `optuna_tpe` have published settings.
+    `meta_learn_tpe` starts from logs of other tasks; `paper_tpe`, `c_tpe`, `mo_tpe` and `optuna_tpe` have
+    published settings.
 
     Args:
         space: the search space.
@@ -101,10 +102,7 @@ def tpe(
     Raises:
         TypeError, ValueError: settings that are none, such as a ``gamma`` that is no rule of `parzax.gamma`.
     """
-    if gamma is None:
-        gamma = _TENTH if n_constraints else _FIFTH
-    if n_candidates is None:
-        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
+    gamma, n_candidates = by_kind(n_objectives, n_constraints, gamma, n_candidates)
     split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
@@ -280,6 +278,17 @@ def optuna_tpe(
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
+
+
+def by_kind(
+    n_objectives: int, n_constraints: int, gamma: AbstractGamma | None, n_candidates: int | None
+) -> tuple[AbstractGamma, int]:
+    """The gamma and the number of candidates of `tpe`, which depend on the kind of problem where None."""
+    if gamma is None:
+        gamma = _TENTH if n_constraints else _FIFTH
+    if n_candidates is None:
+        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
+    return gamma, n_candidates
 
 
 def composed(

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
+from parzax.meta import Notes
 from parzax.samplers.candidates import chosen
 from parzax.space import Points
 from parzax.split import State
@@ -45,6 +46,12 @@ class FromRows(AbstractStart):
     """``rows``, (w, d), in random order that the state does not have yet; at random when none are left."""
 
     rows: Points
+    notes: Notes = eqx.field(static=True, default=Notes())
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """A line for each log that the rows come from: what could be used of it (`parzax.meta_learn_tpe`)."""
+        return self.notes.report
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
         draw, choose = jax.random.split(key)
