@@ -31,7 +31,11 @@ METHODS: Mapping[str, Callable[[px.Space, Logs], px.samplers.Sampler]] = {
     "the paper's sampler": px.paper_meta_learn_tpe,
 }
 DIMS, N_TASKS, CENTERS = (4, 10), (1, 2, 4, 8), (0, 1, 2, 3)
-N_SEEDS, N_EVALUATIONS, BUDGETS = 30, 200, (10, 20, 50, 100, 200)
+# Of the ellipsoids so many sources also count in other ways.
+COMPARED = 4
+# Runs of the default and of the sampler without sources, and of the others.
+N_SEEDS, N_SEEDS_OF_OTHERS = 120, 30
+N_EVALUATIONS, BUDGETS = 200, (10, 20, 50, 100, 200)
 FLOOR = 1e-4
 # Behind by at most this after 50 evaluations or more.
 MOST_BEHIND = 1.05
@@ -44,7 +48,9 @@ def on_ellipsoids(dim: int, n_tasks: int, n_seeds: int, n_evaluations: int, cent
     for center in centers:
         logs = [ellipsoids.logs(dim, center, n_tasks, seed) for seed in range(n_seeds)]
         for method, make in METHODS.items():
-            own = [make(target.space, each) for each in logs]
+            if method != DEFAULT and n_tasks != COMPARED:
+                continue
+            own = [make(target.space, each) for each in logs[: _runs(method)]]
             found[f"{method}/c* = {center}"] = _best(own, target, n_evaluations)
     return found
 
@@ -59,9 +65,13 @@ def on_table(target: Table, others: Sequence[Table], n_seeds: int, n_evaluations
     least = float(np.nanmin(np.asarray(own.losses)))
     found = {ALONE: _best([px.tpe(own.space)] * n_seeds, own, n_evaluations) - least}
     for method, make in METHODS.items():
-        samplers = [make(own.space, each) for each in logs]
+        samplers = [make(own.space, each) for each in logs[: _runs(method)]]
         found[f"{method}/tables"] = _best(samplers, own, n_evaluations) - least
     return found
+
+
+def _runs(method: str) -> int:
+    return N_SEEDS if method == DEFAULT else N_SEEDS_OF_OTHERS
 
 
 def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evaluations: int) -> np.ndarray:
@@ -83,13 +93,13 @@ def _log(own: px.problems.Tabular, seed: int) -> px.Observations:
 
 def units(quick: bool) -> list[Unit]:
     """One for each number of parameters and of tasks, and for each table."""
-    dims, tasks, centers = ((4,), (2,), (0, 2)) if quick else (DIMS, N_TASKS, CENTERS)
+    dims, tasks, centers = ((4,), (COMPARED,), (0, 2)) if quick else (DIMS, N_TASKS, CENTERS)
     common = {"n_seeds": 8 if quick else N_SEEDS, "n_evaluations": 50 if quick else N_EVALUATIONS}
     module = "benchmarks.sources"
     found = [
         Unit(
             f"ellipsoid/{dim}/{n}", f"{module}:on_ellipsoids",
-            {"dim": dim, "n_tasks": n, "centers": centers, **common}, cost=60.0 + 20 * n,
+            {"dim": dim, "n_tasks": n, "centers": centers, **common}, cost=600.0 if n == COMPARED else 60.0,
         )
         for dim in dims
         for n in tasks
@@ -99,7 +109,7 @@ def units(quick: bool) -> list[Unit]:
             for table in own:
                 others = [other for other in own if other is not table]
                 arguments = {"target": table, "others": others, **common}
-                found.append(Unit(f"{family}/{table.name}", f"{module}:on_table", arguments, cost=60.0))
+                found.append(Unit(f"{family}/{table.name}", f"{module}:on_table", arguments, cost=150.0))
     return found
 
 
@@ -117,7 +127,8 @@ def log_ratios(found: Mapping[str, Arrays], method: str, budget: int) -> dict[st
         without = np.log(np.maximum(arrays[ALONE][:, budget - 1], floor))
         for name, own in arrays.items():
             if name.startswith(f"{method}/"):
-                out[f"{unit}/{name.split('/')[1]}"] = np.log(np.maximum(own[:, budget - 1], floor)) - without
+                logs = np.log(np.maximum(own[:, budget - 1], floor))
+                out[f"{unit}/{name.split('/')[1]}"] = logs - without[: len(logs)]
     return out
 
 
@@ -128,13 +139,18 @@ def together(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
     return tuple(float(x) for x in np.exp([mean, mean - 1.96 * error, mean + 1.96 * error]))
 
 
-def table(found: Mapping[str, Arrays], budgets: Sequence[int]) -> str:
-    """Geometric means over settings of a kind, each rule beside the others."""
-    lines = ["| | settings | weights | " + " | ".join(f"after {b}" for b in budgets) + " |"]
+def compared(found: Mapping[str, Arrays]) -> dict[str, Arrays]:
+    """The units in which all of `METHODS` were run."""
+    return {unit: own for unit, own in found.items() if all(log_ratios({unit: own}, m, 1) for m in METHODS)}
+
+
+def table(found: Mapping[str, Arrays], methods: Sequence[str], budgets: Sequence[int]) -> str:
+    """Geometric means over settings of a kind, each way beside the others."""
+    lines = ["| | settings | sources count by | " + " | ".join(f"after {b}" for b in budgets) + " |"]
     lines.append("| --- | ---: | --- |" + " --- |" * len(budgets))
     kinds = dict.fromkeys(kind_of(key) for key in log_ratios(found, DEFAULT, budgets[0]))
     for kind in (*kinds, "all"):
-        for method in METHODS:
+        for method in methods:
             cells, chosen = [], []
             for budget in budgets:
                 own = log_ratios(found, method, budget)
@@ -175,19 +191,25 @@ def written(found: Mapping[str, Arrays]) -> Page:
     shape = next(iter(found.values()))[ALONE].shape
     budgets = [budget for budget in BUDGETS if budget <= shape[1]]
     failed = broken(found, budgets)
-    return Page([ABOUT, table(found, budgets), _claims(failed)], shape, failed)
+    others = f"{OTHERS}\n\n{table(compared(found), [*METHODS], budgets)}"
+    return Page([ABOUT, table(found, [DEFAULT], budgets), _claims(failed), others], shape, failed)
 
 
 ABOUT = """Best losses with sources over those of `px.tpe`, which has none: geometric means over settings and
 runs, with 95 % intervals. Below 1 sources help. `px.meta_learn_tpe` takes its first five suggestions from the
-sources (*warm start*), and by default nothing else. With `task_weights=px.meta.stacking()` or
-`px.meta.by_similarity()`, the paper's rule, its densities are mixtures over tasks too; all else is as in
-`px.tpe`. *The paper's sampler* is `px.paper_meta_learn_tpe`, whose split, bandwidths and candidates are the
-paper's as well.
+sources (*warm start*), and by default nothing else.
 Ellipsoids in 4 and 10 dimensions, whose sources (1, 2, 4 or 8 of 100 random rows) have their centre at c*,
 the target at 0; and tables, each with the other ones of its benchmark as sources, by the loss above the
 smallest of the table. Losses below 1e-4 of the first one count as that.
 [What the rules are](meta.md#weights)."""
+
+
+OTHERS = f"""## Sources in the densities
+
+The same where sources count for more than the first suggestions: by `task_weights=px.meta.stacking()` or
+`px.meta.by_similarity()`, the paper's rule, the densities are mixtures over tasks, and all else is as in
+`px.tpe`. *The paper's sampler* is `px.paper_meta_learn_tpe`, whose split, bandwidths and candidates are the
+paper's as well. Ellipsoids have {COMPARED} sources here, and these ways at most {N_SEEDS_OF_OTHERS} runs."""
 
 
 CLAIMS = """Of the default it is claimed that it is ahead after 10 and 20 evaluations where tasks are

@@ -65,17 +65,16 @@ assert (table.similarity == table.similarity.T).all()
 # %% [markdown]
 # ## Runs with one source each
 #
-# `meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the target's
+# `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the target's
 # and of the source's. MO-TPE is the same sampler without any source, with a random start. (Here with one
-# suggestion in 20 at random too, which is the default of `meta_learn_tpe`.) In a list the source is "task
+# suggestion in 20 at random too, which is the default of `paper_meta_learn_tpe`.) In a list the source is "task
 # 1" each time, so that all five samplers are one program.
 
 # %%
 n_evaluations, n_runs = 60, 16
 runs = jax.random.split(jax.random.key(1), n_runs)
-# The paper's own weights and candidates; the default is another rule, see docs/meta.md.
-published = {"task_weights": px.meta.by_similarity(), "max_candidates": 1024}
-samplers = {name: px.meta_learn_tpe(target.space, [log], **published) for name, log in sources.items()}
+# The paper's sampler; px.meta_learn_tpe is another, see docs/meta.md.
+samplers = {name: px.paper_meta_learn_tpe(target.space, [log]) for name, log in sources.items()}
 traces = {
     name: px.optimize_many(sampler, target, runs, n_evaluations, lanes=n_runs)
     for name, sampler in samplers.items()
@@ -114,7 +113,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # behind. [The rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %%
-naive = px.meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf, **published)
+naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
 found = px.optimize_many(naive, target, runs, n_evaluations, lanes=n_runs)
 best["naive, c = 4"] = np.median(np.asarray(found.best()), axis=0)
 for name in ("c = 4", "naive, c = 4", "no source"):

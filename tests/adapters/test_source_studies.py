@@ -132,11 +132,15 @@ def test_refusals_of_the_sampler():
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
+            TPESampler(source_studies=[one], preset="paper_tpe", **options)
+        with pytest.raises(TypeError, match=f"^{message}.* compares .* but without task_weights"):
             TPESampler(source_studies=[one], **options)
-    with pytest.raises(ValueError, match=r"preset='tpe' is for studies without sources"):
-        TPESampler(source_studies=[one], preset="tpe")
-    with pytest.raises(TypeError, match="eta"):
-        TPESampler(eta=3.0)  # without sources there is nothing to compare
+    with pytest.raises(ValueError, match=r"preset='optuna_tpe' has no densities that mix tasks"):
+        TPESampler(source_studies=[one], preset="optuna_tpe", task_weights=px.meta.stacking())
+    with pytest.raises(TypeError, match="task_weights must be a rule"):
+        TPESampler(source_studies=[one], task_weights=0.5)
+    with pytest.raises(TypeError, match="eta compares source studies, but there are no source_studies"):
+        TPESampler(eta=3.0)
 
 
 # --- matching ----------------------------------------------------------------------------------
@@ -299,14 +303,18 @@ def test_first_trials_where_a_study_has_failed():
 # --- whole runs --------------------------------------------------------------------------------
 
 
+MIXED = {"preset": "paper_tpe", "n_samples": 100}
+
+
 @pytest.mark.slow
-def test_a_run():
+@pytest.mark.parametrize("options", [{}, MIXED], ids=["first trials", "mixed"])
+def test_a_run(options):
     """One parameter: inside its range, by seed, not of the sources' order, with a report."""
     studies = [study_of(f"s{i}", square, 30, seed=i) for i in range(2)]
 
     def run(seed):
         study = optuna.create_study(
-            direction="maximize", sampler=TPESampler(seed=seed, source_studies=studies, n_samples=100)
+            direction="maximize", sampler=TPESampler(seed=seed, source_studies=studies, **options)
         )
         study.optimize(lambda t: -square(t), n_trials=12)
         return study
@@ -317,7 +325,7 @@ def test_a_run():
     assert np.mean(np.abs(np.array(xs[0]) - 0.3) < 0.2) > 0.6
     assert one.sampler.source_report == ("s0: 30 rows", "s1: 30 rows")
     opened = optuna.create_study(
-        direction="maximize", sampler=TPESampler(seed=0, source_studies=studies, n_samples=100)
+        direction="maximize", sampler=TPESampler(seed=0, source_studies=studies, **options)
     )
     opened.add_trials(one.trials[:11])
     opened.optimize(lambda t: -square(t), n_trials=1)
@@ -325,7 +333,8 @@ def test_a_run():
 
 
 @pytest.mark.slow
-def test_spaces_that_differ_and_conditions():
+@pytest.mark.parametrize("options", [{}, MIXED], ids=["first trials", "mixed"])
+def test_spaces_that_differ_and_conditions(options):
     """Define-by-run with a log, an integer and a condition, float64 on the way; a declared space."""
     studies = [study_of(f"s{i}", source, 40, seed=i) for i in range(2)]
     for space in (
@@ -340,7 +349,7 @@ def test_spaces_that_differ_and_conditions():
         ),
     ):
         study = optuna.create_study(
-            sampler=TPESampler(seed=0, source_studies=studies, space=space, n_samples=100)
+            sampler=TPESampler(seed=0, source_studies=studies, space=space, **options)
         )
         study.optimize(target, n_trials=25)
         if space is None:
@@ -371,7 +380,7 @@ def test_two_objectives_and_a_constraint():
         study_of("without", two, 30, directions=minimise),
     ]
     study = optuna.create_study(
-        directions=minimise, sampler=TPESampler(seed=0, source_studies=studies, n_samples=100)
+        directions=minimise, sampler=TPESampler(seed=0, source_studies=studies, **MIXED)
     )
     study.optimize(objective, n_trials=25)
     xs = np.array([t.params["x"] for t in study.trials])
@@ -384,14 +393,14 @@ def bowl(centre):
 
 @pytest.mark.slow
 def test_sooner_than_without():
-    """A shifted bowl: the median over seeds of the best value after 20 trials."""
+    """A shifted bowl: the median over seeds of the best value after 10 trials."""
     studies = [study_of(f"s{i}", bowl(centre), 100, seed=i) for i, centre in enumerate((1.5, 2.5))]
     found = {True: [], False: []}
-    for seed in range(5):
+    for seed in range(8):
         for helped in found:
             own = {"source_studies": studies} if helped else {}
             study = optuna.create_study(sampler=TPESampler(seed=seed, **own))
-            study.optimize(bowl(2.0), n_trials=20)
+            study.optimize(bowl(2.0), n_trials=10)
             found[helped].append(study.best_value)
     assert np.median(found[True]) < 0.75 * np.median(found[False])
 
@@ -400,7 +409,7 @@ def test_sooner_than_without():
 def test_one_compilation_up_to_1024_trials():
     """The sources are fitted once, and one program serves 1024 trials."""
     studies = [study_of("s", square, 30)]
-    study = optuna.create_study(sampler=TPESampler(seed=0, source_studies=studies, n_samples=100))
+    study = optuna.create_study(sampler=TPESampler(seed=0, source_studies=studies, **MIXED))
     programs, fits = [], []
 
     def listen(event, _, fun_name=None, **__):

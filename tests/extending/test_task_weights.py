@@ -25,7 +25,7 @@ def test_scores_are_those_without_sources_later():
     rows, x, at = rng.uniform(size=(3, 40, 2))
     source = px.Observations.from_arrays(space, rows, rows.sum(axis=1))
     ours = px.meta_learn_tpe(space, [source], n_samples=50, task_weights=AtFirst(30))
-    plain = px.mo_tpe(space, 1)
+    plain = px.tpe(space)
     for n, same in ((20, False), (40, True)):
         scores = []
         for sampler in (ours, plain):

@@ -1,5 +1,7 @@
 """Sources that are none, empty, constant, of other spaces: named errors, or finite scores."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,7 @@ def log(x, y, space: px.Space = SPACE, **options) -> px.Observations:
 
 GOOD = log([[0, 0], [1, 2]], [1, 2])
 REFUSED = {
-    "no source": ([], {}, ValueError, "^sources must have at least one task.*mo_tpe"),
+    "no source": ([], {}, ValueError, "^sources must have at least one task.*parzax.tpe"),
     "an empty dict": ({}, {}, ValueError, "^sources must have at least one task"),
     "None": (None, {}, TypeError, "^sources must be a list.*NoneType"),
     "one log": (GOOD, {}, TypeError, "^sources must be a list.*one log per task.*Observations"),
@@ -53,6 +55,12 @@ REFUSED = {
 def test_refused(case):
     sources, options, error, message = REFUSED[case]
     with pytest.raises(error, match=message):
+        px.paper_meta_learn_tpe(SPACE, sources, **options)
+    # Without weights there is no comparison, and an argument of one is refused as such.
+    compares = options.keys() - {"n_constraints", "quantile", "gamma"}
+    if compares:
+        error, message = ValueError, f"^{compares.pop()} plays no part without task_weights"
+    with pytest.raises(error, match=message):
         px.meta_learn_tpe(SPACE, sources, **options)
 
 
@@ -82,7 +90,7 @@ def test_accepted(fresh, record_property):
     """Scores are finite and suggestions are of the space, before the first row and after 30."""
     at = jnp.asarray(candidates("categories"), jnp.float32)
     for name, source in ACCEPTED.items():
-        sampler = px.meta_learn_tpe(SPACE, {"s": source}, n_samples=50)
+        sampler = px.paper_meta_learn_tpe(SPACE, {"s": source}, n_samples=50)
         state = told(sampler, table("categories", "none" if fresh else "random"))
         assert np.isfinite(score_of(sampler, state, at)).all(), name
         x = np.asarray(_ask(sampler, jax.random.key(0), state))
@@ -94,14 +102,16 @@ def test_accepted(fresh, record_property):
 @pytest.mark.slow
 def test_numbers_of_numpy():
     """The same sampler, and the same program, as with the number that it prints as."""
-    one, other = (px.meta_learn_tpe(SPACE, [GOOD], eta=eta, n_samples=50) for eta in (2.5, np.float32(2.5)))
+    make = partial(px.paper_meta_learn_tpe, SPACE, [GOOD], n_samples=50)
+    one, other = make(eta=2.5), make(eta=np.float32(2.5))
     assert eqx.tree_equal(one, other)
     np.testing.assert_array_equal(other.smoothing.sources.reduction.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():
     """What was not used is named."""
-    said = px.meta_learn_tpe(SPACE, ACCEPTED, n_samples=50).smoothing.sources.report
+    said = px.paper_meta_learn_tpe(SPACE, ACCEPTED, n_samples=50).smoothing.sources.report
+    assert px.meta_learn_tpe(SPACE, ACCEPTED).start.report == said
     by_name = dict(zip(ACCEPTED, said, strict=True))
     assert by_name["no row"] == "no row: 0 rows"
     assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z (the prior")

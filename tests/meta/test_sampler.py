@@ -1,8 +1,8 @@
 """Meta-learning TPE: scores against loops, limits, similarity of small tasks exactly, first suggestions."""
 
 import dataclasses
-import functools
 import itertools
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -31,10 +31,10 @@ def observations(space: px.Space, data) -> px.Observations:
 
 
 # The paper's own weights and candidates.
-paper = functools.partial(px.meta_learn_tpe, task_weights=px.meta.by_similarity(), max_candidates=1024)
+paper = px.paper_meta_learn_tpe
 
 
-@functools.cache
+@cache
 def sources(space: str, m: int, c: int) -> tuple:
     return tuple(table(space, data, m, c, seed) for data, seed in (("random", 4), ("few values", 5)))
 

@@ -126,12 +126,12 @@ def test_a_source_helps_as_far_as_it_foretells():
     assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
 
 
-def test_by_default_tasks_share_the_candidates():
+def test_tasks_share_the_candidates():
     """Catches another rule, candidates of every task, and a group whose part is not its own."""
     space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
     logs = [observations(space, t) for t in sources("categories", 1, 1)]
-    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, n_candidates=40)
-    assert repr(sampler.smoothing.weights) == repr(px.meta.stacking())
+    rule = px.meta.stacking()
+    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, n_candidates=40, task_weights=rule)
 
     @eqx.filter_jit
     def drawn(sampler, state):

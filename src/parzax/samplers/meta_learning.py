@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
@@ -19,7 +20,7 @@ from parzax.samplers.arguments import compiled
 from parzax.samplers.presets import Directions, Kernels, Number, by_kind, composed
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows, RandomStart
-from parzax.space import Space
+from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, State, merits
 from parzax.split.gamma import AbstractGamma, linear
 from parzax.split.merits import AbstractMerit
@@ -150,6 +151,7 @@ def meta_learn_tpe(
                 f"{name} plays no part without task_weights; give a rule such as parzax.meta.stacking(), or "
                 "use parzax.paper_meta_learn_tpe."
             )
+    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
     return replace(target, start=_first_rows(rows, target.n_startup))
 

@@ -22,7 +22,7 @@ from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
 from parzax.meta.comparison import Estimate
 from parzax.meta.reduction import Rule
-from parzax.meta.weights import AbstractTaskWeights, stacking
+from parzax.meta.weights import AbstractTaskWeights
 from parzax.parzen.ages import AbstractAges
 from parzax.space import Space
 from parzax.split.gamma import AbstractGamma
@@ -31,7 +31,6 @@ from parzax.split.ties import AbstractTies
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
-_STACKING = stacking()
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
 
 
@@ -56,12 +55,12 @@ class TPESampler(BaseSampler):
     (arXiv 2211.14411); where a finished trial lacks one it counts as violated. How rows travel and what is
     compiled when is told of `parzax.adapters.Session`.
 
-    With ``source_studies`` others count as far as they foretell this one (`parzax.meta_learn_tpe`). The
-    settings are those of `parzax.mo_tpe`, for one objective too, with one random suggestion in 20. The first
-    ``n_startup_trials`` trials take the values of the sources' best trials, each of another one, as far as
-    their distributions have them. Parameters are matched by name, choices by label, and what a source lacks
-    is left to the prior; constraints go by their order, and a source may lack all of them. What is sampled by
-    itself does not see the sources. Their densities are fitted once per space.
+    With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
+    each of another one, as far as their distributions have them. Parameters are matched by name, choices by
+    label. After that the study's own trials decide, as in `parzax.meta_learn_tpe`. With ``task_weights``, or
+    the preset "paper_tpe" (`parzax.paper_meta_learn_tpe`), the sources' densities are mixed into its own:
+    they are fitted once per space, what a source lacks is left to the prior, constraints go by their order,
+    and a source may lack all of them. What is sampled by itself does not see these densities.
 
     Args:
         n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
@@ -72,7 +71,8 @@ class TPESampler(BaseSampler):
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
             where <= 0. They are stored as Optuna's samplers store them.
         preset: "tpe" (the default), "optuna_tpe" for Optuna's kernels and groups, or "paper_tpe" for those of
-            the papers: `parzax.c_tpe` under constraints, `parzax.mo_tpe` for several objectives.
+            the papers: `parzax.c_tpe` under constraints, `parzax.mo_tpe` for several objectives,
+            `parzax.paper_meta_learn_tpe` with source studies.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
@@ -83,15 +83,15 @@ class TPESampler(BaseSampler):
         every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
-            compared and weighed, as of `parzax.meta_learn_tpe`.
+            compared and weighed, as of `parzax.meta_learn_tpe`; ``task_weights`` and ``max_candidates`` are
+            the preset's own when None.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
         **others: none; says what became of Optuna's other arguments.
 
     Raises:
-        TypeError, ValueError: arguments that are none, a preset beside source studies, and settings of a
-            comparison without any; and, when a trial asks, a ``space`` that contradicts the study's
-            distributions, naming the parameter, and source studies of another number of objectives or
-            constraints, or one of the study's own name.
+        TypeError, ValueError: arguments that are none, and settings of a comparison where none is made; and,
+            when a trial asks, a ``space`` that contradicts the study's distributions, naming the parameter,
+            and source studies of another number of objectives or constraints, or one of the study's own name.
 
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -129,7 +129,7 @@ class TPESampler(BaseSampler):
         max_candidates: int | None = None,
         importance: Rule = "mean",
         n_good: AbstractGamma | None = None,
-        task_weights: AbstractTaskWeights = _STACKING,
+        task_weights: AbstractTaskWeights | None = None,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,
@@ -271,7 +271,7 @@ class TPESampler(BaseSampler):
         """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
         learned = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials)
         # Densities of source tasks are fitted first, which is no matter of shapes.
-        if self._sources is not None or self._memory.prepared or learned < max(1, self._n_startup // 2):
+        if self._settings.mixes or self._memory.prepared or learned < max(1, self._n_startup // 2):
             return
         with self._memory.lock:
             # Once for all, when a trial has added nothing to the space.

@@ -8,11 +8,22 @@ from typing import Any, Literal
 from optuna.trial import FrozenTrial
 
 from parzax import _checks
+from parzax.meta import MixedSmoothing, source_rows
 from parzax.meta.comparison import check_comparison
 from parzax.meta.reduction import check_count
 from parzax.meta.weights import check_weights
 from parzax.observations import Observations
-from parzax.samplers import RandomStart, Sampler, c_tpe, meta_learn_tpe, mo_tpe, optuna_tpe, paper_tpe, tpe
+from parzax.samplers import (
+    RandomStart,
+    Sampler,
+    c_tpe,
+    meta_learn_tpe,
+    mo_tpe,
+    optuna_tpe,
+    paper_meta_learn_tpe,
+    paper_tpe,
+    tpe,
+)
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
@@ -35,7 +46,6 @@ _ALWAYS = {
     "group": "conditional parameters are always sampled jointly",
     "constant_liar": "running trials are always above",
 }
-# Of a study with sources; its epsilon also holds where a parameter is sampled by itself.
 _DEFAULTS = signature(meta_learn_tpe).parameters
 
 
@@ -53,31 +63,43 @@ class Settings:
         own = self.comparison
         if self.preset is not None:
             _checks.one_of("preset", self.preset, ("tpe", "optuna_tpe", "paper_tpe"))
-            if self.has_sources:
-                raise ValueError(
-                    f"preset={self.preset!r} is for studies without sources; with source_studies the "
-                    "settings are those of parzax.meta_learn_tpe."
-                )
         mo_tpe(Space({"x": Float(0, 1)}), 2, 1, **self._given())
-        if self.has_sources:
+        if self.mixes:
             check_comparison(own["eta"], own["estimate"], own["n_samples"], None)
             if own["max_candidates"] is not None:
                 _checks.whole_number("max_candidates", own["max_candidates"], 1)
             _checks.one_of("importance", own["importance"], ("mean", "sum"))
             check_count(own["n_good"])
-            check_weights(own["task_weights"])
+            if own["task_weights"] is not None:
+                check_weights(own["task_weights"])
+            if self.preset == "optuna_tpe":
+                raise ValueError(
+                    "preset='optuna_tpe' has no densities that mix tasks; leave task_weights out."
+                )
+            return
+        why = "there are no source_studies"
+        if self.has_sources:
+            why = "without task_weights they give the first trials alone"
         for name, x in own.items():
-            if not self.has_sources and x != _DEFAULTS[name].default:
-                raise TypeError(f"{name} compares source studies, but there are no source_studies.")
+            if x != _DEFAULTS[name].default:
+                raise TypeError(f"{name} compares source studies, but {why}.")
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the densities are mixtures over the sources."""
+        return self.has_sources and (
+            self.preset == "paper_tpe" or self.comparison["task_weights"] is not None
+        )
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler of a study without sources, or of a parameter that does not see them."""
-        if self.has_sources:
-            own = {"epsilon": _DEFAULTS["epsilon"].default} | self._given()
-            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **own)
+        """The sampler of a study without sources, or of a parameter whose density does not see them."""
         if self.preset != "paper_tpe":
             preset = optuna_tpe if self.preset == "optuna_tpe" else tpe
             return preset(space, n_objectives, n_constraints, n_startup=0, **self._given())
+        if self.has_sources:
+            # As random as where the sources count.
+            own = {"epsilon": signature(paper_meta_learn_tpe).parameters["epsilon"].default} | self._given()
+            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **own)
         if n_objectives > 1:
             return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **self._given())
         if n_constraints:
@@ -86,10 +108,19 @@ class Settings:
 
     def with_sources(
         self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
-    ) -> Sampler:
-        """The sampler of a study with sources."""
-        own = {**self.comparison, **self._given(), "n_startup": 0, "start": RandomStart()}
-        return meta_learn_tpe(space, logs, n_objectives, n_constraints, **own)
+    ) -> tuple[Sampler, tuple[str, ...]]:
+        """The sampler of a study with sources, and what could be used of each."""
+        if not self.mixes:
+            rows = source_rows(space, logs, n_objectives, n_constraints)
+            found = self.sampler(space, n_objectives, n_constraints)
+            return found, tuple(one.summary for one in rows)
+        preset = paper_meta_learn_tpe if self.preset == "paper_tpe" else meta_learn_tpe
+        own_of_preset = ("task_weights", "max_candidates")
+        own = {k: x for k, x in self.comparison.items() if x is not None or k not in own_of_preset}
+        own |= {**self._given(), "n_startup": 0, "start": RandomStart()}
+        found = preset(space, logs, n_objectives, n_constraints, **own)
+        assert isinstance(found.smoothing, MixedSmoothing)
+        return found, found.smoothing.sources.report
 
     def _given(self, preset: Callable[..., Sampler] = mo_tpe) -> dict[str, Any]:
         names = signature(preset).parameters

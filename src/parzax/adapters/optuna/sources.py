@@ -15,7 +15,7 @@ from parzax.adapters.optuna.parameters import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
-from parzax.meta import MixedSmoothing, best_of
+from parzax.meta import best_of
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.samplers import Sampler
@@ -101,7 +101,7 @@ class SourceTasks:
             self._check(name, own[0].n_objectives)
         self._first = _best(own, n_first)
         self.report: tuple[str, ...] = ()
-        self._fits: dict[Any, Sampler] = {}
+        self._fits: dict[Any, tuple[Sampler, tuple[str, ...]]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTasks, (self._logs, self._n_first)  # without the fits
@@ -135,13 +135,12 @@ class SourceTasks:
         return np.nan if parameter.domains[0].outside(np.asarray(native)) else native
 
     def sampler(self, settings: Settings, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler with the densities of the sources in a space, fitted at most once."""
+        """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
         key = (space, n_objectives, n_constraints, jnp.result_type(float))
         fit = self._fits.pop(key, None) or settings.with_sources(space, self._logs, *key[1:3])
         self._fits = {**dict(list(self._fits.items())[-_MOST_FITS + 1 :]), key: fit}
-        assert isinstance(fit.smoothing, MixedSmoothing)
-        self.report = fit.smoothing.sources.report
-        return fit
+        found, self.report = fit
+        return found
 
 
 def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:
