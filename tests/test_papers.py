@@ -220,8 +220,8 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path):
     assert not said
 
 
-def test_units_run_and_leave_whole_files(tmp_path):
-    """Catches a half-written file that is taken for whole, and a run that does not begin anew."""
+def test_units_run_and_leave_whole_files(tmp_path, capsys):
+    """Catches a half-written file that is taken for whole, one of other code, a run that does not begin anew."""
     units = [runs.Unit(f"a/{x}", "builtins:dict", {"x": x}) for x in (1, 2)]
     units.append(runs.Unit("b", "builtins:dict", {"x": 3}, alone=True))
     units.append(runs.Unit("c", "builtins:dict", {"x": 4}, needs=("numpy", "no_such_package")))
@@ -237,6 +237,10 @@ def test_units_run_and_leave_whole_files(tmp_path):
     assert int(again["b"]["x"]) == 3
     assert int(again["a/1"]["x"]) == 2  # from its file
     assert len(said) == 1
+    assert not capsys.readouterr().err
+    (tmp_path / "code").write_text("another", encoding="utf-8")
+    runs.run(units, tmp_path, resume=True, say=said.append)
+    assert "another state of the code" in capsys.readouterr().err
     assert int(runs.run(units[:1], tmp_path, resume=False, say=said.append)["a/1"]["x"]) == 1
 
 

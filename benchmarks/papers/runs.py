@@ -1,6 +1,7 @@
 """Units of work, each kept in a file: both cores work, and a run that was killed goes on where it was."""
 
 import gc
+import hashlib
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
+import parzax
 from parzax import _programs
 
 Arrays = dict[str, np.ndarray]
@@ -56,10 +58,15 @@ def run(
 ) -> dict[str, Arrays]:
     """The arrays of all units by name, from their files where ``resume`` finds them.
 
-    A unit whose package is missing is left out, and is ``{}``.
+    A unit whose package is missing is left out, and is ``{}``. Warns where the code is not that of the files.
     """
     if not resume and folder.exists():
         shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    code, own = folder / "code", _code()
+    if code.is_file() and code.read_text(encoding="utf-8") != own:
+        print(f"{folder} has parts of another state of the code; run without --resume", file=sys.stderr)
+    code.write_text(own, encoding="utf-8")
     found: dict[str, Arrays] = {}
     left: list[Unit] = []
     for unit in units:
@@ -81,6 +88,15 @@ def run(
             took = time.perf_counter() - start
             say(f"{len(found)} of {len(units)} parts, about {took * (whole - done) / done:.0f} s left")
     return {unit.name: found[unit.name] for unit in units}
+
+
+def _code() -> str:
+    """A number for the code of the package and of the benchmarks."""
+    digest = hashlib.sha256()
+    for root in (Path(parzax.__file__).parent, Path(__file__).parents[1]):
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _packages(unit: Unit) -> tuple[str, ...]:
