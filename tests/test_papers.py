@@ -221,7 +221,7 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path):
 
 
 def test_units_run_and_leave_whole_files(tmp_path, capsys):
-    """Catches a half-written file that is taken for whole, one of other code, a run that does not begin anew."""
+    """Catches a half-written file that is taken for whole, one of other code, a run that goes on."""
     units = [runs.Unit(f"a/{x}", "builtins:dict", {"x": x}) for x in (1, 2)]
     units.append(runs.Unit("b", "builtins:dict", {"x": 3}, alone=True))
     units.append(runs.Unit("c", "builtins:dict", {"x": 4}, needs=("numpy", "no_such_package")))
