@@ -161,7 +161,13 @@ def written(
         blocks += [
             f"## {kind[0].upper()}{kind[1:]}",
             page.tables(whole, groups, budgets, reference, took_by),
-            page.pictures(whole, groups, budgets[-2 if len(budgets) > 1 else -1], place),
+            page.pictures(
+                whole,
+                groups,
+                budgets[-2 if len(budgets) > 1 else -1],
+                place,
+                reference if options.settings else None,
+            ),
         ]
         rest = [method for method in own if method not in whole]
         if rest:

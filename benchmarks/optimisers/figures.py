@@ -5,13 +5,16 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.optimisers import scores
+from benchmarks.optimisers.methods import RANDOM
 from benchmarks.optimisers.scores import Curves
 from benchmarks.papers.drawing import legend, save, short
 from parzax._palette import PALETTE
 
 EVERY = 5  # evaluations between two rows of a table of numbers
+STYLES = ("-", "--", ":")
 
 
 def anytime(
@@ -27,8 +30,7 @@ def anytime(
             mean = np.exp(np.log(scores.normalised(own, scale, cases)).mean(axis=0))
             x = np.arange(1, len(mean) + 1)
             ax.plot(
-                x, mean, color=PALETTE[i % len(PALETTE)], ls=("-", "--", ":")[i // len(PALETTE)], lw=1.4,
-                label=method,
+                x, mean, color=PALETTE[i % len(PALETTE)], ls=STYLES[i // len(PALETTE)], lw=1.4, label=method,
             )  # fmt: skip
             lines += [
                 (name, method, int(n), short(y)) for n, y in zip(x, mean, strict=True) if n % EVERY == 0
@@ -38,6 +40,41 @@ def anytime(
     figure.supylabel("normalised gap", fontsize=9)
     legend(figure, axes[0][0])
     save(figure, path, ("suite", "method", "evaluations", "normalised_gap"), lines)
+
+
+def worth(
+    found: Mapping[str, Curves],
+    scale: Mapping[str, float],
+    groups: Mapping[str, Sequence[str]],
+    reference: str,
+    budget: int,
+    path: Path,
+) -> None:
+    """A panel for each suite: gaps over those of the reference, geometric means over its cases."""
+    names = [name for name in found if name not in (reference, RANDOM)]
+    figure, axes = plt.subplots(
+        1, len(groups), figsize=(2.4 + 2.6 * len(groups), 0.9 + 0.22 * len(names)), layout="constrained",
+        sharey=True, squeeze=False,
+    )  # fmt: skip
+    lines = []
+    for ax, (suite, cases) in zip(axes[0], groups.items(), strict=True):
+        own = scores.normalised(found[reference], scale, cases)[:, budget - 1]
+        for row, name in enumerate(names):
+            ratio = scores.normalised(found[name], scale, cases)[:, budget - 1] / own
+            mean, (low, high) = float(np.exp(np.log(ratio).mean())), scores.interval(ratio)
+            ax.plot([low, high], [row, row], color="0.6", lw=1.2)
+            ax.plot([mean], [row], "o", color=PALETTE[0], ms=4)
+            lines.append((suite, name, short(mean), short(low), short(high)))
+        ax.axvline(1, color="0.3", lw=0.8, ls=":")
+        ax.set(xscale="log", title=f"{suite}, {len(cases)} problems")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    short_names = [name.removeprefix(f"{reference}, ") for name in names]
+    axes[0][0].set(yticks=range(len(names)), yticklabels=short_names, ylim=(len(names) - 0.5, -0.5))
+    axes[0][0].tick_params(axis="y", labelsize=8)
+    figure.supxlabel(f"gap over that of {reference} after {budget} evaluations", fontsize=9)
+    save(figure, path, ("suite", "method", "ratio", "low", "high"), lines)
 
 
 def critical(

@@ -45,17 +45,28 @@ def tables(
     return "\n\n".join(blocks)
 
 
-def pictures(found: Mapping[str, Curves], groups: Groups, budget: int, folder: Path) -> str:
-    """Draws them; Markdown that shows them."""
+def pictures(
+    found: Mapping[str, Curves], groups: Groups, budget: int, folder: Path, reference: str | None = None
+) -> str:
+    """Draws them; Markdown that shows them. With a reference, of many settings, ratios in place of lines."""
     folder.mkdir(parents=True, exist_ok=True)
     cases = [case for own in groups.values() for case in own]
-    figures.anytime(found, scores.typical(found[RANDOM]), groups, folder / "anytime")
+    scale = scores.typical(found[RANDOM])
+    if reference is None:
+        first = "anytime", "Normalised gap over evaluations, geometric mean over the problems of a suite"
+        figures.anytime(found, scale, groups, folder / first[0])
+    else:
+        first = (
+            "worth",
+            f"Gaps over those of {reference} {{}}, geometric means with 95 % intervals over problems",
+        )
+        figures.worth(found, scale, groups, reference, budget, folder / first[0])
     means = dict(zip(found, scores.ranks(found, cases, budget).mean(axis=1), strict=True))
     difference = scores.critical_difference(len(found), len(cases))
     title = f"after {budget} evaluations"
     figures.critical(means, difference, len(cases), title, folder / "critical_difference")
     about = {
-        "anytime": "Normalised gap over evaluations, geometric mean over the problems of a suite",
+        first[0]: first[1].format(title),
         "critical_difference": f"Mean ranks {title}; a bar joins what Nemenyi's test does not tell apart",
     }
     where = f"{folder.parent.name}/{folder.name}"
