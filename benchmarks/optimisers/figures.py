@@ -67,7 +67,8 @@ def worth(
             lines.append((suite, name, short(mean), short(low), short(high)))
         ax.axvline(1, color="0.3", lw=0.8, ls=":")
         ax.set(xscale="log", title=f"{suite}, {len(cases)} problems")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
+        low, high = ax.get_xlim()
+        ax.xaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
     short_names = [name.removeprefix(f"{reference}, ") for name in names]
