@@ -78,7 +78,8 @@ def meta_learn_tpe(
     """`tpe` that starts from logs of other tasks, and, if asked, mixes their densities into its own.
 
     The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe`: the target's
-    own rows alone decide, which no rule of ``task_weights`` improved on (docs/sources.md).
+    own rows alone decide. That was never behind `tpe` without sources, as every rule of ``task_weights`` was
+    where sources are unlike the target (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
