@@ -345,6 +345,24 @@ def test_ranks_and_comparisons():
     assert "| b, of 12 problems | none |" in page.ahead(found, "a", [50])
 
 
+def test_pictures(tmp_path):
+    """Lines of a few methods, ratios of dozens: catches some the wrong way round, styles that run out."""
+    few = {"a": curves(0.0), "b": curves(1.0), methods.RANDOM: curves(2.0)}
+    cases = {"mixed": scores.shared(few)}
+    text = page.pictures(few, cases, 50, tmp_path / "page" / "few")
+    assert "page/few/anytime.png" in text
+    many = few | {f"b, x={i}": curves(1.0, n_runs=2) for i in range(25)}
+    text = page.pictures(many, cases, 50, tmp_path / "page" / "many", "a")
+    assert "page/many/worth.png" in text
+    rows = (tmp_path / "page" / "many" / "worth.csv").read_text().splitlines()
+    assert rows[0] == "suite,method,ratio,low,high"
+    assert len(rows) == 27
+    suite, method, ratio, low, high = rows[1].split(",")
+    assert (suite, method) == ("mixed", "b")
+    assert float(low) <= float(ratio) <= float(high)
+    assert float(ratio) == pytest.approx(np.e, rel=0.05)
+
+
 def test_verdict():
     """Catches a sampler that is no better than random search and passes."""
     good = {"tpe": curves(0.0), methods.RANDOM: curves(1.0)}
