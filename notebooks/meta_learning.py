@@ -65,10 +65,10 @@ assert (table.similarity == table.similarity.T).all()
 # %% [markdown]
 # ## Runs with one source each
 #
-# `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the target's
-# and of the source's. MO-TPE is the same sampler without any source, with a random start. (Here with one
-# suggestion in 20 at random too, which is the default of `paper_meta_learn_tpe`.) In a list the source is "task
-# 1" each time, so that all five samplers are one program.
+# `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
+# target's and of the source's. MO-TPE is the same sampler without any source, with a random start. (Here with
+# one suggestion in 20 at random too, which is the default of `paper_meta_learn_tpe`.) In a list the source is
+# "task 1" each time, so that all five samplers are one program.
 
 # %%
 n_evaluations, n_runs = 60, 16
