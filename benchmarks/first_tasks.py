@@ -145,7 +145,7 @@ def optimize() -> Callable[[], Any]:
     return lambda: np.asarray(px.optimize(sampler, problem, jax.random.key(0), 200).x)
 
 
-def meta() -> Callable[[], Any]:
+def meta(preset: str) -> Callable[[], Any]:
     """A sampler that learns from 100 tasks of 30 rows, made and asked."""
     import parzax as px
     import parzax.samplers
@@ -159,7 +159,7 @@ def meta() -> Callable[[], Any]:
     logs = [log(centre) for centre in np.linspace(0, 1, 100)]
 
     def answer() -> Any:
-        sampler = px.meta_learn_tpe(space, logs)
+        sampler = getattr(px, preset)(space, logs)
         return np.asarray(sampler.ask(jax.random.key(0), sampler.init()))
 
     return answer
@@ -291,7 +291,8 @@ TASKS: dict[str, Task] = {
     "tpe, 15 mixed and conditional": lambda: tpe(True),
     "estimator: fit, log_prob, sample": estimator,
     "optimize, 200 evaluations, c-TPE": optimize,
-    "meta_learn_tpe, 100 sources": meta,
+    "meta_learn_tpe, 100 sources": lambda: meta("meta_learn_tpe"),
+    "paper_meta_learn_tpe, 100 sources": lambda: meta("paper_meta_learn_tpe"),
     "command line, a study": lambda: command_line("importance", "--plot", "out.png", stored_study()),
     "command line, a page": lambda: command_line("report", "-o", "out.html", stored_study(1000, 20)),
     "its packages without parzax": packages_alone,

@@ -88,7 +88,8 @@ META = {
 def test_sources_of_another_precision(inside):
     """Refused with the remedy, whichever is made inside; with a state of their own precision they serve."""
     with jax.enable_x64(inside):
-        sampler = px.meta_learn_tpe(SPACE, [OTHER], gamma=px.gamma.linear(0.3), n_startup=2)
+        rules = {"task_weights": px.meta.stacking(), "gamma": px.gamma.linear(0.3)}
+        sampler = px.meta_learn_tpe(SPACE, [OTHER], n_startup=2, **rules)
         state = sampler.tell(sampler.init(16), X, LOSS)
         assert np.isfinite(sampler.score_of(state, X)).all()
     with jax.enable_x64(not inside):
@@ -98,6 +99,21 @@ def test_sources_of_another_precision(inside):
                 ValueError, match=r"fitted in float.*both inside jax.enable_x64\(True\), or both out"
             ):
                 use(sampler, state)
+
+
+@pytest.mark.filterwarnings("error:Explicitly requested dtype")
+@pytest.mark.parametrize("inside", [True, False])
+def test_first_suggestions_of_another_precision(inside):
+    """The best rows of the sources serve states of either, in the state's own."""
+    with jax.enable_x64(inside):
+        sampler = px.meta_learn_tpe(SPACE, [OTHER])
+    with jax.enable_x64(not inside):
+        state = sampler.init(16)
+        x = sampler.ask(KEY, state, 3)
+        assert x.dtype == state.x.dtype
+        assert len(np.unique(np.asarray(x), axis=0)) == 3
+        best = OTHER.values[np.argsort(OTHER.losses[:, 0])[:5]]
+        assert (np.abs(np.asarray(x)[:, None] - best[None]).max(axis=-1).min(axis=1) < 1e-6).all()
 
 
 LEGACY = {

@@ -58,13 +58,15 @@ class FromRows(AbstractStart):
         other = at_random(draw)
         if not len(self.rows):
             return other
-        used = (_same(self.rows, state.points) & state.present[None]).any(axis=-1)
-        used |= jnp.tril(_same(self.rows, self.rows), -1).any(axis=-1)
+        # Made in another precision than the state, perhaps.
+        rows = jax.tree.map(lambda a, b: jnp.asarray(a).astype(b.dtype), self.rows, other)
+        used = (_same(rows, state.points) & state.present[None]).any(axis=-1)
+        used |= jnp.tril(_same(rows, rows), -1).any(axis=-1)
         rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
         order = jnp.argsort(rank)[: len(other)]
         missing = len(other) - len(order)
         found = jnp.pad(~used[order], (0, missing))[:, None]
-        own = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), self.rows)
+        own = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
         return chosen(found, own, other)
 
 
