@@ -174,3 +174,7 @@ for name, s in last.items():
     print(f"{name}: {weight[1] / weight.sum():.0%}")
 assert sorted(last, key=lambda name: -last[name]) == list(sources)
 assert all((s[:, :2] == 1).all() for s in thought.values())
+
+# %% [markdown]
+# For use take `px.meta_learn_tpe`, which begins like the paper's sampler and then lets the target's own rows
+# decide: that is not behind where a source is far away ([measured](../docs/sources.md)).

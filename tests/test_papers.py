@@ -239,9 +239,24 @@ def test_units_run_and_leave_whole_files(tmp_path, capsys):
     assert len(said) == 1
     assert not capsys.readouterr().err
     (tmp_path / "code").write_text("another", encoding="utf-8")
-    runs.run(units, tmp_path, resume=True, say=said.append)
-    assert "another state of the code" in capsys.readouterr().err
+    for _ in range(2):  # also the second time
+        runs.run(units, tmp_path, resume=True, say=said.append)
+        assert "another state of the code" in capsys.readouterr().err
     assert int(runs.run(units[:1], tmp_path, resume=False, say=said.append)["a/1"]["x"]) == 1
+
+
+def test_programs_are_forgotten_where_memory_maps_run_out(tmp_path, monkeypatch):
+    """Catches programs that stay, and work that is wrong without them."""
+    import jax
+    import jax.numpy as jnp
+
+    compiled = jax.jit(lambda x: x + 1)
+    assert int(compiled(jnp.arange(3))[0]) == 1
+    for most, left in ((10**9, 1), (0, 0)):
+        monkeypatch.setattr(runs, "MOST_MAPS", most)
+        runs._work(runs.Unit("a", "builtins:dict", {"x": 1}), tmp_path)
+        assert compiled._cache_size() == left
+    assert int(compiled(jnp.arange(3))[0]) == 1
 
 
 def doze(seconds: float) -> None:

@@ -11,7 +11,8 @@ PROMISED = {
     *("Space", "Float", "Int", "Ordinal", "Categorical", "In", "Between", "Observations", "GridEstimator"),
     *("ImportanceResult", "cond_ped_anova", "ped_anova", "grid_density", "pearson_divergence"),
     *("level_counts", "within_regime_variance", "Status", "Problem", "ParzenEstimator"),
-    *("tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "optimize", "optimize_many"),
+    *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
+    *("optimize", "optimize_many"),
 }
 # Members that are packages, and what is used of them.
 PACKAGES = {

@@ -66,7 +66,8 @@ def run(
     code, own = folder / "code", _code()
     if code.is_file() and code.read_text(encoding="utf-8") != own:
         print(f"{folder} has parts of another state of the code; run without --resume", file=sys.stderr)
-    code.write_text(own, encoding="utf-8")
+    else:
+        code.write_text(own, encoding="utf-8")
     found: dict[str, Arrays] = {}
     left: list[Unit] = []
     for unit in units:

@@ -587,7 +587,7 @@ def test_every_option_of_the_presets_is_an_argument():
     """Catches one that is forgotten; kernels go by the names of a space."""
     theirs = {
         name
-        for preset in (px.tpe, px.c_tpe, px.optuna_tpe, px.meta_learn_tpe)
+        for preset in (px.tpe, px.c_tpe, px.optuna_tpe, px.meta_learn_tpe, px.paper_meta_learn_tpe)
         for name, own in inspect.signature(preset).parameters.items()
         if own.kind is own.KEYWORD_ONLY
     }

@@ -143,6 +143,25 @@ def test_refusals_of_the_sampler():
         TPESampler(eta=3.0)
 
 
+def test_presets_beside_sources():
+    """Without weights all are those of a study without sources; constraints of sources need not agree."""
+    log = px.Observations.from_arrays(
+        px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 3))
+    )
+    for preset in (None, "tpe", "optuna_tpe"):
+        own, plain = (TPESampler(preset=preset, source_studies=given)._settings for given in ([log], None))
+        for m, c in ((1, 0), (1, 1), (2, 1)):
+            assert own.sampler(log.space, m, c) == plain.sampler(log.space, m, c)
+        found, report = own.with_sources(log.space, {"a": log}, 1, 1)
+        assert found == plain.sampler(log.space, 1, 1)
+        assert report == ("a: 2 rows",)
+    with pytest.raises(ValueError, match=r"^n_startup_trials must be positive with source_studies"):
+        TPESampler(source_studies=[log], n_startup_trials=0)
+    heavy = px.Observations.from_arrays(log.space, [[0.1]], [0.0], weight=[0.5])
+    with pytest.raises(ValueError, match="has weights other than 0 and 1"):
+        TPESampler(source_studies=[heavy])
+
+
 # --- matching ----------------------------------------------------------------------------------
 
 

@@ -13,7 +13,10 @@ from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_ke
 
 @dataclass(frozen=True)
 class Notes:
-    """Words about tasks. All are equal, so that no compiled program depends on them."""
+    """Words about tasks. All are equal, so that no compiled program depends on them.
+
+    So a sampler that is returned from compiled code may have the words of another.
+    """
 
     names: tuple[str, ...] = field(default=(), compare=False)
     report: tuple[str, ...] = field(default=(), compare=False)
@@ -62,11 +65,11 @@ class SourceRows:
         """Evaluated rows that satisfy all constraints; all of a task that lacks them."""
         return self.evaluated & (self.lacks_constraints | (self.constraints <= 0).all(axis=1))
 
-    @property
-    def summary(self) -> str:
-        """One line."""
+    def summary(self, *, mixed: bool = True) -> str:
+        """One line; ``mixed``: for densities, in which the prior stands for what is missing."""
         parts = [f"{self.name}: {len(self)} rows"]
-        parts += [f"no {', '.join(self.missing)} (the prior stands for it)"] * bool(self.missing)
+        lacks = f"no {', '.join(self.missing)}" + " (the prior stands for it)" * mixed
+        parts += [lacks] * bool(self.missing)
         parts += [f"{', '.join(self.unknown)} not used"] * bool(self.unknown)
         parts += [f"{n} values of {name} outside its domain" for name, n in self.outside.items() if n]
         parts += [f"{n} values of {name} where it is inactive" for name, n in self.inactive.items() if n]

@@ -51,7 +51,7 @@ class Tasks(NamedTuple):
         below[too_few, 0] = above[too_few, 0] = False
         lacks = np.stack([one.lacking for one in rows])
         few = "; too few are feasible: its objectives do not count"
-        report = tuple(one.summary + few * bool(own) for one, own in zip(rows, too_few, strict=True))
+        report = tuple(one.summary() + few * bool(own) for one, own in zip(rows, too_few, strict=True))
         return cls(every, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
@@ -113,22 +113,24 @@ def _repeated(
 
 
 def best_rows(rows: list[SourceRows], n: int) -> Points:
-    """The top ceil(n / t) rows of each of t tasks, feasible ones first, for a new task (arXiv 2212.06751).
-
-    Rows that lack a parameter of the space are not taken; t counts the tasks that have others.
-    """
+    """The rows of `best`, those of all tasks together."""
     chosen = [one.at[index] for one, index in zip(rows, best(rows, n), strict=True)]
     return on_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
 
 
 def best(rows: list[SourceRows], n: int) -> list[Int[np.ndarray, " _"]]:
-    """Indices of these rows in each task."""
+    """Of each of t tasks the top ceil(n / t) rows, feasible ones first, for a new task (arXiv 2212.06751).
+
+    Rows that lack a parameter of the space are not taken; t counts the tasks that have others, and where some
+    have feasible ones these tasks alone.
+    """
     return best_of([(one.objectives, one.feasible, one.evaluated & one.complete) for one in rows], n)
 
 
 def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> list[Int[np.ndarray, " _"]]:
     """The same of tasks that are (n, m) objectives and masks of feasible rows and of those to choose from."""
-    usable = [np.flatnonzero(mask) for _, _, mask in tasks]
+    some = any((feasible & mask).any() for _, feasible, mask in tasks)
+    usable = [np.flatnonzero(mask & (not some or (feasible & mask).any())) for _, feasible, mask in tasks]
     each = math.ceil(n / max(sum(bool(len(own)) for own in usable), 1))
     return [
         own[np.lexsort((place(objectives[own]), ~feasible[own]))[:each]]

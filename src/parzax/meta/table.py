@@ -83,7 +83,7 @@ def task_similarity(
     """How similar tasks are, all pairs in one compiled call (arXiv 2212.06751).
 
     s = (1 - d) / (1 + d), d the total variation between the densities of the rows below of two tasks: the
-    first front or a tenth of the rows, smoothed as `parzax.meta_learn_tpe` does it, without a prior.
+    first front or a tenth of the rows, smoothed as `parzax.paper_meta_learn_tpe` does it, without a prior.
 
     Args:
         tasks: `parzax.Observations`, as a list or a dict by name; at least one.

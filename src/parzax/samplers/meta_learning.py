@@ -1,5 +1,6 @@
 """Meta-learning TPE: a sampler that starts from what other tasks have shown."""
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
-from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best_rows, named_logs, source_rows
+from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, best_rows, named_logs, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
 from parzax.meta.reduction import Rule, check_count
 from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
@@ -78,8 +79,8 @@ def meta_learn_tpe(
     """`tpe` that starts from logs of other tasks, and, if asked, mixes their densities into its own.
 
     The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe`: the target's
-    own rows alone decide. That was never behind `tpe` without sources, as every rule of ``task_weights`` was
-    where sources are unlike the target (docs/sources.md).
+    own rows alone decide. On ellipsoids and tables that was ahead of `tpe` without sources where tasks are
+    alike, and over all at most 5 % behind after 50 evaluations and more (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
@@ -89,17 +90,17 @@ def meta_learn_tpe(
     Args:
         space: the search space of the target.
         sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go
-            by name: those that a task lacks, and values outside the target's domains, are left to the prior
-            there, and rows with such are not suggested; ``sampler.start.report`` says which. A task may lack
-            the constraints; where its objectives are NaN its rows speak of the constraints alone, so that
-            failed rows of a task without constraints are left out. One of which too few rows are feasible to
-            tell which are good counts for the constraints alone.
+            by name: rows that lack one of the target's, or have a value outside its domains, are not
+            suggested; ``sampler.start.report`` says what could be used. A task may lack the constraints, and
+            objectives may be NaN. With ``task_weights`` the prior stands for what is missing, rows whose
+            objectives are NaN speak of the constraints alone, and so does a task of which too few rows are
+            feasible to tell which are good.
         n_objectives: m; that of the sources when None.
         n_constraints: c; with some the score is c-TPE's.
         task_weights: None: the target alone counts. Or a rule for the tasks in the densities:
             `parzax.meta.stacking()`, by what each foretells of the target's own rows, or the paper's
-            `parzax.meta.by_similarity()`. What follows, but for ``max_candidates``, is of the second alone,
-            and of `similarities`; without a rule it is refused.
+            `parzax.meta.by_similarity()`. Without a rule ``eta`` to ``key`` are refused; all of them but
+            ``max_candidates`` are of the second rule, and of `similarities`.
         eta: above 1; None compares tasks by all parameters, and `math.inf` by none: every source then counts
             as the target does, k(1, m) = 1 / T, the paper's naive meta-learning. It is data: samplers that
             differ in it share their programs.
@@ -117,7 +118,7 @@ def meta_learn_tpe(
             kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `tpe`; a
             source's directions are those of its log, and its rows below all count alike.
         start: first suggestions; the best rows of the sources when None. Without ``task_weights`` the sources
-            would then play no part, so that it is refused.
+            would then play no part, so that it is refused, as is an ``n_startup`` of 0.
 
     Raises:
         TypeError, ValueError: for no source at all, two of one name, logs of other numbers of objectives or
@@ -132,7 +133,7 @@ def meta_learn_tpe(
     >>> other = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
     >>> sampler = px.meta_learn_tpe(space, {"other": other})
     >>> sampler.start.report
-    ('other: 50 rows',)
+    ('other: 50 rows, 5 of them to begin with',)
     """
     logs, n_objectives = _checked(sources, n_objectives)
     gamma, n_candidates = by_kind(n_objectives, n_constraints, gamma, n_candidates)
@@ -146,12 +147,14 @@ def meta_learn_tpe(
     defaults = {**_Comparison()._asdict(), "max_candidates": None, "start": None}
     for name, value in {**comparison._asdict(), "max_candidates": max_candidates, "start": start}.items():
         # Arrays and rules have no truth value to compare by.
-        plain = isinstance(value, (int, float, str))
+        plain = isinstance(value, (numbers.Number, str))
         if value != defaults[name] if plain else value is not defaults[name]:
             raise ValueError(
                 f"{name} plays no part without task_weights; give a rule such as parzax.meta.stacking(), or "
                 "use parzax.paper_meta_learn_tpe."
             )
+    if target.n_startup == 0:
+        raise ValueError("n_startup must be positive without task_weights: the sources play no other part.")
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
     return replace(target, start=_first_rows(rows, target.n_startup))
@@ -224,8 +227,11 @@ def _checked(sources: Any, n_objectives: int | None) -> tuple[dict[str, Observat
 
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources, with a line for each source."""
-    notes = Notes(tuple(one.name for one in rows), tuple(one.summary for one in rows))
-    return FromRows(best_rows(rows, n), notes)
+    lines = [
+        f"{one.summary(mixed=False)}, {len(index)} of them to begin with"
+        for one, index in zip(rows, best(rows, n), strict=True)
+    ]
+    return FromRows(best_rows(rows, n), Notes(tuple(one.name for one in rows), tuple(lines)))
 
 
 def _mixed(

@@ -64,8 +64,8 @@ def tpe(
 
     Constraints enter by the score of c-TPE (arXiv 2211.14411); all rows up to the ceil(0.1 N)-th feasible one
     are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
-    `meta_learn_tpe` starts from logs of other tasks; `paper_tpe`, `c_tpe`, `mo_tpe` and `optuna_tpe` have
-    published settings.
+    `meta_learn_tpe` starts from logs of other tasks; `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe`
+    and `paper_meta_learn_tpe` have published settings.
 
     Args:
         space: the search space.

@@ -26,6 +26,11 @@ class AbstractStart(eqx.Module):
 
     by_chance: ClassVar[bool] = False
 
+    @property
+    def report(self) -> tuple[str, ...]:
+        """A line for each log that suggestions come from; none where they come from no log."""
+        return ()
+
     @abc.abstractmethod
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
         """As many suggestions as ``at_random`` gives random configurations of a key; ``key`` is consumed."""

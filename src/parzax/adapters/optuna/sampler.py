@@ -63,7 +63,8 @@ class TPESampler(BaseSampler):
     and a source may lack all of them. What is sampled by itself does not see these densities.
 
     Args:
-        n_startup_trials: finished trials before which parameters are random; 10, or 5 with source studies.
+        n_startup_trials: finished trials before which parameters are random, or with source studies those of
+            the sources' best trials; 10, or 5 with source studies.
         n_ei_candidates: candidates per group below; the preset's number by default (of "tpe" 64, and 24 under
             constraints or for several objectives).
         prior_weight: weight of the prior, in trials.
@@ -84,7 +85,7 @@ class TPESampler(BaseSampler):
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
             compared and weighed, as of `parzax.meta_learn_tpe`; ``task_weights`` and ``max_candidates`` are
-            the preset's own when None.
+            the preset's own when None, and the first five are of `parzax.meta.by_similarity()` alone.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
         **others: none; says what became of Optuna's other arguments.
 
@@ -160,6 +161,11 @@ class TPESampler(BaseSampler):
             "importance": importance, "n_good": n_good, "task_weights": task_weights,
         }  # fmt: skip
         self._settings = Settings(preset, arguments, comparison, source_studies is not None)
+        if source_studies is not None and not self._n_startup and not self._settings.mixes:
+            raise ValueError(
+                "n_startup_trials must be positive with source_studies and without task_weights: the sources "
+                "play no other part."
+            )
         logs = None if source_studies is None else sources(source_studies)
         self._sources = None if logs is None else SourceTasks(logs, self._n_startup)
         self._memory = Memory()
@@ -169,7 +175,7 @@ class TPESampler(BaseSampler):
 
     @property
     def source_report(self) -> tuple[str, ...]:
-        """What was used of each source study in the space sampled last; empty before the first fit."""
+        """What can be used of each source study in the space sampled last; empty before it is known."""
         return () if self._sources is None else self._sources.report
 
     def infer_relative_search_space(

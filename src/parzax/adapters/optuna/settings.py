@@ -111,9 +111,10 @@ class Settings:
     ) -> tuple[Sampler, tuple[str, ...]]:
         """The sampler of a study with sources, and what could be used of each."""
         if not self.mixes:
-            rows = source_rows(space, logs, n_objectives, n_constraints)
+            # Of the first trials each constraint counts as it is.
+            rows = source_rows(space, logs, n_objectives, 0)
             found = self.sampler(space, n_objectives, n_constraints)
-            return found, tuple(one.summary for one in rows)
+            return found, tuple(one.summary(mixed=False) for one in rows)
         preset = paper_meta_learn_tpe if self.preset == "paper_tpe" else meta_learn_tpe
         own_of_preset = ("task_weights", "max_candidates")
         own = {k: x for k, x in self.comparison.items() if x is not None or k not in own_of_preset}

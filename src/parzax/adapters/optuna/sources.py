@@ -120,6 +120,8 @@ class SourceTasks:
         log = self._logs[name]
         if log.batch_shape:
             raise ValueError(f"source_studies: {name!r} has {log!r}; give one log per task.")
+        if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
+            raise ValueError(f"source_studies: {name!r} has weights other than 0 and 1.")
         if log.n_objectives != n_objectives:
             raise ValueError(
                 f"source_studies: {name!r} has {log.n_objectives} objectives, but {n_objectives} are wanted."
