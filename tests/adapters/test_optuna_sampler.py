@@ -8,6 +8,8 @@ constraint of one parameter.
 import inspect
 import math
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -653,3 +655,15 @@ def test_prepared_once(monkeypatch):
     study = optuna.create_study(sampler=TPESampler(seed=0, n_startup_trials=20))
     study.optimize(objective, n_trials=20)
     assert [space.names for space in prepared] == [("x",)]
+
+
+def test_the_sampler_does_not_wait_for_importances():
+    """Optuna's evaluators load scikit-learn where it is installed; ours is there when it is asked for."""
+    code = (
+        "import sys, parzax as px; px.adapters.optuna.TPESampler(seed=0); "
+        "print('optuna.importance' in sys.modules); px.adapters.optuna.CondPedAnovaImportanceEvaluator()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = px.adapters.optuna.nothing

@@ -1,20 +1,38 @@
 """Optuna 5: studies, sqlite and journal files as observations; an importance evaluator and a sampler."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import optuna
 
-from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
 from parzax.adapters.optuna.sampler import TPESampler
 from parzax.adapters.optuna.sources import sources
 from parzax.adapters.optuna.storage import is_optuna_file, read_study, recorded, study_names
 from parzax.adapters.optuna.trials import Target, observations_from_trials
 from parzax.observations import Observations
 
+if TYPE_CHECKING:
+    from parzax.adapters.optuna.evaluator import (
+        CondPedAnovaImportanceEvaluator as CondPedAnovaImportanceEvaluator,
+    )
+
 __all__ = [
     "CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "sources",
     "study_names",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # Optuna's evaluators load scikit-learn where it is installed: a second that samplers need not wait.
+    if name == "CondPedAnovaImportanceEvaluator":
+        from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
+
+        return CondPedAnovaImportanceEvaluator
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def observations(
