@@ -250,8 +250,9 @@ def _mixed(
     check_weights(task_weights)
     check_count(comparison.n_good)
     rows = source_rows(target.space, logs, target.n_objectives, target.n_constraints)
-    smoothing, settings = target.smoothing, comparison._replace(eta=eta, key=key)
+    smoothing, (_, estimate, n_samples, importance, n_good, _) = target.smoothing, comparison
     assert isinstance(smoothing, Smoothing)
+    settings = eta, estimate, n_samples, importance, n_good, key
     fitted = Sources.fit(target.space, rows, target.split, smoothing, *settings)
     return replace(
         target,

@@ -117,7 +117,8 @@ class Settings:
             return found, tuple(one.summary(mixed=False) for one in rows)
         preset = paper_meta_learn_tpe if self.preset == "paper_tpe" else meta_learn_tpe
         own_of_preset = ("task_weights", "max_candidates")
-        own = {k: x for k, x in self.comparison.items() if x is not None or k not in own_of_preset}
+        own: dict[str, Any] = dict(self.comparison)
+        own = {name: x for name, x in own.items() if x is not None or name not in own_of_preset}
         own |= {**self._given(), "n_startup": 0, "start": RandomStart()}
         found = preset(space, logs, n_objectives, n_constraints, **own)
         assert isinstance(found.smoothing, MixedSmoothing)
