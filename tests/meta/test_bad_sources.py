@@ -112,9 +112,10 @@ def test_reports():
     """What was not used is named."""
     said = px.paper_meta_learn_tpe(SPACE, ACCEPTED, n_samples=50).smoothing.sources.report
     begin = px.meta_learn_tpe(SPACE, ACCEPTED).start.report
-    assert [line.split("; no k, z")[0].split(", ")[0] for line in begin] == [
-        line.split("; no k, z")[0] for line in said
+    assert [line.rsplit("; ", 1)[0] for line in begin] == [
+        line.replace(" (the prior stands for it)", "") for line in said
     ]
+    assert all(line.endswith(" to begin with") for line in begin)
     by_name = dict(zip(ACCEPTED, said, strict=True))
     assert by_name["no row"] == "no row: 0 rows"
     assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z (the prior")

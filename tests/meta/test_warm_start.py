@@ -63,8 +63,8 @@ def test_sources_without_feasible_rows_come_last():
     bad = px.Observations.from_arrays(SPACE, [[0.9, 0], [0.8, 1]], [0.0, 0.1], constraints=[1.0, 1.0])
     sampler = px.meta_learn_tpe(SPACE, {"bad": bad, "good": log(0, 1, 1)}, 1, 1)
     assert sampler.start.report == (
-        "bad: 2 rows, 0 of them to begin with",
-        "good: 40 rows, 5 of them to begin with",
+        "bad: 2 rows; 0 to begin with",
+        "good: 40 rows; 5 to begin with",
     )
     alone = px.meta_learn_tpe(SPACE, {"bad": bad}, 1, 1)
     assert len(alone.start.rows) == 2
@@ -75,8 +75,8 @@ def test_the_report_says_what_is_suggested():
     other = log(1, space=px.Space({"x": px.Float(0, 1)}))
     sampler = px.meta_learn_tpe(SPACE, {"whole": log(0), "part": other})
     assert sampler.start.report == (
-        "whole: 40 rows, 5 of them to begin with",
-        "part: 40 rows; no k, 0 of them to begin with",
+        "whole: 40 rows; 5 to begin with",
+        "part: 40 rows; no k; 0 to begin with",
     )
     assert px.tpe(SPACE).start.report == ()
 

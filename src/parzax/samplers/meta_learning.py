@@ -133,7 +133,7 @@ def meta_learn_tpe(
     >>> other = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
     >>> sampler = px.meta_learn_tpe(space, {"other": other})
     >>> sampler.start.report
-    ('other: 50 rows, 5 of them to begin with',)
+    ('other: 50 rows; 5 to begin with',)
     """
     logs, n_objectives = _checked(sources, n_objectives)
     gamma, n_candidates = by_kind(n_objectives, n_constraints, gamma, n_candidates)
@@ -228,7 +228,7 @@ def _checked(sources: Any, n_objectives: int | None) -> tuple[dict[str, Observat
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources, with a line for each source."""
     lines = [
-        f"{one.summary(mixed=False)}, {len(index)} of them to begin with"
+        f"{one.summary(mixed=False)}; {len(index)} to begin with"
         for one, index in zip(rows, best(rows, n), strict=True)
     ]
     return FromRows(best_rows(rows, n), Notes(tuple(one.name for one in rows), tuple(lines)))
