@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta import best, best_rows, named_logs, source_rows
+from parzax.meta import best, named_logs, rows_at, source_rows
 from parzax.meta.states import place, states
 from parzax.pareto import non_domination_rank
 from parzax.space import host_frame
@@ -230,5 +230,5 @@ def test_tasks_without_rows_leave_room_to_others():
     x = np.arange(10)[:, None] / 10
     rows = rows_of(UNIT, log(x, np.arange(10)), log([[0.5]], [NAN]))
     assert [chosen.tolist() for chosen in best(rows, 5)] == [[0, 1, 2, 3, 4], []]
-    np.testing.assert_array_equal(best_rows(rows, 5).unit, x[:5].astype(np.float32))
-    assert best_rows(rows[1:], 10).unit.shape == (0, 1)
+    np.testing.assert_array_equal(rows_at(rows, best(rows, 5)).unit, x[:5].astype(np.float32))
+    assert rows_at(rows[1:], best(rows[1:], 10)).unit.shape == (0, 1)

@@ -15,7 +15,7 @@ from parzax.meta.rows import source_rows as source_rows
 from parzax.meta.sources import Sources as Sources
 from parzax.meta.states import best as best
 from parzax.meta.states import best_of as best_of
-from parzax.meta.states import best_rows as best_rows
+from parzax.meta.states import rows_at as rows_at
 from parzax.meta.table import TaskSimilarity as TaskSimilarity
 from parzax.meta.table import task_similarity as task_similarity
 from parzax.meta.variation import Half as Half

@@ -112,9 +112,9 @@ def _repeated(
     return out
 
 
-def best_rows(rows: list[SourceRows], n: int) -> Points:
-    """The rows of `best`, those of all tasks together."""
-    chosen = [one.at[index] for one, index in zip(rows, best(rows, n), strict=True)]
+def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Points:
+    """(w, d) the rows of each task at its indices, those of all tasks together."""
+    chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     return on_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
 
 

@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Mapping
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
-from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, best_rows, named_logs, source_rows
+from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
 from parzax.meta.reduction import Rule, check_count
 from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
@@ -18,9 +19,9 @@ from parzax.observations import Observations
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
-from parzax.samplers.presets import Directions, Kernels, Number, by_kind, composed
+from parzax.samplers.presets import Directions, Kernels, Number, mo_tpe, tpe
 from parzax.samplers.sampler import Sampler
-from parzax.samplers.start import AbstractStart, FromRows, RandomStart
+from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, State, merits
 from parzax.split.gamma import AbstractGamma, linear
@@ -35,12 +36,12 @@ _EQUAL, _ALIKE, _BY_RANK, _CROWDING = equal(), merits.equal(), merits.by_rank(),
 class _Comparison(NamedTuple):
     """How tasks are compared."""
 
-    eta: float | None = 2.5
-    estimate: Estimate = "balanced"
-    n_samples: int = 1000
-    importance: Rule = "mean"
-    n_good: AbstractGamma | None = None
-    key: PRNGKeyArray | None = None
+    eta: float | None
+    estimate: Estimate
+    n_samples: int
+    importance: Rule
+    n_good: AbstractGamma | None
+    key: PRNGKeyArray | None
 
 
 def meta_learn_tpe(
@@ -136,23 +137,16 @@ def meta_learn_tpe(
     ('other: 50 rows; 5 to begin with',)
     """
     logs, n_objectives = _checked(sources, n_objectives)
-    gamma, n_candidates = by_kind(n_objectives, n_constraints, gamma, n_candidates)
-    split = gamma, first_front, every_minimum, ties, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps, repeats
-    target = composed(space, n_objectives, n_constraints, directions, split, densities, search)
+    target = tpe(
+        space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
+        ties=ties, every_minimum=every_minimum, bandwidth=bandwidth, top=top, prior_weight=prior_weight,
+        ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup, n_candidates=n_candidates,
+        epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
+    )  # fmt: skip
     comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
     if task_weights is not None:
         return _mixed(target, logs, task_weights, max_candidates, comparison, start)
-    defaults = {**_Comparison()._asdict(), "max_candidates": None, "start": None}
-    for name, value in {**comparison._asdict(), "max_candidates": max_candidates, "start": start}.items():
-        # Arrays and rules have no truth value to compare by.
-        plain = isinstance(value, (numbers.Number, str))
-        if value != defaults[name] if plain else value is not defaults[name]:
-            raise ValueError(
-                f"{name} plays no part without task_weights; give a rule such as parzax.meta.stacking(), or "
-                "use parzax.paper_meta_learn_tpe."
-            )
+    _refuse_idle({**comparison._asdict(), "max_candidates": max_candidates, "start": start})
     if target.n_startup == 0:
         raise ValueError("n_startup must be positive without task_weights: the sources play no other part.")
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
@@ -209,10 +203,12 @@ def paper_meta_learn_tpe(
             kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`.
     """
     logs, n_objectives = _checked(sources, n_objectives)
-    split = gamma, first_front, every_minimum, ties, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = RandomStart(), n_startup, n_candidates, epsilon, gradient_steps, repeats
-    target = composed(space, n_objectives, n_constraints, directions, split, densities, search)
+    target = mo_tpe(
+        space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
+        ties=ties, every_minimum=every_minimum, bandwidth=bandwidth, top=top, prior_weight=prior_weight,
+        ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup, n_candidates=n_candidates,
+        epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
+    )  # fmt: skip
     comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
     return _mixed(target, logs, task_weights, max_candidates, comparison, start)
 
@@ -225,13 +221,27 @@ def _checked(sources: Any, n_objectives: int | None) -> tuple[dict[str, Observat
     return logs, next(iter(logs.values())).n_objectives if n_objectives is None else n_objectives
 
 
+def _refuse_idle(given: Mapping[str, Any]) -> None:
+    """Raise ValueError for arguments of `meta_learn_tpe` that are not its defaults and play no part."""
+    for name, value in given.items():
+        default = signature(meta_learn_tpe).parameters[name].default
+        # Arrays and rules have no truth value to compare by.
+        plain = isinstance(value, (numbers.Number, str))
+        if value != default if plain else value is not default:
+            raise ValueError(
+                f"{name} plays no part without task_weights; give a rule such as parzax.meta.stacking(), or "
+                "use parzax.paper_meta_learn_tpe."
+            )
+
+
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources, with a line for each source."""
+    chosen = best(rows, n)
     lines = [
         f"{one.summary(mixed=False)}; {len(index)} to begin with"
-        for one, index in zip(rows, best(rows, n), strict=True)
+        for one, index in zip(rows, chosen, strict=True)
     ]
-    return FromRows(best_rows(rows, n), Notes(tuple(one.name for one in rows), tuple(lines)))
+    return FromRows(rows_at(rows, chosen), Notes(tuple(one.name for one in rows), tuple(lines)))
 
 
 def _mixed(

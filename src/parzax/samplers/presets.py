@@ -102,7 +102,10 @@ def tpe(
     Raises:
         TypeError, ValueError: settings that are none, such as a ``gamma`` that is no rule of `parzax.gamma`.
     """
-    gamma, n_candidates = by_kind(n_objectives, n_constraints, gamma, n_candidates)
+    if gamma is None:
+        gamma = _TENTH if n_constraints else _FIFTH
+    if n_candidates is None:
+        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
     split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
@@ -278,17 +281,6 @@ def optuna_tpe(
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
     return composed(space, n_objectives, n_constraints, directions, split, densities, search)
-
-
-def by_kind(
-    n_objectives: int, n_constraints: int, gamma: AbstractGamma | None, n_candidates: int | None
-) -> tuple[AbstractGamma, int]:
-    """The gamma and the number of candidates of `tpe`, which depend on the kind of problem where None."""
-    if gamma is None:
-        gamma = _TENTH if n_constraints else _FIFTH
-    if n_candidates is None:
-        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
-    return gamma, n_candidates
 
 
 def composed(
