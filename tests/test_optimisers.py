@@ -275,7 +275,7 @@ def test_settings():
     changed = methods.settings("one objective")
     for setting in methods.SETTINGS:
         assert any(name.startswith(f"tpe, {setting}=") for name in changed) == (
-            setting not in methods.OF_FRONTS
+            setting not in methods.OF_OTHERS
         )
     with pytest.raises(KeyError):
         methods.sampler("tpe, top=1.5", space)

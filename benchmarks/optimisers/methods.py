@@ -50,15 +50,21 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "epsilon": {"0": 0.0, "0.1": 0.1},
     "gradient_steps": {"0": 0, "10": 10},
     "repeats": {"yes": True, "no": False},
+    # Under constraints alone.
+    "share_power": {"1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0},
     # Of several objectives alone.
     "ties": {"crowding": px.ties.crowding(), "hypervolume": px.ties.hypervolume()},
     "first_front": {"yes": True, "no": False},
 }
-OF_FRONTS = "ties", "first_front"
+OF_OTHERS = "share_power", "ties", "first_front"
 # What else was tried: where the search for settings began, and what it passed.
 TRIED = {
     "one objective": ("paper_tpe", "optuna_tpe", "optuna_tpe, merit=by rank"),
-    "constraints": ("c_tpe", "optuna_tpe", "tpe, n_candidates=64", "tpe, gamma=0.2", "tpe, gamma=sqrt"),
+    "constraints": (
+        "c_tpe", "optuna_tpe", "tpe, share_power=1, n_candidates=24", "tpe, share_power=1",
+        "tpe, share_power=2", "tpe, share_power=4", "tpe, n_candidates=24", "tpe, gamma=0.2",
+        "tpe, gamma=sqrt", "tpe, repeats=yes",
+    ),
     "two objectives": (
         "mo_tpe", "optuna_tpe", "tpe, n_candidates=64", "tpe, gamma=0.1", "tpe, first_front=yes",
         "tpe, ties=hypervolume",
@@ -73,7 +79,7 @@ def settings(kind: str) -> list[str]:
     """
     space = px.Space({"x": px.Float(0, 1)})
     counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
-    names = [name for name in SETTINGS if name not in OF_FRONTS] if kind == "one objective" else []
+    names = [name for name in SETTINGS if name not in OF_OTHERS] if kind == "one objective" else []
     texts = ["tpe", *(f"tpe, {name}={value}" for name in names for value in SETTINGS[name]), *TRIED[kind]]
     found: dict[str, str] = {}
     for text in texts:

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from parzax.acquisition import constrained_score, log_ratio, log_relative_ratio, naive_product
+from parzax.acquisition import Relative, constrained_score, log_ratio, log_relative_ratio, naive_product
 
 
 def _exact(below, above, gamma):
@@ -68,6 +68,50 @@ def test_corollary_2():
     below, above = jnp.asarray(rng.normal(size=(2, 3, 100)))
     score = constrained_score(below, above, jnp.array([0.1, 1.0, 1.0]))
     np.testing.assert_array_equal(np.argsort(score), np.argsort(log_ratio(below[0], above[0])))
+
+
+def test_share_power_is_that_of_the_objectives_share(double):
+    """Catches a power of the constraints' shares, or of the ratio instead of its share."""
+    rng = np.random.default_rng(3)
+    below, above = rng.normal(size=(2, 3, 50))
+    gamma = np.array([0.3, 0.5, 0.9])
+    for power in (1.0, 2.5, jnp.asarray(2.5)):
+        shares = [gamma[0] ** float(power), *gamma[1:]]
+        exact = [
+            sum(_exact(low[j], high[j], g) for low, high, g in zip(below, above, shares, strict=True))
+            for j in range(50)
+        ]
+        score = Relative(power)(*map(jnp.asarray, (below, above, gamma)))
+        np.testing.assert_allclose(score, exact, rtol=1e-12, atol=1e-14)
+
+
+def test_share_power_between_c_tpe_and_the_plain_ratio(x64):
+    """1 is c-TPE's score, a large one the ratio's, and with a share of 1 the objective has no say."""
+    rng = np.random.default_rng(4)
+    below, above = jnp.asarray(rng.normal(size=(2, 2, 40)))
+    gamma = jnp.array([0.3, 0.5])
+    assert np.array_equal(Relative()(below, above, gamma), constrained_score(below, above, gamma))
+    large = Relative(100.0)(below, above, gamma)
+    factor = log_relative_ratio(below[1], above[1], gamma[1])
+    np.testing.assert_allclose(large, log_ratio(below[0], above[0]) + factor, rtol=1e-5, atol=1e-5)
+    every = Relative(3.0)(below, above, gamma.at[0].set(1))
+    np.testing.assert_allclose(every, factor, rtol=1e-6)
+    powers = jnp.array([1.0, 3.0])
+    swept = jax.jit(jax.vmap(lambda power: Relative(power)(below, above, gamma)))(powers)
+    for power, own in zip(powers.tolist(), swept, strict=True):
+        np.testing.assert_allclose(own, Relative(power)(below, above, gamma), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [[0.0, 0.0], [0.2, 0.5], [1.0, 0.0]])
+def test_gradients_with_a_share_power_are_finite(gamma):
+    """In the densities, and in the power itself, at shares of 0 and 1 too."""
+    below, above = jnp.array([[-900.0, 0.0, 900.0], [3.0, -20.0, 900.0]]), jnp.zeros((2, 3))
+
+    def score(below, power):
+        return Relative(power)(below, above, jnp.array(gamma)).sum()
+
+    for gradient in jax.grad(score, (0, 1))(below, 3.0):
+        assert np.isfinite(gradient).all()
 
 
 def test_naive_product_is_the_sum_of_log_ratios():

@@ -32,6 +32,7 @@ class Settings:
     forget: bool = False
     ties: str = "crowding"
     by_rank: bool = False
+    share_power: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -265,5 +266,6 @@ def scores(settings: Settings, space: Any, table: Any, candidates: Any) -> np.nd
         return ratio[0]
     if settings.score == "naive":
         return ratio.sum(axis=0)
-    parts = [[relative(r, g.gamma) for r in row] for row, g in zip(ratio, own, strict=True)]
+    shares = [own[0].gamma ** settings.share_power, *(g.gamma for g in own[1:])]
+    parts = [[relative(r, gamma) for r in row] for row, gamma in zip(ratio, shares, strict=True)]
     return np.asarray(parts).sum(axis=0)

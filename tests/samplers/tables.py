@@ -183,7 +183,9 @@ FAMILY = {
     ),
     "tpe, constrained": (
         lambda s: px.tpe(s, n_constraints=2), 1, 2,
-        oracle.Settings("relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True),
+        oracle.Settings(
+            "relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True, share_power=3.0
+        ),
     ),
     "tpe of two": (
         lambda s: px.tpe(s, 2), 2, 0,

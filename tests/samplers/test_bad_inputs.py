@@ -487,6 +487,10 @@ SETTINGS = {
     "ages 1": ({"ages": 1}, "ages must be a rule of parzax.ages, got 1"),
     "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
     "joint as text": ({"joint": "yes"}, "joint must be True or False"),
+    "share_power 0": ({"share_power": 0.0}, "share_power must be above 0, got 0.0"),
+    "share_power infinite": ({"share_power": np.inf, "n_constraints": 1}, "share_power must be finite"),
+    "share_power NaN": ({"share_power": NAN}, "share_power must be"),
+    "share_power as text": ({"share_power": "3"}, "share_power must be a number"),
 }
 
 
@@ -505,11 +509,11 @@ def test_numpy_scalars_are_numbers():
     numpy_s = {
         "epsilon": np.float32(0.1), "top": np.array(0.8), "prior_weight": np.float64(2),
         "n_startup": np.int64(4), "n_candidates": np.int32(8), "gradient_steps": np.uint8(1),
-        "joint": np.True_, "every_minimum": np.True_, "repeats": np.False_,
+        "share_power": np.float32(2), "joint": np.True_, "every_minimum": np.True_, "repeats": np.False_,
     }  # fmt: skip
     plain = {
         "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
-        "gradient_steps": 1, "joint": True, "every_minimum": True, "repeats": False,
+        "gradient_steps": 1, "share_power": 2.0, "joint": True, "every_minimum": True, "repeats": False,
     }  # fmt: skip
     rules = (px.gamma.linear(np.float32(0.1)), px.gamma.linear(0.1))
     found, wanted = (

@@ -200,7 +200,7 @@ def test_truths_are_no_constraints():
 
 
 @pytest.mark.parametrize(
-    ("m", "c", "gamma", "n_candidates"), [(1, 0, 0.2, 64), (1, 2, 0.1, 24), (2, 0, 0.2, 24), (2, 1, 0.1, 24)]
+    ("m", "c", "gamma", "n_candidates"), [(1, 0, 0.2, 64), (1, 2, 0.1, 64), (2, 0, 0.2, 24), (2, 1, 0.1, 24)]
 )
 def test_settings_that_depend_on_what_there_is(m, c, gamma, n_candidates):
     """Catches a setting that goes by objectives instead of constraints, and a given one that is lost."""

@@ -1,22 +1,46 @@
 """c-TPE's acquisition function, a product of relative density ratios (arXiv 2211.14411)."""
 
-from typing import final
+from typing import Any, final
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from parzax import _checks
 from parzax.acquisition.acquisition import AbstractAcquisition
 from parzax.acquisition.naive import check_groups, product
 from parzax.acquisition.ratio import log_ratio
 
 
+def _power(share_power: Any) -> float | Float[Array, ""]:
+    share_power = _checks.plain(share_power)
+    value = _checks.scalar("share_power", share_power)
+    if value is not None and value <= 0:
+        raise ValueError(f"share_power must be above 0, got {share_power!r}.")
+    return share_power
+
+
 @final
 class Relative(AbstractAcquisition):
-    """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`."""
+    """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`.
+
+    A relative ratio cannot exceed 1 / gamma. Candidates come from l, where most ratios of the objective are
+    far above that, so their factors are all but equal and the constraints choose among them. A
+    ``share_power`` above 1 raises the bound: the objective's share counts as gamma^share_power.
+
+    Attributes:
+        share_power: above 0; 1 is c-TPE's score. The larger, the nearer the objective's factor is to the
+            plain ratio l / g. With a share of 1, while too few rows are feasible, the factor is 1 whatever
+            the power.
+    """
+
+    share_power: float | Float[Array, ""] = eqx.field(default=1.0, converter=_power)
 
     def __call__(
         self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
     ) -> Float[Array, " j"]:
+        if not (isinstance(self.share_power, (int, float)) and self.share_power == 1):
+            gamma = gamma.at[0].power(self.share_power)
         return constrained_score(below, above, gamma)
 
 

@@ -63,6 +63,7 @@ def meta_learn_tpe(
     first_front: bool = False,
     ties: AbstractTies = _CROWDING,
     every_minimum: bool = False,
+    share_power: Number = 3.0,
     bandwidth: AbstractBandwidth = _NEIGHBOURS,
     top: Number | AbstractTop = _OPTUNA_TOP,
     prior_weight: float = 1.0,
@@ -115,8 +116,8 @@ def meta_learn_tpe(
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
-        directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
-            kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `tpe`; a
+        directions, gamma, first_front, ties, every_minimum, share_power, bandwidth, top, prior_weight, ages,
+            merit, kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `tpe`; a
             source's directions are those of its log, and its rows below all count alike.
         start: first suggestions; the best rows of the sources when None. Without ``task_weights`` the sources
             would then play no part, so that it is refused, as is an ``n_startup`` of 0.
@@ -139,9 +140,9 @@ def meta_learn_tpe(
     logs, n_objectives = _checked(sources, n_objectives)
     target = tpe(
         space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
-        ties=ties, every_minimum=every_minimum, bandwidth=bandwidth, top=top, prior_weight=prior_weight,
-        ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup, n_candidates=n_candidates,
-        epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
+        ties=ties, every_minimum=every_minimum, share_power=share_power, bandwidth=bandwidth, top=top,
+        prior_weight=prior_weight, ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup,
+        n_candidates=n_candidates, epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
     )  # fmt: skip
     comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
     if task_weights is not None:
@@ -173,6 +174,7 @@ def paper_meta_learn_tpe(
     first_front: bool = True,
     ties: AbstractTies = _CROWDING,
     every_minimum: bool = False,
+    share_power: Number = 1.0,
     bandwidth: AbstractBandwidth = _WIDE_SCOTT,
     top: Number | AbstractTop = 0.9,
     prior_weight: float = 1.0,
@@ -199,15 +201,15 @@ def paper_meta_learn_tpe(
     Args:
         space, sources, n_objectives, n_constraints, task_weights, eta, estimate, n_samples, max_candidates,
             importance, n_good, key, start: as of `meta_learn_tpe`; ``task_weights`` is never None.
-        directions, gamma, first_front, ties, every_minimum, bandwidth, top, prior_weight, ages, merit,
-            kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`.
+        directions, gamma, first_front, ties, every_minimum, share_power, bandwidth, top, prior_weight, ages,
+            merit, kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`.
     """
     logs, n_objectives = _checked(sources, n_objectives)
     target = mo_tpe(
         space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
-        ties=ties, every_minimum=every_minimum, bandwidth=bandwidth, top=top, prior_weight=prior_weight,
-        ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup, n_candidates=n_candidates,
-        epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
+        ties=ties, every_minimum=every_minimum, share_power=share_power, bandwidth=bandwidth, top=top,
+        prior_weight=prior_weight, ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup,
+        n_candidates=n_candidates, epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
     )  # fmt: skip
     comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
     return _mixed(target, logs, task_weights, max_candidates, comparison, start)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import jax
 
 from parzax import _checks
-from parzax.acquisition import AbstractAcquisition, Naive, Ratio, Relative
+from parzax.acquisition import Naive, Ratio, Relative
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
 from parzax.parzen.ages import AbstractAges, equal
@@ -40,6 +40,7 @@ def tpe(
     first_front: bool = False,
     ties: AbstractTies = _CROWDING,
     every_minimum: bool = False,
+    share_power: Number = 3.0,
     bandwidth: AbstractBandwidth = _NEIGHBOURS,
     top: Number | AbstractTop = _OPTUNA_TOP,
     prior_weight: float = 1.0,
@@ -62,7 +63,8 @@ def tpe(
     candidates, all parameters of each from one component; the score is the ratio l / g. What is known is not
     suggested again while a candidate is new.
 
-    Constraints enter by the score of c-TPE (arXiv 2211.14411); all rows up to the ceil(0.1 N)-th feasible one
+    Constraints enter by the score of c-TPE (arXiv 2211.14411), a product of relative density ratios, with the
+    objective's share cubed (`parzax.acquisition.Relative`); all rows up to the ceil(0.1 N)-th feasible one
     are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
     `meta_learn_tpe` starts from logs of other tasks; `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe`
     and `paper_meta_learn_tpe` have published settings.
@@ -75,6 +77,8 @@ def tpe(
             under constraints, where so many feasible ones are.
         first_front, ties: of several objectives, as of `mo_tpe`.
         every_minimum: of constraints, as of `c_tpe`.
+        share_power: under constraints the objective's share below counts as its so many-th power in the
+            score; 1 as in c-TPE, more lets the objective say more beside the constraints.
         bandwidth: of numeric kernels, a rule of `parzax.bandwidth`.
         top: probability that an Aitchison-Aitken kernel gives to its own category, or
             `parzax.bandwidth.optuna_top()`.
@@ -86,8 +90,7 @@ def tpe(
         start: first suggestions: at random, or `parzax.samplers.FromRows`.
         n_startup: number of rows until which suggestions come from ``start``; pending and failed rows count,
             constraint-only ones do not.
-        n_candidates: candidates per group below; when None 64, and 24 under constraints or for several
-            objectives.
+        n_candidates: candidates per group below; when None 64, and 24 for several objectives.
         epsilon: probability of a random suggestion after the start.
         gradient_steps: so many steps of gradient ascent, in continuous coordinates, from the 8 best
             candidates (n for a larger batch). In a batch, end points within 1e-3 of each other on every axis
@@ -105,11 +108,11 @@ def tpe(
     if gamma is None:
         gamma = _TENTH if n_constraints else _FIFTH
     if n_candidates is None:
-        n_candidates = 64 if (n_objectives, n_constraints) == (1, 0) else 24
+        n_candidates = 64 if n_objectives == 1 else 24
     split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search)
+    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
 
 
 def paper_tpe(
@@ -158,6 +161,7 @@ def c_tpe(
     direction: _checks.Sense = "minimize",
     gamma: AbstractGamma = _SQRT,
     every_minimum: bool = False,
+    share_power: Number = 1.0,
     bandwidth: AbstractBandwidth = _SCOTT,
     top: Number | AbstractTop = 0.8,
     prior_weight: float = 1.0,
@@ -186,14 +190,14 @@ def c_tpe(
             main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
             configuration can then hold a run for ever.
         direction: "minimize" or "maximize".
-        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`, never None.
+        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
+            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None.
     """
     split = gamma, False, every_minimum, _CROWDING, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    score = Naive() if _checks.flag("naive", naive) else Relative()
-    return composed(space, 1, n_constraints, direction, split, densities, search, score)
+    naive = _checks.flag("naive", naive)
+    return composed(space, 1, n_constraints, direction, split, densities, search, share_power, naive)
 
 
 def mo_tpe(
@@ -206,6 +210,7 @@ def mo_tpe(
     first_front: bool = True,
     ties: AbstractTies = _CROWDING,
     every_minimum: bool = False,
+    share_power: Number = 1.0,
     bandwidth: AbstractBandwidth = _WIDE_SCOTT,
     top: Number | AbstractTop = 0.9,
     prior_weight: float = 1.0,
@@ -235,13 +240,14 @@ def mo_tpe(
         ties: which rows of a front are below where not all are: `parzax.ties.crowding()`, or `hypervolume()`
             as in Ozaki et al. and Optuna, for two or three objectives.
         every_minimum: as of `c_tpe`.
-        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of one rank.
+        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
+            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of
+            one rank.
     """
     split = gamma, first_front, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search)
+    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
 
 
 def optuna_tpe(
@@ -253,6 +259,7 @@ def optuna_tpe(
     gamma: AbstractGamma = _OPTUNA,
     ties: AbstractTies = _CROWDING,
     every_minimum: bool = False,
+    share_power: Number = 1.0,
     bandwidth: AbstractBandwidth = _NEIGHBOURS,
     top: Number | AbstractTop = _OPTUNA_TOP,
     prior_weight: float = 1.0,
@@ -274,13 +281,14 @@ def optuna_tpe(
         n_objectives, n_constraints: m and c; constraints enter by c-TPE's score (Optuna ranks by violation).
         directions, ties: as of `mo_tpe`.
         every_minimum: as of `c_tpe`.
-        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of one rank.
+        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
+            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of
+            one rank.
     """
     split = gamma, False, every_minimum, ties, merit
     densities = bandwidth, top, prior_weight, ages, joint, kernels
     search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search)
+    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
 
 
 def composed(
@@ -291,7 +299,8 @@ def composed(
     split: tuple[AbstractGamma, bool, bool, AbstractTies, AbstractMerit],
     densities: tuple[AbstractBandwidth, Number | AbstractTop, float, AbstractAges, bool, Kernels | None],
     search: tuple[AbstractStart, int, int, Number, int, bool],
-    score: AbstractAcquisition | None = None,
+    share_power: Number = 1.0,
+    naive: bool = False,
 ) -> Sampler:
     """A sampler of any number of objectives; under constraints the default score is c-TPE's."""
     bandwidth, top, prior_weight, ages, joint, kernels = densities
@@ -299,10 +308,11 @@ def composed(
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    score = (Relative() if n_constraints else Ratio()) if score is None else score
+    relative = Relative(share_power)  # checked where it plays no part, too
+    score = Naive() if naive else relative if n_constraints else Ratio()
     gamma, first_front, every_minimum, ties, merit = split
     # The naive product splits as if there were no constraints.
-    up_to_feasible = n_constraints > 0 and not isinstance(score, Naive)
+    up_to_feasible = n_constraints > 0 and not naive
     rule = Split(gamma, up_to_feasible, first_front, every_minimum, ties, merit)
     ties.check(n_objectives)
     signs = _checks.directions(directions, n_objectives)

@@ -65,8 +65,8 @@ class TPESampler(BaseSampler):
     Args:
         n_startup_trials: finished trials before which parameters are random, or with source studies those of
             the sources' best trials; 10, or 5 with source studies.
-        n_ei_candidates: candidates per group below; the preset's number by default (of "tpe" 64, and 24 under
-            constraints or for several objectives).
+        n_ei_candidates: candidates per group below; the preset's number by default (of "tpe" 64, and 24 for
+            several objectives).
         prior_weight: weight of the prior, in trials.
         seed: a whole number in [0, 2^32); random by default.
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
@@ -81,7 +81,8 @@ class TPESampler(BaseSampler):
         gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
             by default.
         ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
-        every_minimum, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of `parzax.tpe`.
+        every_minimum, share_power, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of
+            `parzax.tpe`.
         ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
         eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
             compared and weighed, as of `parzax.meta_learn_tpe`; ``task_weights`` and ``max_candidates`` are
@@ -116,6 +117,7 @@ class TPESampler(BaseSampler):
         gamma: AbstractGamma | None = None,
         ties: AbstractTies | None = None,
         every_minimum: bool | None = None,
+        share_power: float | jax.Array | None = None,
         bandwidth: AbstractBandwidth | None = None,
         top: float | jax.Array | AbstractTop | None = None,
         ages: AbstractAges | None = None,
@@ -151,10 +153,10 @@ class TPESampler(BaseSampler):
         if n_ei_candidates is not None:
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
         arguments = {
-            "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "bandwidth": bandwidth, "top": top,
-            "prior_weight": prior_weight, "ages": ages, "merit": merit, "joint": joint,
-            "n_candidates": n_ei_candidates, "epsilon": epsilon, "gradient_steps": gradient_steps,
-            "repeats": repeats,
+            "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "share_power": share_power,
+            "bandwidth": bandwidth, "top": top, "prior_weight": prior_weight, "ages": ages, "merit": merit,
+            "joint": joint, "n_candidates": n_ei_candidates, "epsilon": epsilon,
+            "gradient_steps": gradient_steps, "repeats": repeats,
         }  # fmt: skip
         comparison = {
             "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
