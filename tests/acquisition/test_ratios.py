@@ -171,3 +171,8 @@ def test_shapes_are_checked():
         naive_product(ones, ones[:1])
     with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
         constrained_score(ones, ones, jnp.ones(3))
+    for gamma in (jnp.ones(3), np.ones(())):
+        with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
+            Relative(3.0)(ones, ones, gamma)
+    with pytest.raises(ValueError, match=r"share_power must be a single number, got shape \(2,\)"):
+        Relative(jnp.array([1.0, 2.0]))(ones, ones, jnp.ones(2))

@@ -576,7 +576,7 @@ def test_settings_reach_the_engine():
     space, options = px.Space({"x": px.Float(0, 1)}), {
         "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
         "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
-        "merit": px.merits.equal(),
+        "merit": px.merits.equal(), "share_power": 2.0,
     }  # fmt: skip
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, **options)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)

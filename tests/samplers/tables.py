@@ -214,6 +214,9 @@ FAMILY = {
         lambda s: px.optuna_tpe(s, merit=px.merits.by_rank()), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, by_rank=True),
     ),
+    "c_tpe of another power": (
+        lambda s: px.c_tpe(s, 2, share_power=2.5), 1, 2, oracle.Settings(score="relative", share_power=2.5),
+    ),
     "naive": (lambda s: px.c_tpe(s, 2, naive=True), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
         lambda s: px.paper_tpe(

@@ -209,3 +209,23 @@ def test_settings_that_depend_on_what_there_is(m, c, gamma, n_candidates):
     assert sampler.n_candidates == n_candidates
     given = px.tpe(SPACE, m, c, gamma=px.gamma.sqrt(), n_candidates=7)
     assert (given.split.gamma, given.n_candidates) == (px.gamma.sqrt(), 7)
+
+
+def test_share_power_reaches_the_score():
+    """Catches a preset that takes the power and loses it, and a default that is another's."""
+    x = np.linspace(0, 1, 12)[:, None]
+    space = px.Space({"x": px.Float(0, 1)})
+    source = px.Observations.from_arrays(space, x, x[:, 0], constraints=x - 0.5)
+    presets = {
+        px.tpe: (3.0, (1, 1)),
+        px.c_tpe: (1.0, (1,)),
+        px.mo_tpe: (1.0, (2, 1)),
+        px.optuna_tpe: (1.0, (1, 1)),
+        px.meta_learn_tpe: (3.0, ([source], 1, 1)),
+        px.paper_meta_learn_tpe: (1.0, ([source], 1, 1)),
+    }
+    for preset, (usual, counts) in presets.items():
+        assert preset(space, *counts).acquisition == px.acquisition.Relative(usual)
+        given = preset(space, *counts, share_power=2.5)
+        assert given.acquisition == px.acquisition.Relative(2.5)
+    assert px.c_tpe(space, 1, naive=True, share_power=2.5).acquisition == px.acquisition.Naive()

@@ -24,14 +24,21 @@ def _power(share_power: Any) -> float | Float[Array, ""]:
 class Relative(AbstractAcquisition):
     """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`.
 
-    A relative ratio cannot exceed 1 / gamma. Candidates come from l, where most ratios of the objective are
-    far above that, so their factors are all but equal and the constraints choose among them. A
-    ``share_power`` above 1 raises the bound: the objective's share counts as gamma^share_power.
+    The objective's share gamma_0 counts as gamma_0^p, p the ``share_power``, the constraints' as they are:
+
+        r_0^rel = 1 / (gamma_0^p + (1 - gamma_0^p) g_0 / l_0)
+        r_i^rel = 1 / (gamma_i + (1 - gamma_i) g_i / l_i),  i = 1, ..., c
+
+    With p = 1 that is c-TPE's score (arXiv 2211.14411). There r_0^rel cannot exceed 1 / gamma_0, and where
+    most candidates from l_0 are near that bound the constraints all but choose among them; p > 1 raises it.
+    The larger p, the nearer r_0^rel is to l_0 / g_0; with gamma_0 = 1, while too few rows are feasible, it
+    is 1.
 
     Attributes:
-        share_power: above 0; 1 is c-TPE's score. The larger, the nearer the objective's factor is to the
-            plain ratio l / g. With a share of 1, while too few rows are feasible, the factor is 1 whatever
-            the power.
+        share_power: p, above 0; an array, whose value is not checked, is a single number.
+
+    Raises:
+        TypeError, ValueError: a ``share_power`` that is none; in calls, shapes that do not fit.
     """
 
     share_power: float | Float[Array, ""] = eqx.field(default=1.0, converter=_power)
@@ -39,9 +46,15 @@ class Relative(AbstractAcquisition):
     def __call__(
         self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
     ) -> Float[Array, " j"]:
-        if not (isinstance(self.share_power, (int, float)) and self.share_power == 1):
-            gamma = gamma.at[0].power(self.share_power)
-        return constrained_score(below, above, gamma)
+        power = self.share_power
+        if isinstance(power, (int, float)) and power == 1:
+            return constrained_score(below, above, gamma)
+        if jnp.ndim(power):
+            raise ValueError(
+                f"share_power must be a single number, got shape {jnp.shape(power)}; use jax.vmap."
+            )
+        _check_shares(below, gamma)
+        return constrained_score(below, above, jnp.asarray(gamma).at[0].power(power))
 
 
 def log_relative_ratio(
@@ -104,7 +117,11 @@ def constrained_score(
     [1.0, -1.0, -inf]
     """
     check_groups(below, above)
-    if gamma.shape != below.shape[:1]:
-        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")
+    _check_shares(below, gamma)
     share = gamma.reshape(-1, *[1] * (below.ndim - 1))
     return product(log_relative_ratio(below, above, share))
+
+
+def _check_shares(below: Array, gamma: Array) -> None:
+    if gamma.shape != below.shape[:1]:
+        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")

@@ -101,7 +101,7 @@ def by_similarity() -> BySimilarity:
 
     Tasks without rows in a group below are not among the T tasks of its k(1, m). A share gamma is
     sum_m k(1, m) N_m^(l) over sum_m k(1, m) N_m: with c-TPE's score the sum gamma l + (1 - gamma) g is then
-    the density of all rows of all tasks.
+    the density of all rows of all tasks (of the objective with a ``share_power`` of 1).
     """
     return BySimilarity()
 

@@ -98,7 +98,7 @@ def meta_learn_tpe(
             objectives are NaN speak of the constraints alone, and so does a task of which too few rows are
             feasible to tell which are good.
         n_objectives: m; that of the sources when None.
-        n_constraints: c; with some the score is c-TPE's.
+        n_constraints: c; with some the score is that of `tpe`.
         task_weights: None: the target alone counts. Or a rule for the tasks in the densities:
             `parzax.meta.stacking()`, by what each foretells of the target's own rows, or the paper's
             `parzax.meta.by_similarity()`. Without a rule ``eta`` to ``key`` are refused; all of them but

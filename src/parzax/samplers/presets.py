@@ -77,8 +77,8 @@ def tpe(
             under constraints, where so many feasible ones are.
         first_front, ties: of several objectives, as of `mo_tpe`.
         every_minimum: of constraints, as of `c_tpe`.
-        share_power: under constraints the objective's share below counts as its so many-th power in the
-            score; 1 as in c-TPE, more lets the objective say more beside the constraints.
+        share_power: under constraints the objective's share gamma enters the score as gamma ** share_power. 1
+            is c-TPE's score, more gives the objective more say; no effect without constraints.
         bandwidth: of numeric kernels, a rule of `parzax.bandwidth`.
         top: probability that an Aitchison-Aitken kernel gives to its own category, or
             `parzax.bandwidth.optuna_top()`.
@@ -185,7 +185,7 @@ def c_tpe(
     Args:
         space: the search space.
         n_constraints: c; each is satisfied where it is at most 0.
-        naive: the paper's ablation: a product of plain ratios with the plain split.
+        naive: the paper's ablation: a product of plain ratios with the plain split, without ``share_power``.
         every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
             main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
             configuration can then hold a run for ever.
@@ -302,7 +302,7 @@ def composed(
     share_power: Number = 1.0,
     naive: bool = False,
 ) -> Sampler:
-    """A sampler of any number of objectives; under constraints the default score is c-TPE's."""
+    """A sampler of any number of objectives; under constraints the score is `Relative`, or naive."""
     bandwidth, top, prior_weight, ages, joint, kernels = densities
     check_settings(space, bandwidth, prior_weight)
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))

@@ -51,9 +51,10 @@ class TPESampler(BaseSampler):
     A suggestion depends on the seed, the trial's number and the study's trials, on nothing else. Running
     trials fall above. Pruned trials come after complete ones, those that came further first, then by their
     last value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) falls above.
-    Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of c-TPE
-    (arXiv 2211.14411); where a finished trial lacks one it counts as violated. How rows travel and what is
-    compiled when is told of `parzax.adapters.Session`.
+    Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of the
+    preset, that of c-TPE (arXiv 2211.14411), in "tpe" with the share of the objective cubed; where a finished
+    trial lacks one it counts as violated. How rows travel and what is compiled when is told of
+    `parzax.adapters.Session`.
 
     With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
     each of another one, as far as their distributions have them. Parameters are matched by name, choices by
