@@ -171,7 +171,7 @@ def test_shapes_are_checked():
         naive_product(ones, ones[:1])
     with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
         constrained_score(ones, ones, jnp.ones(3))
-    for gamma in (jnp.ones(3), np.ones(())):
+    for gamma in (jnp.ones(3), jnp.ones(())):
         with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
             Relative(3.0)(ones, ones, gamma)
     with pytest.raises(ValueError, match=r"share_power must be a single number, got shape \(2,\)"):
