@@ -229,3 +229,6 @@ def test_share_power_reaches_the_score():
         given = preset(space, *counts, share_power=2.5)
         assert given.acquisition == px.acquisition.Relative(2.5)
     assert px.c_tpe(space, 1, naive=True, share_power=2.5).acquisition == px.acquisition.Naive()
+    # Without constraints c-TPE's score is that of its objective alone.
+    assert px.c_tpe(space, 0).acquisition == px.acquisition.Relative(1.0)
+    assert px.mo_tpe(space, 2).acquisition == px.tpe(space).acquisition == px.acquisition.Ratio()

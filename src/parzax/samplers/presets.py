@@ -300,16 +300,20 @@ def composed(
     densities: tuple[AbstractBandwidth, Number | AbstractTop, float, AbstractAges, bool, Kernels | None],
     search: tuple[AbstractStart, int, int, Number, int, bool],
     share_power: Number = 1.0,
-    naive: bool = False,
+    naive: bool | None = None,
 ) -> Sampler:
-    """A sampler of any number of objectives; under constraints the score is `Relative`, or naive."""
+    """A sampler of any number of objectives.
+
+    The score is c-TPE's, or its ablation if ``naive``; where that is None, TPE's without constraints.
+    """
     bandwidth, top, prior_weight, ages, joint, kernels = densities
     check_settings(space, bandwidth, prior_weight)
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     relative = Relative(share_power)  # checked where it plays no part, too
-    score = Naive() if naive else relative if n_constraints else Ratio()
+    usual = relative if n_constraints or naive is not None else Ratio()
+    score = Naive() if naive else usual
     gamma, first_front, every_minimum, ties, merit = split
     # The naive product splits as if there were no constraints.
     up_to_feasible = n_constraints > 0 and not naive
