@@ -1,7 +1,8 @@
 """Constrained problems: the tables of PARZAX_DATA with thresholds, and the mixed functions within a ball.
 
-A gap is the smallest loss of a feasible evaluation so far, above the smallest that is feasible; before there
-is one, that of the worst.
+A gap is the regret, without noise, of the feasible evaluation of smallest loss so far; before there is one,
+that of the worst. Of a table it is of mean losses over trainings, whereas an evaluation is one training: else
+who evaluates a configuration again would be paid for the luckiest of its trainings.
 """
 
 import dataclasses
@@ -16,8 +17,9 @@ import numpy as np
 
 import parzax as px
 from benchmarks.optimisers import mixed
-from benchmarks.optimisers.problems import Case, Group, Values
+from benchmarks.optimisers.problems import Case, Group, Values, of_best
 from benchmarks.optimisers.tables import names as table_names
+from benchmarks.optimisers.tables import regrets
 from benchmarks.papers.tables import Table, families, tables
 
 # Shares of the configurations that are feasible, about.
@@ -64,27 +66,24 @@ def _of_tables(name: str) -> Group:
         )
         space, unnamed = problem.space, ("",) * len(limits)
         plain = dataclasses.replace(problem, name="", objective_names=("",), constraint_names=unnamed)
-        shared = (
-            plain,
-            jnp.asarray(float(problem.oracle.best[0])),
-            jnp.asarray(float(problem.oracle.worst[0])),
-        )
+        shared = plain, regrets(problem)
         found.append(Case(f"{name}/{table.name} at {quantile}", half, shared))
     if space is None:
         raise ValueError(f"{name} has no tables")
-    return Group(name, space, tuple(found), _look_up, _above_best, n_constraints=len(limits))
+    return Group(name, space, tuple(found), _look_up, _of_best_feasible, n_constraints=len(limits))
 
 
 def _look_up(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> Values:
     return shared[0](key, x)
 
 
-def _above_best(
-    shared: Any, _own: Any, _x: jax.Array, objectives: jax.Array, constraints: jax.Array
+def _of_best_feasible(
+    shared: Any, _own: Any, x: jax.Array, objectives: jax.Array, constraints: jax.Array
 ) -> jax.Array:
-    _, best, worst = shared
-    usable = (constraints <= 0).all(axis=-1) & ~jnp.isnan(objectives[:, 0])
-    return jnp.maximum(jax.lax.cummin(jnp.where(usable, objectives[:, 0], worst)) - best, 0)
+    table, above = shared
+    losses = jnp.where((constraints <= 0).all(axis=-1), objectives[:, 0], jnp.nan)
+    found = of_best(above[jax.vmap(table.encode)(x)], losses)
+    return jnp.where(jax.lax.cummax((~jnp.isnan(losses)).astype(int)) > 0, found, above.max())
 
 
 def _ball(n_seeds: int) -> Group:

@@ -28,19 +28,31 @@ def _group(family: str, own: Sequence[Table]) -> Group:
     cases, space = [], None
     for table, (name, half) in zip(own, names(family, own), strict=True):
         problem = px.problems.Tabular.load(table.path, [table.objectives[0]])
-        losses = np.asarray(problem.losses, np.float64)[..., 0]
-        exists = np.arange(losses.shape[1]) < np.asarray(problem.n_seeds)[:, None]
-        total = np.where(exists, losses, 0).sum(axis=1)
-        mean = np.where(exists.any(axis=1), total / np.maximum(exists.sum(axis=1), 1), np.nan)
-        # Failed trainings count as the worst configuration that there is.
-        above = np.nan_to_num(mean - np.nanmin(mean), nan=np.nanmax(mean) - np.nanmin(mean))
         space = problem.space
         # Without its names, so that tables of a benchmark share their programs.
         plain = dataclasses.replace(problem, name="", objective_names=("",))
-        cases.append(Case(name, half, (plain, jnp.asarray(above, float))))
+        cases.append(Case(name, half, (plain, regrets(problem))))
     if space is None:
         raise ValueError(f"{family} has no tables")
     return of_one_loss(family, space, tuple(cases), _loss, _regret)
+
+
+def means(problem: px.problems.Tabular) -> np.ndarray:
+    """(n, m) mean losses of the configurations, over their trainings; NaN where each of them failed."""
+    losses, n_seeds = np.asarray(problem.losses, np.float64), np.asarray(problem.n_seeds)[:, None]
+    exists = np.arange(losses.shape[1]) < n_seeds
+    total = np.where(exists[..., None], losses, 0).sum(axis=1)
+    return np.where(n_seeds > 0, total / np.maximum(n_seeds, 1), np.nan)
+
+
+def regrets(problem: px.problems.Tabular) -> jax.Array:
+    """(n,) mean losses above the smallest of a configuration that some training found feasible."""
+    mean, excess = means(problem)[:, 0], np.asarray(problem.excess)
+    exists = np.arange(excess.shape[1]) < np.asarray(problem.n_seeds)[:, None]
+    possible = (exists & (excess <= 0).all(axis=-1)).any(axis=1)
+    # Failed trainings count as the worst configuration that there is.
+    mean = np.where(possible & ~np.isnan(mean), mean, mean[possible].max())
+    return jnp.asarray(mean - mean.min(), float)
 
 
 def _loss(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> jax.Array:

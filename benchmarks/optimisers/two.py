@@ -1,7 +1,8 @@
 """Two objectives: pairs of BBOB functions, and tables of PARZAX_DATA with two metrics.
 
 A gap is 1 less the hypervolume of what was found so far, as a share of the box from the best value of each
-objective to its median over random configurations.
+objective to its median over random configurations; of tables by mean losses over trainings, whereas an
+evaluation is one training.
 """
 
 import dataclasses
@@ -87,17 +88,7 @@ def _of_tables(name: str) -> Group:
         problem = px.problems.Tabular.load(table.path, metrics(table))
         space = problem.space
         plain = dataclasses.replace(problem, name="", objective_names=("", ""))
-        losses = np.asarray(problem.losses, np.float64)
-        losses = losses[~np.isnan(losses).any(axis=-1)]
-        least = losses.min(axis=0)
-        # Losses that span orders of magnitude are compared on a log axis.
-        wide = (least > 0) & (losses.max(axis=0) > 100 * np.where(least > 0, least, math.inf))
-        low = np.where(wide, np.log(np.where(wide, least, 1)), least)
-        middle = np.median(losses, axis=0)
-        high = np.where(wide, np.log(np.where(wide, middle, 1)), middle)
-        found.append(
-            Case(case, half, (plain, jnp.asarray(wide), jnp.asarray(low, float), jnp.asarray(high, float)))
-        )
+        found.append(Case(case, half, (plain, _shares(tables.means(problem)))))
     if space is None:
         raise ValueError(f"{name} has no tables")
     return Group(name, space, tuple(found), _look_up, _volume, n_objectives=2)
@@ -112,12 +103,21 @@ def _look_up(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> Values:
     return shared[0](key, x)
 
 
+def _shares(losses: np.ndarray) -> jax.Array:
+    """(n, 2) losses from 0 at the best value of each to 1 at its median; infinity where there is none."""
+    known = losses[~np.isnan(losses).any(axis=-1)]
+    least, middle = known.min(axis=0), np.median(known, axis=0)
+    # Losses that span orders of magnitude are compared on a log axis.
+    wide = (least > 0) & (known.max(axis=0) > 100 * np.where(least > 0, least, math.inf))
+    low, high, at = (np.where(wide, np.log(np.where(wide, a, 1)), a) for a in (least, middle, losses))
+    return jnp.asarray(np.where(np.isnan(at), np.inf, (at - low) / (high - low)), float)
+
+
 def _volume(
-    shared: Any, _own: Any, _x: jax.Array, objectives: jax.Array, _constraints: jax.Array
+    shared: Any, _own: Any, x: jax.Array, _objectives: jax.Array, _constraints: jax.Array
 ) -> jax.Array:
-    _, wide, low, high = shared
-    value = jnp.where(wide, jnp.log(jnp.where(wide, objectives, 1)), objectives)
-    return missing_volume((value - low) / (high - low))
+    table, shares = shared
+    return missing_volume(shares[jax.vmap(table.encode)(x)])
 
 
 def missing_volume(losses: jax.Array) -> jax.Array:
