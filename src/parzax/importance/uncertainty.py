@@ -15,8 +15,6 @@ TOLERANCE = 0.1
 # have it before there are more.
 FEW_ROWS = 20
 _NO_VERDICT = "nothing can be said of this level"
-# Of deviations whose size falls as 1 / n.
-_LEAST_FACTOR = 3**-0.5
 # Tests at this level, over all parameters.
 SIGNIFICANCE = 0.05
 
@@ -30,8 +28,8 @@ class Uncertainty:
         variance, importance: (..., q, d) of the whole log.
         p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), of logs whose losses were shuffled within
             the parameter's regimes; NaN where nothing was, or could be, compared.
-        spread: (...,) a factor of the samples' deviations, see `recentred`: sqrt(m / (n - m)) for m of n rows
-            without replacement, which is about 1 for halves.
+        spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
+            n rows without replacement, which is about 1 for halves.
         n_rows: (...,) rows that have a loss, n.
         n_fewer: (..., q) rows in the target, or in the region outside it where these are fewer.
         n_shuffles: number of shuffles.
@@ -81,7 +79,7 @@ class Uncertainty:
     def draws(self) -> np.ndarray:
         """(b, ..., q, d) variances as they might have come out.
 
-        Recentred ones of half-samples, see `recentred`; those of bootstrap samples as they are.
+        Recentred ones of half-samples, v + spread (v* - median(v*)); those of bootstrap samples as they are.
         """
         return self._recentred(self.variance, self.sampled)
 
@@ -192,7 +190,8 @@ class Uncertainty:
         if self.method == "bootstrap" or not len(sampled):
             return sampled
         spread = self.spread.reshape(*self.spread.shape, *(1,) * (whole.ndim - self.spread.ndim))
-        return recentred(whole, sampled, spread.astype(whole.dtype))
+        # The distribution is skewed: around its mean intervals hold too little on one side.
+        return whole + spread.astype(whole.dtype) * (sampled - np.median(sampled, axis=0))
 
     @cached_property
     def _shares(self) -> np.ndarray:
@@ -212,27 +211,6 @@ class Uncertainty:
         if not len(draws):
             return np.full((*draws.shape[1:], 2), np.nan)
         return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(self.variance.dtype)
-
-
-def recentred(whole: np.ndarray, sampled: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """(b, ...) estimates as they might have come out, v + spread f (v* - median(v*)), from half-samples.
-
-    f = max((1 + (d / h)^4)^(-1/2), 3^(-1/2)), where h is the standard deviation of v*, and d, which is
-    max(v - median(v*), 0), what half of the rows miss. Much is missed where an effect is sharp: then errors
-    fall faster than 1 / sqrt(n), and halves spread too widely. 3^(-1/2) is right for errors in 1 / n, as
-    Var(n / 2) - Var(n) is then 3 Var(n). v* is skewed, and intervals around its mean hold too little.
-
-    Args:
-        whole: (...) estimates of the whole log, v.
-        sampled: (b, ...) of one sample or more, v*.
-        spread: the factor of deviations whose size falls as 1 / sqrt(n).
-    """
-    centre, deviation = np.median(sampled, axis=0), sampled.std(axis=0)
-    missed = np.maximum(whole - centre, 0)
-    share = np.divide(missed, deviation, out=np.zeros_like(missed), where=deviation > 0)
-    # From 2 on the least factor holds, and powers stay finite.
-    factor = np.maximum((1 + np.minimum(share, 2) ** 4) ** -0.5, _LEAST_FACTOR)
-    return whole + (spread * factor).astype(whole.dtype) * (sampled - centre)
 
 
 def may_matter(known: Uncertainty | None, n_seeds: int, level: int, parameters: Any) -> bool:
