@@ -74,7 +74,7 @@ def coverage(quick: bool) -> Iterator[str]:
                     else f"{inside[q, j]:5.0f}{_mark(edge[q], between[q, j], few[q, j])}"
                     for q in range(len(LEVELS))
                 ]  # fmt: skip
-                print(f"    {name:4s}" + "".join(shown))
+                print((f"    {name:4s}" + "".join(shown)).rstrip())
                 own = active[:, j] & ~edge
                 cells += inside[own, j].tolist()
                 flagged += (between | few)[own, j].tolist()

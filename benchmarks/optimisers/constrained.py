@@ -2,7 +2,8 @@
 
 A gap is the regret, without noise, of the feasible evaluation of smallest loss so far; before there is one,
 that of the worst. Of a table it is of mean losses over trainings, whereas an evaluation is one training: else
-who evaluates a configuration again would be paid for the luckiest of its trainings.
+who evaluates a configuration again would be paid for the luckiest of its trainings. Feasible is what that one
+training was; the optimum is over configurations that some training finds feasible.
 """
 
 import dataclasses
@@ -95,10 +96,10 @@ def _ball(n_seeds: int) -> Group:
     best = optima[np.arange(n_seeds), offsets[:, :n_labels].argmin(axis=1)]
     center = rng.uniform(0.1, 0.9, best.shape)
     anywhere = ((rng.uniform(size=(2000, *best.shape)) - center) ** 2).sum(axis=-1)
-    of_best = ((best - center) ** 2).sum(axis=-1) * (1 + _SLACK)
+    to_best = ((best - center) ** 2).sum(axis=-1) * (1 + _SLACK)
     pairs, worst, found = list(product(plain.cases, QUANTILES)), _worst(plain), []
     for (name, half), (case, quantile) in zip(cases(BALL), pairs, strict=True):
-        reach = np.maximum(np.quantile(anywhere, quantile, axis=0), of_best)
+        reach = np.maximum(np.quantile(anywhere, quantile, axis=0), to_best)
         own = case.own, jnp.asarray(center, float), jnp.asarray(reach, float), worst(case)
         found.append(Case(name, half, case.shared, own))
 

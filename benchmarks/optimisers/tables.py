@@ -50,6 +50,8 @@ def regrets(problem: px.problems.Tabular) -> jax.Array:
     mean, excess = means(problem)[:, 0], np.asarray(problem.excess)
     exists = np.arange(excess.shape[1]) < np.asarray(problem.n_seeds)[:, None]
     possible = (exists & (excess <= 0).all(axis=-1)).any(axis=1)
+    if not possible.any():
+        raise ValueError(f"no configuration of {problem.name} is feasible at {problem.thresholds}.")
     # Failed trainings count as the worst configuration that there is.
     mean = np.where(possible & ~np.isnan(mean), mean, mean[possible].max())
     return jnp.asarray(mean - mean.min(), float)

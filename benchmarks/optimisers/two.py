@@ -110,6 +110,8 @@ def _shares(losses: np.ndarray) -> jax.Array:
     # Losses that span orders of magnitude are compared on a log axis.
     wide = (least > 0) & (known.max(axis=0) > 100 * np.where(least > 0, least, math.inf))
     low, high, at = (np.where(wide, np.log(np.where(wide, a, 1)), a) for a in (least, middle, losses))
+    if (low == high).any():
+        raise ValueError("half of the configurations or more have the best value of an objective.")
     return jnp.asarray(np.where(np.isnan(at), np.inf, (at - low) / (high - low)), float)
 
 
@@ -117,7 +119,8 @@ def _volume(
     shared: Any, _own: Any, x: jax.Array, _objectives: jax.Array, _constraints: jax.Array
 ) -> jax.Array:
     table, shares = shared
-    return missing_volume(shares[jax.vmap(table.encode)(x)])
+    rows = jax.vmap(table.encode)(x)
+    return missing_volume(jnp.where((rows >= 0)[:, None], shares[rows], jnp.inf))
 
 
 def missing_volume(losses: jax.Array) -> jax.Array:
