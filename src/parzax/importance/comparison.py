@@ -56,7 +56,7 @@ class Comparison:
     def differs(self) -> np.ndarray:
         """(q, d) whether the p-value, adjusted for the parameters of a level (Holm 1979), is at most 0.1.
 
-        Of all parameters of two logs of one search any differs in about one comparison of ten.
+        Of two logs of one search any parameter differs in at most one comparison of ten.
         """
         return holm(self.p_value) <= 1 - self.level
 
