@@ -84,7 +84,12 @@ def _of_best_feasible(
     table, above = shared
     losses = jnp.where((constraints <= 0).all(axis=-1), objectives[:, 0], jnp.nan)
     found = of_best(above[jax.vmap(table.encode)(x)], losses)
-    return jnp.where(jax.lax.cummax((~jnp.isnan(losses)).astype(int)) > 0, found, above.max())
+    return _from_first(~jnp.isnan(losses), found, above.max())
+
+
+def _from_first(usable: jax.Array, gaps: jax.Array, worst: jax.Array) -> jax.Array:
+    """(n,) gaps from the first usable evaluation on; the worst one before."""
+    return jnp.where(jax.lax.cummax(usable.astype(int)) > 0, gaps, worst)
 
 
 def _ball(n_seeds: int) -> Group:
@@ -111,7 +116,7 @@ def _ball(n_seeds: int) -> Group:
         feasible = (constraints <= 0).all(axis=-1)
         usable = jnp.where(feasible[:, None], objectives, jnp.nan)
         regrets = plain.gaps(shared, own[0], x, usable, constraints)
-        return jnp.where(jax.lax.cummax(feasible.astype(int)) > 0, regrets, own[3])
+        return _from_first(feasible, regrets, own[3])
 
     return Group(BALL, plain.space, tuple(found), evaluate, gaps, n_constraints=1)
 

@@ -40,21 +40,24 @@ def _group(family: str, own: Sequence[Table]) -> Group:
 def means(problem: px.problems.Tabular) -> np.ndarray:
     """(n, m) mean losses of the configurations, over their trainings; NaN where each of them failed."""
     losses, n_seeds = np.asarray(problem.losses, np.float64), np.asarray(problem.n_seeds)[:, None]
-    exists = np.arange(losses.shape[1]) < n_seeds
-    total = np.where(exists[..., None], losses, 0).sum(axis=1)
+    total = np.where(_exists(problem)[..., None], losses, 0).sum(axis=1)
     return np.where(n_seeds > 0, total / np.maximum(n_seeds, 1), np.nan)
 
 
 def regrets(problem: px.problems.Tabular) -> jax.Array:
     """(n,) mean losses above the smallest of a configuration that some training found feasible."""
-    mean, excess = means(problem)[:, 0], np.asarray(problem.excess)
-    exists = np.arange(excess.shape[1]) < np.asarray(problem.n_seeds)[:, None]
-    possible = (exists & (excess <= 0).all(axis=-1)).any(axis=1)
+    mean, feasible = means(problem)[:, 0], (np.asarray(problem.excess) <= 0).all(axis=-1)
+    possible = (_exists(problem) & feasible).any(axis=1)
     if not possible.any():
         raise ValueError(f"no configuration of {problem.name} is feasible at {problem.thresholds}.")
-    # Failed trainings count as the worst configuration that there is.
-    mean = np.where(possible & ~np.isnan(mean), mean, mean[possible].max())
+    # What always fails counts as the worst configuration that there is.
+    mean = np.where(possible, mean, mean[possible].max())
     return jnp.asarray(mean - mean.min(), float)
+
+
+def _exists(problem: px.problems.Tabular) -> np.ndarray:
+    """(n, s) which trainings there are."""
+    return np.arange(problem.losses.shape[1]) < np.asarray(problem.n_seeds)[:, None]
 
 
 def _loss(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> jax.Array:

@@ -126,7 +126,11 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     )
     add: Any = importance.add_argument
     _log_arguments(add)
-    add("--good-values", action="store_true", help="print which values are good, of parameters above chance")
+    add(
+        "--good-values",
+        action="store_true",
+        help="print which values are good, of parameters not within chance",
+    )
     text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
     add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
     add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")

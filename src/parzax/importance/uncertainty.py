@@ -108,10 +108,11 @@ class Uncertainty:
             raise ValueError(f"r must be an integer of at least 1, got {r!r}.")
         if not len(self.sampled):
             return np.full(self.variance.shape, np.nan)
-        order = np.argsort(-self.draws, axis=-1, kind="stable")[..., :r]
-        among = np.zeros(self.draws.shape, bool)
+        draws = self.draws
+        order = np.argsort(-draws, axis=-1, kind="stable")[..., :r]
+        among = np.zeros(draws.shape, bool)
         np.put_along_axis(among, order, True, axis=-1)
-        return (among & (self.draws > 0)).mean(axis=0)
+        return (among & (draws > 0)).mean(axis=0)
 
     @cached_property
     def rank_stability(self) -> np.ndarray:
