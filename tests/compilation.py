@@ -14,12 +14,15 @@ _QUICK = {
 
 
 def _known(flag: str) -> bool:
-    """Whether the installed XLA has a flag; it ends the process at one that it has not."""
+    """Whether the installed XLA has a flag; it ends the process at one that it has not.
+
+    Names of flags that it once had are in the library too, but not as strings of their own.
+    """
     package = find_spec("jaxlib")
     for folder in (package and package.submodule_search_locations) or []:
         for library in Path(folder).glob("*jax_common*"):
             with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-                if text.find(flag.encode()) >= 0:
+                if text.find(b"\0" + flag.encode() + b"\0") >= 0:
                     return True
     return False
 

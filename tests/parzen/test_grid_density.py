@@ -77,8 +77,10 @@ def test_options_are_checked():
         ({"cells": (True, 3)}, "cells"),
         ({"cells": (6, 3)}, "cells"),
         ({"cells": ()}, "cells"),
-        ({"degree": True}, "degree"),
-        ({"degree": -1}, "degree"),
+        ({"degrees": 4}, "degrees"),
+        ({"degrees": (2, True)}, "degrees"),
+        ({"degrees": (1, 2)}, "degrees"),
+        ({"smoothness": 0}, "smoothness"),
         ({"temperature": 1e-60}, "temperature"),
         ({"chance_rows": -1.0}, "chance_rows"),
     ):

@@ -10,7 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 CELLS = (3, 4, 6, 8, 12, 24, 48, 96)
-DEGREE = 4
+DEGREES = 2, 4, 8
+SMOOTHNESS = 4.0
+LEAST = 0.2
 TEMPERATURE = 8.0
 CHANCE_ROWS = 3.0
 
@@ -23,8 +25,9 @@ def group_of(cell: int, n_cells: int, n_groups: int) -> int:
     return int(place) if 2 * place < n_groups else int(place) - 1
 
 
-def designs(n_cells: int, kind: str) -> list[np.ndarray]:
-    """Design matrices (cells, functions) of all resolutions of a grid."""
+def designs(region: np.ndarray, kind: str) -> list[np.ndarray]:
+    """Design matrices (cells, functions) of all resolutions of a grid with such counts."""
+    n_cells = len(region)
     if kind == "categorical":
         return [np.eye(n_cells)]
     out, sizes = [], []
@@ -34,8 +37,27 @@ def designs(n_cells: int, kind: str) -> list[np.ndarray]:
             sizes.append(n_groups)
             groups = [group_of(b, n_cells, n_groups) for b in range(n_cells)]
             out.append(np.eye(n_groups)[groups])
-    centre = (np.arange(n_cells) + 0.5) / n_cells * 2 - 1
-    return out + [np.polynomial.legendre.legvander(centre, m) for m in range(2, DEGREE + 1)]
+    return out + [np.polynomial.legendre.legvander(ranks(region), m) for m in DEGREES if spread(region, m)]
+
+
+def ranks(region: np.ndarray) -> np.ndarray:
+    """The share of rows below the middle of each cell, from -1 to 1."""
+    below = [sum(region[:b]) + region[b] / 2 for b in range(len(region))]
+    return np.array(below) / sum(region) * 2 - 1
+
+
+def spread(region: np.ndarray, degree: int) -> bool:
+    """Whether x p_k, x of standard deviation 1, has at least 0.2 of p_k+1 for all k below the degree.
+
+    p_k are orthonormal polynomials of the ranks: columns of Q in a QR decomposition.
+    """
+    here, x = region > 0, ranks(region)
+    if np.count_nonzero(here) <= degree:
+        return False
+    root = np.sqrt(region[here])
+    q, _ = np.linalg.qr(np.polynomial.legendre.legvander(x[here], degree) * root[:, None])
+    x = x[here] / np.sqrt(sum(region * x**2) / sum(region))
+    return all(abs(q[:, k + 1] @ (x * q[:, k])) > LEAST for k in range(degree))
 
 
 def fit(design: np.ndarray, region: np.ndarray) -> tuple[np.ndarray, int]:
@@ -66,11 +88,11 @@ def divergence(
         return counted[0][0]
     least, best = min(row[1] for row in found), min(row[1] for row in counted)
     scale = 1.0 if uniform else max(least / n, 1e-3 * n_t / n * (1 - n_t / n))
-    weights = [math.exp(-(error - best) / (2 * TEMPERATURE * scale)) for _, error, _, _ in counted]
+    weights = [prior * math.exp(-(row[1] - best) / (2 * TEMPERATURE * scale)) for *row, prior in counted]
     weights = [w / sum(weights) for w in weights]
     mean = sum(w * row[0] for w, row in zip(weights, counted, strict=True))
     # What the choice of a resolution adds: one that happens to explain more weighs more.
-    for w, (_, _, own, per_function) in zip(weights, counted, strict=True):
+    for w, (_, _, own, per_function, _) in zip(weights, counted, strict=True):
         added = shared(own, own, n, uniform) - sum(
             v * shared(own, row[2], n, uniform) for v, row in zip(weights, counted, strict=True)
         )
@@ -94,10 +116,10 @@ def most_functions(n: float) -> float:
 
 
 def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) -> list[tuple]:
-    """Of all resolutions: divergence, error of predictions from other rows, rank, chance per function."""
+    """Of all resolutions: divergence, error of predictions of other rows, rank, chance per function, prior."""
     n_t, n = target.sum(), region.sum()
     mean, out = n_t / n, []
-    for design in designs(len(region), kind):
+    for design in designs(region, kind):
         hat, rank = fit(design, region)
         if not 1 < rank <= n - 2 or (_smooth(design) and rank < design.shape[1]):
             continue
@@ -114,7 +136,8 @@ def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) ->
                     error += rows * ((membership - fitted[b]) / (1 - leverage[b])) ** 2
         per_row = (n_t * (1 - mean) - explained) / (n - rank)
         scale = n / n_t**2
-        out.append((scale * (explained - part * (rank - 1) * per_row), error, rank, scale * per_row))
+        above = scale * (explained - part * (rank - 1) * per_row)
+        out.append((above, error, rank, scale * per_row, _prior(design)))
     return out
 
 
@@ -127,18 +150,22 @@ def of_uniform(target: np.ndarray, region: np.ndarray, kind: str, part: float) -
     """
     size, n_t, out = len(target), target.sum(), []
     uniform = np.full(size, 1 / size)
-    for design in designs(size, kind):
+    for design in designs(uniform, kind):
         kernel, rank = fit(design, uniform)
         if rank < 2 or (_smooth(design) and rank < design.shape[1]):
             continue
         own, pairs = float(target @ np.diag(kernel)), float(target @ kernel @ target)
         value = (pairs - n_t**2) / n_t**2 - part * (rank - 1) / n_t
-        out.append((value, (pairs - 2 * (pairs - own)) / n_t, rank, 1 / n_t))
+        out.append((value, (pairs - 2 * (pairs - own)) / n_t, rank, 1 / n_t, _prior(design)))
     return out
 
 
 def _smooth(design: np.ndarray) -> bool:
     return bool((design != np.round(design)).any())
+
+
+def _prior(design: np.ndarray) -> float:
+    return SMOOTHNESS if _smooth(design) else 1.0
 
 
 def left_out(design: np.ndarray, cells: np.ndarray, member: np.ndarray) -> float:

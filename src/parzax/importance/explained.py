@@ -14,6 +14,7 @@ differs between groups.
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax._numerics import divisor
@@ -59,6 +60,7 @@ class _Fits(NamedTuple):
     error: Float[Array, "q m"]  # sum of squared errors of each row's prediction from all others
     dimension: Float[Array, " m"]
     there: Bool[Array, " m"]
+    prior: Float[Array, " m"]  # weight before the errors are known
 
 
 def explained_divergence(
@@ -73,8 +75,9 @@ def explained_divergence(
 
     With e the membership of a row minus its mean, f its prediction from functions of which C are independent,
     the constant among them, and n = n_R rows: sum f^2 explained, of which (C - 1) (sum e^2 - sum f^2) / (n -
-    C) by chance. Resolutions are weighed by their errors L when each row is left out, exp(-(L - min L) / (2
-    s^2 temperature)), s^2 = min L / n; what that choice adds by chance is subtracted too. For numbers,
+    C) by chance. Resolutions are weighed by their errors L when each row is left out, w exp(-(L - min L) / (2
+    s^2 temperature)), s^2 = min L / n, with w 1 for partitions and ``resolutions.smoothness`` for
+    polynomials; what that choice adds by chance is subtracted too. For numbers,
     resolutions of one or two functions have no weight, unless fewer than three cells are occupied, and
     neither have those of more functions than `_most_functions` of n; none has one with C > n - 2.
 
@@ -94,8 +97,8 @@ def explained_divergence(
         fits = _merged(rows, partitions((width,), width, n_cells))
     else:
         fits = _merged(rows, resolutions.partitions(width, n_cells))
-        if resolutions.degree > 1:
-            smooth = _polynomial(rows, n_cells, resolutions.degree)
+        if resolutions.degrees:
+            smooth = _polynomial(rows, resolutions.degrees, resolutions.smoothness)
             fits = _Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
     above = fits.explained
     weight = _weights(rows, fits, resolutions.temperature, kernel.exchangeable)
@@ -132,7 +135,7 @@ def _merged(rows: _Rows, parts: Partitions) -> _Fits:
         error = constant + _product(
             excess * ((1 - 2 * share) * linear[None] - excess * square[None]), of_group
         )
-    return _Fits(explained, error, dimension, jnp.asarray(parts.distinct))
+    return _Fits(explained, error, dimension, jnp.asarray(parts.distinct), jnp.ones_like(dimension))
 
 
 def _pairs(rows: _Rows, own: Float[Array, "q m"], explained: Float[Array, "q m"]) -> Float[Array, "q m"]:
@@ -145,22 +148,22 @@ def _pairs(rows: _Rows, own: Float[Array, "q m"], explained: Float[Array, "q m"]
     return (2 * own - squares) / divisor(rows.n_target)[:, None]
 
 
-def _polynomial(rows: _Rows, n_cells: Int[Array, ""] | None, degree: int) -> _Fits:
-    """Membership predicted by the polynomials up to each degree from 2 on."""
-    basis, there = polynomials(rows.region, n_cells, degree)
-    dtype = basis.dtype
+def _polynomial(rows: _Rows, degrees: tuple[int, ...], prior: float) -> _Fits:
+    """Membership predicted by the polynomials up to each of the degrees."""
+    basis, there = polynomials(rows.region, degrees[-1])
+    dtype, own = basis.dtype, np.array(degrees)
+    upto = jnp.asarray(np.arange(degrees[-1] + 1) <= own[:, None], dtype)  # (m, j + 1) which of the functions
     # leverage[m, b]: what a row in cell b adds to its own prediction.
-    leverage = _product(jnp.tril(jnp.ones((degree + 1, degree + 1), dtype)), jnp.square(basis))[2:]
-    upto = jnp.tril(jnp.ones((degree, degree), dtype))[1:]  # by degree, which of the functions
-    functions = basis[1:]
+    leverage = _product(upto, jnp.square(basis))
+    functions, upto = basis[1:], upto[:, 1:]
     coefficient = _product(rows.excess, functions.T)
     explained = _product(jnp.square(coefficient), upto.T)
     if rows.uniform:
         error = _pairs(rows, _product(rows.target, leverage.T), explained)
     else:
         error = _left_out(rows, functions, leverage, upto, coefficient)
-    dimension = jnp.arange(3, degree + 2, dtype=dtype)
-    return _Fits(explained, error, dimension, there[2:])
+    dimension = jnp.asarray(own + 1, dtype)
+    return _Fits(explained, error, dimension, there[own], jnp.full_like(dimension, prior))
 
 
 def _left_out(
@@ -172,21 +175,47 @@ def _left_out(
 ) -> Float[Array, "q m"]:
     """Sum over rows of ((e - f) / (1 - leverage))^2, with f = sum_j coefficient_j functions_j.
 
-    As products over the cells, which are a matrix's at all levels: f is never written out. A row without
-    others like it is predicted by the mean of all others.
+    A row without others like it is predicted by the mean of all others.
     """
-    share, g = rows.share[:, None], leverage.shape[1]
+    share = rows.share[:, None]
     alone = leverage > _OWN
     others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
     weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
-    weighted = jnp.where(alone, 0, weight)[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
+    of_functions = _written_out if len(coefficient) < len(functions) else _as_forms
+    fitted = of_functions(rows, jnp.where(alone, 0, weight), functions, upto, coefficient)
+    return _product(around, weight.T) + fitted
+
+
+def _written_out(
+    rows: _Rows,
+    weight: Float[Array, "m g"],
+    functions: Float[Array, "j g"],
+    upto: Float[Array, "m j"],
+    coefficient: Float[Array, "q j"],
+) -> Float[Array, "q m"]:
+    """Sum over rows of weight (f^2 - 2 e f): the least work for a few levels."""
+    q, (m, j) = len(coefficient), upto.shape
+    f = _product((coefficient[:, None] * upto[None]).reshape(q * m, j), functions).reshape(q, m, -1)
+    squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
+    return jnp.einsum("qmg,mg->qm", squares, weight, precision="highest")
+
+
+def _as_forms(
+    rows: _Rows,
+    weight: Float[Array, "m g"],
+    functions: Float[Array, "j g"],
+    upto: Float[Array, "m j"],
+    coefficient: Float[Array, "q j"],
+) -> Float[Array, "q m"]:
+    """The same for many levels, as quadratic forms of the coefficients whose matrices serve all of them."""
+    g = weight.shape[1]
+    weighted = weight[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
     across = _product(rows.excess, weighted.reshape(-1, g).T)
     within = _product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
     within = (within.reshape(*upto.shape, -1) * upto[:, None, :]).reshape(within.shape)
     fitted = _product(coefficient, within.T) - 2 * across
-    of_functions = (fitted.reshape(-1, *upto.shape) * coefficient[:, None, :]).sum(axis=-1)
-    return _product(around, weight.T) + of_functions
+    return (fitted.reshape(-1, *upto.shape) * coefficient[:, None, :]).sum(axis=-1)
 
 
 def _by_chance(
@@ -258,7 +287,7 @@ def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -
     worse = jnp.where(counted[None], fits.error - best, 0) / (
         2 * temperature * jnp.where(scale > 0, scale, 1)
     )
-    weight = jnp.where(counted[None], jnp.exp(-worse), 0)
+    weight = jnp.where(counted[None], fits.prior[None] * jnp.exp(-worse), 0)
     return weight / divisor(weight.sum(axis=-1, keepdims=True))
 
 

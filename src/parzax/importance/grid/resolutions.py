@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax._numerics import namespace
+from parzax._numerics import cell_sum, namespace
 
-# A polynomial that is smaller than this before it is scaled, where x has a standard deviation of 1, is the
-# rounding that is left once every occupied cell has a value of its own.
-_EXHAUSTED = 1e-4
+# A polynomial that is smaller than this before it is scaled, where ranks have a standard deviation of 1, rests
+# on the few rows outside of one or two crowded cells; what follows it would be rounding (in float32 after
+# eight steps up to 1e-4 of a leverage; of evenly spread rows each is 0.87).
+_EXHAUSTED = 0.2
 # Below this the best resolution has all the weight, and float32 no room for the quotient.
 _COLDEST = 1e-6
 
@@ -22,13 +23,15 @@ _COLDEST = 1e-6
 class Resolutions:
     """From which functions of a parameter membership in the target is predicted, and how they are weighed.
 
-    Of numbers: the cells of the grid merged into fewer, and polynomials, of at most half as many functions as
-    there are rows (fewer of less than 40 rows, see docs/estimators.md). Of categories: each on its own.
+    Of numbers: the cells of the grid merged into fewer, and polynomials of the share of rows below, of at most
+    half as many functions as there are rows (fewer of less than 40 rows, see docs/estimators.md). Of
+    categories: each on its own.
 
     Attributes:
         cells: numbers of cells, ascending, into which those of the grid are merged; numbers from the grid's
             own on are ignored, as its cells themselves are always there.
-        degree: polynomials of degree 2 to this one; none below 2.
+        degrees: those of the polynomials, ascending; none if empty.
+        smoothness: how many partitions a polynomial counts for, as most effects are smooth.
         temperature: resolutions are weighed by exp(-L / (2 s^2 temperature)), with L the sum of squared
             errors that they make when they predict each row from all others, and s^2 the least of these
             sums per row.
@@ -37,19 +40,18 @@ class Resolutions:
     """
 
     cells: tuple[int, ...] = (3, 4, 6, 8, 12, 24, 48, 96)
-    degree: int = 4
+    degrees: tuple[int, ...] = (2, 4, 8)
+    smoothness: float = 4.0
     temperature: float = 8.0
     chance_rows: float = 3.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cells, list | tuple):
-            raise TypeError(f"Resolutions: cells must be a sequence of integers, got {self.cells!r}.")
-        cells = tuple(self.cells)
-        if not cells or any(type(n) is not int or n < 1 for n in cells) or cells != (*sorted({*cells}),):
-            raise ValueError(f"Resolutions: cells must be ascending integers from 1 on, got {self.cells!r}.")
-        object.__setattr__(self, "cells", cells)
-        if type(self.degree) is not int or self.degree < 0:
-            raise ValueError(f"Resolutions: degree must be an integer >= 0, got {self.degree!r}.")
+        for name, least in (("cells", 1), ("degrees", 2)):
+            object.__setattr__(self, name, _ascending(name, getattr(self, name), least))
+        if not self.cells:
+            raise ValueError("Resolutions: cells must be at least one number.")
+        if _checks.real_number("Resolutions: smoothness", self.smoothness) <= 0:
+            raise ValueError(f"Resolutions: smoothness must be positive, got {self.smoothness!r}.")
         if _checks.real_number("Resolutions: temperature", self.temperature) < _COLDEST:
             raise ValueError(
                 f"Resolutions: temperature must be at least {_COLDEST:g}, got {self.temperature!r}."
@@ -65,6 +67,15 @@ class Resolutions:
             n_cells: cells without padding; None when there is none.
         """
         return partitions((*(n for n in self.cells if n < width), width), width, n_cells)
+
+
+def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
+    """``values`` as a tuple, or raise."""
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"Resolutions: {name} must be a sequence of integers, got {values!r}.")
+    if any(type(n) is not int or n < least for n in values) or [*values] != sorted({*values}):
+        raise ValueError(f"Resolutions: {name} must be ascending integers from {least} on, got {values!r}.")
+    return tuple(values)
 
 
 class Partitions(NamedTuple):
@@ -99,18 +110,17 @@ def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | Non
 
 
 def polynomials(
-    weight: Float[Array, " g"], n_cells: Int[Array, ""] | None, degree: int
+    weight: Float[Array, " g"], degree: int
 ) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
-    """Polynomials of degree 0 to ``degree`` of the cell's place, orthonormal under ``weight``.
+    """Polynomials of degree 0 to ``degree`` of a cell's rank, orthonormal under ``weight``.
 
-    By the recurrence x p_k = b_k+1 p_k+1 + a_k p_k + b_k p_k-1 (Stieltjes). The second array says which there
-    are: as many as there are cells with a weight; those above are 0.
+    The rank is the weight below the middle of the cell: places of the range would leave a cluster of rows to
+    the highest degrees. By the recurrence x p_k = b_k+1 p_k+1 + a_k p_k + b_k p_k-1 (Stieltjes). The second
+    array says which there are: as many as there are cells with a weight; those above are 0.
     """
-    n = len(weight) if n_cells is None else n_cells
-    x = (2 * jnp.arange(len(weight)) + 1).astype(weight.dtype) / jnp.asarray(n, weight.dtype) - 1
-    whole = weight.sum()
-    x = x - (weight * x).sum() / jnp.where(whole > 0, whole, 1)
-    spread = jnp.sqrt((weight * jnp.square(x)).sum() / jnp.where(whole > 0, whole, 1))
+    whole = cell_sum(weight)
+    x = (2 * jnp.cumsum(weight) - weight) / jnp.where(whole > 0, whole, 1) - 1
+    spread = jnp.sqrt(cell_sum(weight * jnp.square(x)) / jnp.where(whole > 0, whole, 1))
     x = x / jnp.where(spread > 0, spread, 1)
     constant = jnp.where(whole > 0, jax.lax.rsqrt(jnp.where(whole > 0, whole, 1)), 0)
 
@@ -119,10 +129,8 @@ def polynomials(
     def step(carry: Any, degree_of: Any) -> tuple[Any, Any]:
         before, last, b, there = carry
         raw = x * last
-        raw = raw - (weight * raw * last).sum() * last - b * before
-        # Once more, as rounding grows with every step.
-        raw = raw - (weight * raw * last).sum() * last - (weight * raw * before).sum() * before
-        norm = jnp.sqrt((weight * jnp.square(raw)).sum())
+        raw = raw - cell_sum(weight * raw * last) * last - b * before
+        norm = jnp.sqrt(cell_sum(weight * jnp.square(raw)))
         there = there & (norm > _EXHAUSTED) & (degree_of < occupied)
         new = jnp.where(there, raw / jnp.where(norm > 0, norm, 1), 0)
         return (last, new, norm, there), (new, there)

@@ -1,0 +1,162 @@
+"""The same jobs on the CPU and on an accelerator: ``python -m benchmarks.accelerator [--quick] [--json FILE]``.
+
+Medians of calls that end when NumPy has the answer, transfers and the host's own work included, the first
+call with compilation, and the largest difference of the two answers. All of the CPU's cores, one process, 32
+bits. Exits with status 1 where answers differ by more than 1 % of the largest; runs of an optimiser, whose
+suggestions are another sample once a comparison is rounded otherwise, are compared by their mean best loss.
+Without an accelerator it prints the CPU's times alone.
+"""
+
+import os
+
+os.environ.setdefault("PARZAX_NO_CACHE", "1")  # first calls are those of a first process
+
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks import command
+
+LEVELS = np.arange(1, 100) / 100
+TOLERANCE = 0.01
+# Answers of samplers: standard errors by which means of the best losses may differ.
+_FAR = 4.0
+
+
+class Job(NamedTuple):
+    """A call, and whether its answer depends on comparisons of rounded numbers."""
+
+    call: Callable[[], np.ndarray]
+    drawn: bool = False
+
+
+def _log(n_seeds: int, n: int, d: int) -> px.Observations:
+    """Random searches of n rows; three of d numbers have an effect."""
+    x = np.random.default_rng(0).uniform(size=(n_seeds, n, d))
+    loss = (x[..., 0] - 0.3) ** 2 + 0.5 * np.abs(x[..., 1] - 0.6) + 0.1 * x[..., 2]
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
+    return px.Observations.from_arrays(space, x[0] if n_seeds == 1 else x, loss[0] if n_seeds == 1 else loss)
+
+
+def _sweep(n_seeds: int, n: int, d: int) -> Job:
+    obs = _log(n_seeds, n, d)
+    return Job(lambda: np.asarray(px.cond_ped_anova(obs, LEVELS).importance))
+
+
+def _half_samples(n_levels: int) -> Job:
+    obs, key = _log(1, 1000, 3), jax.random.key(0)
+    levels = LEVELS if n_levels == len(LEVELS) else LEVELS[9 : 9 + n_levels]
+
+    def call() -> np.ndarray:
+        found = px.cond_ped_anova(obs, levels, n_resamples=1000, n_shuffles=0, key=key)
+        return np.asarray(found.uncertainty.importance_interval)
+
+    return Job(call)
+
+
+def _pairs(d: int) -> Job:
+    obs, key = _log(1, 1000, d), jax.random.key(0)
+    return Job(lambda: np.asarray(px.interactions(obs, 0.1, key=key).variance))
+
+
+def _densities(n_rows: int, n_points: int, d: int) -> Job:
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
+    rng = np.random.default_rng(0)
+    fitted = px.ParzenEstimator.fit(space, rng.uniform(size=(n_rows, d)), bandwidth=px.bandwidth.scott())
+    at = rng.uniform(size=(n_points, d))
+    return Job(lambda: np.asarray(fitted.log_prob(at)))
+
+
+def _runs(n_runs: int, n_evaluations: int, d: int) -> Job:
+    space = px.Space({f"x{j}": px.Float(-5, 5) for j in range(d)})
+    problem = px.Problem(lambda key, x: ((x - 1.0) ** 2).sum(), space)
+    sampler, keys = px.tpe(space), jax.random.split(jax.random.key(0), n_runs)
+    on_cpu = jax.config.jax_default_device.platform == "cpu"
+    lanes = min(n_runs, 32 if on_cpu else 1024)  # chunks that fit a CPU's cache, or fill an accelerator
+
+    def call() -> np.ndarray:
+        trace = px.optimize_many(sampler, problem, keys, n_evaluations, lanes=lanes, progress=False)
+        return np.asarray(trace.best())[:, -1]
+
+    return Job(call, drawn=True)
+
+
+def jobs(quick: bool) -> dict[str, Callable[[], Job]]:
+    """Name -> what prepares a job; the quick ones serve to see that all of it runs."""
+    if quick:
+        return {
+            "sweep, 99 levels, 10 seeds of 1000 rows, 3 parameters": lambda: _sweep(10, 1000, 3),
+            "1000 half-samples, 1 level, 1000 rows": lambda: _half_samples(1),
+            "log densities, 1000 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1000, 10),
+            "8 runs of px.tpe, 30 evaluations, 5 parameters": lambda: _runs(8, 30, 5),
+        }
+    return {
+        "one level, 1000 rows, 3 parameters": lambda: Job(
+            lambda obs=_log(1, 1000, 3): np.asarray(px.cond_ped_anova(obs, 0.1).importance)
+        ),
+        "sweep, 99 levels, 10 seeds of 1000 rows, 3 parameters": lambda: _sweep(10, 1000, 3),
+        "sweep, 99 levels, 1000 seeds of 1000 rows, 10 parameters": lambda: _sweep(1000, 1000, 10),
+        "sweep, 99 levels, 10^6 rows, 20 parameters": lambda: _sweep(1, 1_000_000, 20),
+        "1000 half-samples, 1 level, 1000 rows, 3 parameters": lambda: _half_samples(1),
+        "1000 half-samples, 99 levels, 1000 rows, 3 parameters": lambda: _half_samples(99),
+        "190 pairs of 20 parameters, 1 level, 1000 rows": lambda: _pairs(20),
+        "log densities, 10^3 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1000, 10),
+        "log densities, 10^6 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1_000_000, 10),
+        "1 run of px.tpe, 100 evaluations, 5 parameters": lambda: _runs(1, 100, 5),
+        "1024 runs of px.tpe, 100 evaluations, 5 parameters": lambda: _runs(1024, 100, 5),
+    }
+
+
+def timed(job: Job, repeats: int) -> tuple[float, float, np.ndarray]:
+    """Seconds of the first call, the median of the others, the answer."""
+    seconds, answer = [], np.empty(0)
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        answer = job.call()
+        seconds.append(time.perf_counter() - start)
+        if sum(seconds) > 60:
+            break
+    return seconds[0], float(np.median(seconds[1:] or seconds)), answer
+
+
+def difference(job: Job, one: np.ndarray, other: np.ndarray) -> tuple[float, bool]:
+    """The largest difference over the largest value, or that of means in standard errors; whether it is far."""
+    if job.drawn:
+        error = np.sqrt((one.var() + other.var()) / len(one))
+        found = abs(one.mean() - other.mean()) / max(error, np.finfo(float).tiny)
+        return found, found > _FAR
+    found = np.nanmax(np.abs(one - other)) / np.nanmax(np.abs(other))
+    return found, not found <= TOLERANCE
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table."""
+    options = command.begin(__doc__, "small jobs, to see that they run", argv)
+    cpu, best = jax.devices("cpu")[0], jax.devices()[0]
+    devices = [cpu] if best.platform == "cpu" else [cpu, best]
+    print(f"CPU with {len(os.sched_getaffinity(0))} cores; " + (best.device_kind if devices[1:] else "alone"))
+    failed = []
+    for name, prepare in jobs(options.quick).items():
+        found = []
+        for device in devices:
+            with jax.default_device(device):
+                job = prepare()
+                found.append((*timed(job, 2 if options.quick else 5), job))
+        cells = ", ".join(f"{again * 1e3:.3g} ms (first call {first:.1f} s)" for first, again, _, _ in found)
+        if devices[1:]:
+            (_, slow, one, job), (_, fast, other, _) = found
+            apart, far = difference(job, one, other)
+            unit = " standard errors" if job.drawn else ""
+            cells += f"; {slow / fast:.2g} times as fast, difference {apart:.1e}{unit}"
+            failed += [f"{name}: answers differ by {apart:.2g}"] if far else []
+        print(f"{name}: {cells}", flush=True)
+    return command.verdict(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
