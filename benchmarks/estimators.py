@@ -12,7 +12,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks import command
-from benchmarks.estimator_problems import PROBLEMS, Problem
+from benchmarks.estimator_problems import POINTS, PROBLEMS, Problem
 
 LEVELS = (0.02, 0.1, 0.5, 0.9)
 ESTIMATORS = {
@@ -84,7 +84,8 @@ def main(argv: list[str] | None = None) -> int:
     """Print the table, its levels one beside the other."""
     options = command.begin(__doc__, "fewer seeds and rows", argv)
     sizes, n_seeds = ((100, 1000), 5) if options.quick else ((30, 100, 1000, 10_000, 100_000), 20)
-    truths = {name: problem.shares(LEVELS) for name, problem in PROBLEMS.items()}
+    points = 2**11 if options.quick else POINTS
+    truths = {name: problem.shares(LEVELS, points) for name, problem in PROBLEMS.items()}
     print(
         f"root mean square error of shares, {n_seeds} seeds, gamma' = " + " ".join(f"{x:g}" for x in LEVELS)
     )

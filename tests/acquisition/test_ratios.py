@@ -136,7 +136,8 @@ EDGES = [
 def test_products_at_the_edges_are_numbers(below, above, gamma, relative, naive, x64):
     """Catches -inf + inf, and inf - inf."""
     below, above, gamma = map(jnp.asarray, (below, above, gamma))
-    assert constrained_score(below, above, gamma) == relative
+    # A logarithm of the exponential of 1 may round otherwise in another release of JAX.
+    np.testing.assert_allclose(constrained_score(below, above, gamma), relative, rtol=1e-6, atol=1e-6)
     assert naive_product(below, above) == naive
 
 

@@ -152,7 +152,8 @@ def test_leverages_give_the_errors_of_refits():
     region = np.bincount(cells, minlength=12)
     target = np.bincount(cells, member, minlength=12)
     by_leverage = [row[1] for row in resolutions.of_region(target, region, "numeric", 1.0)]
-    refitted = [resolutions.left_out(design, cells, member) for design in resolutions.designs(region, "numeric")]
+    designs = resolutions.designs(region, "numeric")
+    refitted = [resolutions.left_out(design, cells, member) for design in designs]
     np.testing.assert_allclose(by_leverage, refitted, rtol=1e-9)
 
 

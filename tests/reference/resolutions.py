@@ -116,7 +116,7 @@ def most_functions(n: float) -> float:
 
 
 def of_region(target: np.ndarray, region: np.ndarray, kind: str, part: float) -> list[tuple]:
-    """Of all resolutions: divergence, error of predictions of other rows, rank, chance per function, prior."""
+    """Of all resolutions: divergence, error of the rows left out, rank, chance per function, prior."""
     n_t, n = target.sum(), region.sum()
     mean, out = n_t / n, []
     for design in designs(region, kind):

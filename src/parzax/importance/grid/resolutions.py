@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._numerics import cell_sum, namespace
 
-# A polynomial that is smaller than this before it is scaled, where ranks have a standard deviation of 1, rests
-# on the few rows outside of one or two crowded cells; what follows it would be rounding (in float32 after
-# eight steps up to 1e-4 of a leverage; of evenly spread rows each is 0.87).
+# A polynomial that is smaller than this before it is scaled, where ranks have a standard deviation of 1,
+# rests on the few rows outside of one or two crowded cells, and after some of them float32 has no digits
+# left. Of evenly spread rows all are 0.87 and larger.
 _EXHAUSTED = 0.2
 # Below this the best resolution has all the weight, and float32 no room for the quotient.
 _COLDEST = 1e-6
@@ -23,8 +23,8 @@ _COLDEST = 1e-6
 class Resolutions:
     """From which functions of a parameter membership in the target is predicted, and how they are weighed.
 
-    Of numbers: the cells of the grid merged into fewer, and polynomials of the share of rows below, of at most
-    half as many functions as there are rows (fewer of less than 40 rows, see docs/estimators.md). Of
+    Of numbers: the cells of the grid merged into fewer, and polynomials of the share of rows below, of at
+    most half as many functions as there are rows (fewer of less than 40 rows, see docs/estimators.md). Of
     categories: each on its own.
 
     Attributes:
@@ -109,9 +109,7 @@ def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | Non
     return Partitions(member, np.eye(len(sizes))[of_group], wanted != before)
 
 
-def polynomials(
-    weight: Float[Array, " g"], degree: int
-) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
+def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
     """Polynomials of degree 0 to ``degree`` of a cell's rank, orthonormal under ``weight``.
 
     The rank is the weight below the middle of the cell: places of the range would leave a cluster of rows to
