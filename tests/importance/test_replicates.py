@@ -143,13 +143,22 @@ def test_whole_weights_are_repeated_rows():
         ({"n_resamples": 2.5}, "n_resamples"),
         ({"n_resamples": 10, "n_shuffles": True}, "n_shuffles"),
         ({"n_resamples": 10, "resampling": "jackknife", "key": 0}, "resampling"),
-        ({"n_resamples": 10}, "key=jax.random.key"),
         ({"n_resamples": 10, "key": 3}, "key must be a typed key"),
     ],
 )
 def test_bad_settings_are_named(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         px.cond_ped_anova(_log(), 0.2, **given)
+
+
+def test_a_key_is_not_needed():
+    """As of comparisons and interactions it is ``jax.random.key(0)`` by default."""
+    first, second = (
+        px.cond_ped_anova(_log(), 0.2, n_resamples=10, **given).uncertainty
+        for given in ({}, {"key": jax.random.key(0)})
+    )
+    np.testing.assert_array_equal(first.sampled, second.sampled)
+    np.testing.assert_array_equal(first.p_value, second.p_value)
 
 
 def test_fractional_weights_are_refused():

@@ -98,7 +98,7 @@ def test_slider_moves_everything(driver, pages):
         np.testing.assert_allclose(now["minus"], mean - low, atol=1e-9)
         assert now["cursor"] == data["levels"][i]
         assert now["cells"] == data["cells"][i]
-        assert now["pale"] == [bool(x) for x in data["chance"][i]]
+        assert now["pale"] == [bool(x) for x in data["pale"][i]]
         assert now["headline"] == data["words"][i]["headline"]
         assert now["spoken"] == data["words"][i]["label"]
         assert now["value"] == data["values"][0][i]
@@ -147,7 +147,7 @@ def test_curves_are_coloured_only_above_chance(driver, pages):
     browser.open_page(driver, pages / "plain.html", 375)
     data = json.loads(driver.execute_script("return document.getElementById('data').textContent"))
     traces = driver.execute_script("return document.getElementById('curves').data")
-    chance, levels = np.array(data["chance"]), np.array(data["levels"])
+    chance, levels = np.array(data["pale"]), np.array(data["levels"])
     seen = 0
     assert chance.any()
     for j in data["lines"]:

@@ -12,6 +12,7 @@ import parzax as px
 from page import logs
 from parzax.page.content import Origin, content
 from parzax.page.numbers import numbers
+from parzax.page.words import level_words
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals
@@ -184,8 +185,8 @@ def test_uncertainty():
             p, at_most = fake.p_adjusted[i, j], fake.p_value[i, j] < 1.5 / 1000
             assert cells[2] == (f"{'≤' * int(at_most)}{p:.3f}" if p >= 0.001 else "<0.001")
             assert cells[3] == f"{100 * round(1 - fake.p_value[i, j], 2):g}\N{NO-BREAK SPACE}%"
-        pale = by_name(found.data, "chance", names)[i]
-        assert (pale == ~fake.above_chance[i]).all()
+        pale = by_name(found.data, "pale", names)[i]
+        assert (pale == ~fake.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
     (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
     assert sure.startswith(
@@ -225,6 +226,32 @@ def test_interactions():
     fake.importance = fake.importance[:1]
     with pytest.raises(ValueError, match="importance has shape"):
         made(own, fake)
+
+
+def test_a_page_of_few_rows_opens_where_there_are_more_than_ten():
+    """Of 60 trials a tenth are 6: it opens at the nearest level that has 11, or at 0.1 if none has."""
+    levels = np.arange(1, 50) / 50
+    obs = logs.activation(n=60)
+    found = numbers(px.cond_ped_anova(obs, levels))
+    assert np.isclose(levels[found.default], 0.18)
+    found = numbers(px.cond_ped_anova(logs.activation(n=12), levels))
+    assert np.isclose(levels[found.default], 0.1)
+    found = numbers(px.cond_ped_anova(logs.activation(n=200), levels))
+    assert np.isclose(levels[found.default], 0.1)
+
+
+def test_what_counts_as_0_is_pale_and_said():
+    """A parameter that is inactive in all of the target has no colour, and is named beside the others."""
+    rng = np.random.default_rng(2)
+    space = px.Space({"c": px.Categorical(["a", "b"]), "x": px.Float(0, 1, when=px.In("c", ["b"]))})
+    c, x = rng.integers(0, 2, 200), rng.uniform(size=200)
+    values = np.stack([c, np.where(c == 1, x, np.nan)], axis=-1)
+    result = px.cond_ped_anova(px.Observations.from_arrays(space, values, c + x), 0.1, n_resamples=50)
+    own = numbers(result)
+    assert not own.chance[0, 1]
+    assert own.pale[0].tolist() == [False, True]
+    words = level_words(result, own, result.names)[0].chance
+    assert words.endswith("Not compared, and counted as 0: x (inactive in the target, counts as 0).")
 
 
 def test_pairs_above_chance_come_first():
@@ -318,13 +345,13 @@ def test_every_winner_is_named_before_a_second_range(monkeypatch):
 
 def test_advice_is_in_words_of_the_page():
     """No name of the Python interface is left in what may be said of an importance, and no word is idle."""
-    from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER
-    from parzax.page.words import _WORDS, of_page
+    from parzax.importance.phrases import _WORDS, OF_LEVEL, OF_PARAMETER, without_python
 
     said = [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]
     said += [*OF_PARAMETER.values(), *OF_LEVEL.values()]
     for text in said:
-        assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", of_page(text)), of_page(text)
+        said_so = without_python(text)
+        assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", said_so), said_so
     for name in _WORDS:
         assert any(name in text for text in said), name
 

@@ -18,6 +18,7 @@ from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.good_values import to_lines
+from parzax.importance.phrases import without_python
 from parzax.importance.resampling import shuffles_by_default
 from parzax.importance.table import to_text
 from parzax.importance.uncertainty import may_matter
@@ -89,9 +90,10 @@ def run_importance(args: Namespace) -> None:
         good = result.good_values()
         tested = partial(may_matter, result.uncertainty, result.n_seeds, 0)
         sure = [own for own in good if tested(result.names.index(own.parameter))]
-        names = {own.parameter for own in good} - {own.parameter for own in sure}
-        say(*to_lines(sure, obs.space, levels[0], len(names)), "")
-    say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+        rest = len(result.names) - len({own.parameter for own in sure})
+        say(*to_lines(sure, obs.space, levels[0], rest), "")
+    table = without_python(text).split("\n")
+    say(*table, *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
 def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:

@@ -108,7 +108,7 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
-    """A title and a line of text for each of `good_values`, and how many parameters are not above chance."""
+    """A title and a line of text for each of `good_values`, and of how many parameters nothing is said."""
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
     for own in found:
@@ -119,7 +119,8 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: 
     if len(lines) == 1:
         lines[0] += ": none stand out"
     if left_out:
-        lines.append(f"({left_out} more {'is' if left_out == 1 else 'are'} not above chance)")
+        more = f"{left_out} more parameter{' is' if left_out == 1 else 's are'}"
+        lines.append(f"({more} not above chance, or could not be compared)")
     return lines
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -64,7 +65,7 @@ def cond_ped_anova(
             2000: 20 d) where that is more.
         resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
             those between quantiles of bootstrap samples, which are wider than they need be with few rows.
-        key: a typed key such as ``jax.random.key(0)``, where there are samples or shuffles.
+        key: of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
 
     Returns:
         `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level; where no parameter
@@ -118,7 +119,7 @@ def cond_ped_anova(
         counted = {"n_samples": n_samples, "n_shuffles": n_shuffles, "method": resampling}
         levels = [*np.sort(target).tolist(), region]
         known = uncertainty(
-            key,
+            jax.random.key(0) if key is None else key,
             losses,
             weight,
             codes,

@@ -33,9 +33,7 @@ def check_resampling(
     if n_shuffles is None:
         n_shuffles = shuffles_by_default(n_samples, n_parameters) if n_samples else 0
     n_shuffles = int(n_shuffles)
-    if n_samples or n_shuffles:
-        if key is None:
-            raise TypeError("resampling needs a key, such as key=jax.random.key(0).")
+    if (n_samples or n_shuffles) and key is not None:
         _checks.check_key(key)
     return n_samples, n_shuffles
 

@@ -96,12 +96,10 @@ def advice_lines(result: ResultArrays) -> list[str]:
 
 def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
     columns = _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18)
-    levels = np.argsort(result.target_quantile, kind="stable")
+    levels = _table_levels(result)
     title = f"importance{_over_seeds(result, result.seeds_counted)}"
-    if len(levels) > _MAX_LEVELS:
-        shown = _shown_levels(result.target_quantile[levels])
-        title += f"; {len(shown)} of {len(levels)} levels shown"
-        levels = levels[shown]
+    if len(levels) < len(result.target_quantile):
+        title += f"; {len(levels)} of {len(result.target_quantile)} levels shown"
     some_left_out = result.n_seeds > 1 and bool((result.seeds_counted < result.n_seeds).any())
     rows = [["level", *(label for label, _ in columns), *["seeds"] * some_left_out, "n_target"]]
     for level in levels:
@@ -140,6 +138,12 @@ def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> li
     n = len(order) if len(order) <= most + 1 else most
     shown = [(short[names[j]], order[i : i + 1]) for i, j in enumerate(order[:n].tolist())]
     return shown if n == len(order) else [*shown, (f"{len(order) - n} others", order[n:])]
+
+
+def _table_levels(result: ResultArrays) -> np.ndarray:
+    """Indices of the levels that a table shows, ascending."""
+    order = np.argsort(result.target_quantile, kind="stable")
+    return order if len(order) <= _MAX_LEVELS else order[_shown_levels(result.target_quantile[order])]
 
 
 def _shown_levels(levels: np.ndarray) -> np.ndarray:
@@ -232,7 +236,10 @@ def _sureness(result: ResultArrays) -> list[str]:
         levels = _levels(result.target_quantile, enough)
         lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
     if verdicts and not enough.all():
-        worst = int(np.argmax(np.where(enough, -1, np.nan_to_num(known.margin.reshape(-1)))))
+        # Of the levels in the table, if one of these has too few.
+        short = ~enough & np.isin(np.arange(len(enough)), _table_levels(result))
+        short = short if short.any() else ~enough
+        worst = int(np.argmax(np.where(short, np.nan_to_num(known.margin.reshape(-1)), -1)))
         lines.append(f"at level {result.target_quantile[worst]:g}: {verdicts[worst]}")
     return lines
 

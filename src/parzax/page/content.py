@@ -13,7 +13,7 @@ from parzax._palette import PALETTE
 from parzax._words import visible
 from parzax.importance import GridEstimator, ImportanceResult
 from parzax.importance.labels import short_names, shorten
-from parzax.importance.phrases import regime, value_text
+from parzax.importance.phrases import regime, value_text, without_python
 from parzax.importance.table import advice_lines, size_text
 from parzax.page.numbers import TOP, Numbers, numbers
 from parzax.page.pairs import pairs
@@ -22,13 +22,11 @@ from parzax.page.words import (
     LevelWords,
     interval_text,
     level_words,
-    of_page,
     p_text,
     percent,
     status_words,
     summary,
 )
-from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
 _MOST_LINES = 100
@@ -126,12 +124,12 @@ def content(result: ImportanceResult, interactions: Any, most: int, origin: Orig
         "mean": _rounded(own.mean[:, shown]),
         "low": _rounded(own.low[:, shown]),
         "high": _rounded(own.high[:, shown]),
-        "chance": own.chance[:, shown].astype(int).tolist(),
+        "pale": own.pale[:, shown].astype(int).tolist(),
         "colours": _colours(own, shown),
         "lines": [shown.index(j) for j in own.ranking[: len(PALETTE)].tolist() if j in shown],
         "cells": cells,
         "words": [level._asdict() for level in words],
-        "rough": (own.status & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
+        "rough": own.rough.tolist(),
         "values": [own_values.texts for own_values in values],
         "pictures": [_thinned(own_values.picture, step) for own_values in values],
         "step": step,
@@ -242,7 +240,9 @@ def _thinned(picture: dict[str, Any] | None, step: int) -> dict[str, Any] | None
 def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
     """Where each status holds, and what to do about it; then what holds always."""
     found = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    return [(_status_name(where), of_page(text)) for where, text in found] + [("", text) for text in _GENERAL]
+    return [(_status_name(where), without_python(text)) for where, text in found] + [
+        ("", text) for text in _GENERAL
+    ]
 
 
 def _status_name(where: str) -> str:

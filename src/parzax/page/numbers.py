@@ -12,9 +12,9 @@ DEFAULT_LEVEL = 0.1
 TOP = 3  # "among the three most important"
 _MOST_SEEDS = 0.5  # what holds in this share of the seeds is said
 # Nothing was compared with chance.
-_NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
-_NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS | Status.NO_DATA | Status.ALL_EQUAL
-_NOT_COMPARED |= Status.SAME_SETS
+NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
+NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS | Status.NO_DATA | Status.ALL_EQUAL
+NOT_COMPARED |= Status.SAME_SETS
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,20 @@ class Numbers:
 
     @property
     def default(self) -> int:
-        """The level that a page opens at: the nearest to 0.1."""
-        return int(np.abs(self.levels - DEFAULT_LEVEL).argmin())
+        """The level that a page opens at: the nearest to 0.1 that has more than a few rows, if any has."""
+        rough = self.rough
+        away = np.abs(self.levels - DEFAULT_LEVEL)
+        return int((away if rough.all() else np.where(rough, np.inf, away)).argmin())
+
+    @property
+    def rough(self) -> np.ndarray:
+        """(q,) levels with a few rows in the target, or outside it."""
+        return np.asarray((self.status & int(Status.LOW_DATA) != 0).any(axis=1))
+
+    @property
+    def pale(self) -> np.ndarray:
+        """(q, d) what has no colour: what is not above chance, and what is 0 or unknown without a test."""
+        return np.asarray(self.chance | ~(np.nan_to_num(self.mean) > 0))
 
     @property
     def ranking(self) -> np.ndarray:
@@ -81,7 +93,7 @@ def numbers(result: ImportanceResult) -> Numbers:
     tested = uncertainty is not None and uncertainty.n_shuffles > 0
     if uncertainty is not None:
         if tested:
-            chance = ~_most(result, uncertainty.above_chance) & (status & int(_NOT_COMPARED) == 0)
+            chance = ~_most(result, uncertainty.above_chance) & (status & int(NOT_COMPARED) == 0)
         if result.n_seeds == 1:
             low, high = np.moveaxis(_only(uncertainty.importance_interval, (*shape, 2)), -1, 0)
             p, top = _only(uncertainty.p_adjusted, shape), _only(uncertainty.top(TOP), shape)

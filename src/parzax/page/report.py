@@ -4,19 +4,19 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from parzax import _checks
 from parzax.importance import ImportanceResult, cond_ped_anova
 from parzax.importance import interactions as pairs_of
+from parzax.importance.resampling import shuffles_by_default
 from parzax.observations import Observations
 from parzax.page.content import Origin, content
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
 # Of a single run that is resampled; and of which parameters, at which levels, pairs are looked at.
-_RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
+_RESAMPLES, _SHUFFLES, _PAIRED, _PAIR_LEVELS = 200, 1000, 8, (0.1, 0.5)
 
 
 def report(
@@ -52,7 +52,7 @@ def report(
         max_parameters: how many are shown, those with the highest importance at any level.
         command, date: what made the page and when, shown as they are.
         options: further arguments of `cond_ped_anova`, for observations; of a single run ``n_resamples`` is
-            200 and ``key`` is ``jax.random.key(0)`` if they are not given.
+            200, and there are 1000 shuffles or as many as the number of parameters asks for, if not given.
 
     Raises:
         TypeError: a source of another kind; ``target_quantile`` or ``options`` beside a result.
@@ -87,9 +87,8 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         target_quantile = _LEVELS[region > _LEVELS] if small else _LEVELS
     whole = source.weight is None or (source.weight == np.floor(source.weight)).all()
     if not source.batch_shape and whole and options.get("n_resamples") is None:
-        options = options | {"n_resamples": _RESAMPLES}
-    if options.get("n_resamples") and options.get("key") is None:
-        options = options | {"key": jax.random.key(0)}
+        shuffles = shuffles_by_default(_SHUFFLES, len(source.space))
+        options = {"n_shuffles": shuffles} | options | {"n_resamples": _RESAMPLES}
     return cond_ped_anova(source, target_quantile, **options)
 
 

@@ -6,26 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from parzax.importance import ImportanceResult
-from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text, without_python
 from parzax.importance.table import size_text
-from parzax.page.numbers import TOP, Numbers
+from parzax.page.numbers import NOT_COMPARED, TOP, Numbers
 from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
-# What advice calls by its name in Python, in words of the page.
-_WORDS = {
-    "lower target_quantile": "choose a lower target level γ′",
-    "n_target has its real size": "its real size stands beside the level",
-    "see regime_status": "look at its parts under “Which values are good”",
-    "or use log": "or search it on a logarithmic scale",
-    "declare it log=True if it is positive and is not yet": "search it on a logarithmic scale if it is "
-    "positive and is not searched so yet",
-    "narrow it, or log=True": "narrow it, or search it on a logarithmic scale",
-    "are not used by the estimator (GridEstimator.optuna()); give bounds= to Observations, or use "
-    "GridEstimator()": "are not used by the estimator “optuna”; the log needs the bounds of each row, or use "
-    "the default estimator",
-}
+# Nothing is compared at such a level.
+_OF_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 # Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
 _REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
 _DEPENDENT = (
@@ -80,15 +69,21 @@ def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:
 def chance_words(own: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters are not above chance at a level."""
     names = [labels[int(j)] for j in own.ranking if own.chance[level, j]]
+    absent = [
+        f"{labels[int(j)]} ({status_words(own, level, int(j))})"
+        for j in own.ranking
+        if own.status[level, j] & int(NOT_COMPARED) and not own.status[level, j] & int(_OF_LEVEL)
+    ]
+    rest = f" Not compared, and counted as 0: {listed(absent)}." if absent else ""
     if own.tested:
         if not names:
-            return "Every parameter that could be compared is above chance at this level."
-        return f"Not above chance at this level, {len(names)} of {len(labels)}: {listed(names)}."
+            return f"Every parameter that could be compared is above chance at this level.{rest}"
+        return f"Not above chance at this level, {len(names)} of {len(labels)}: {listed(names)}.{rest}"
     test = "No test against chance was made."
     if not names:
-        return f"{test} No variance that was compared is below what a random target gives on average."
+        return f"{test} No variance that was compared is below what a random target gives on average.{rest}"
     below = "is not above what a random target gives on average"
-    return f"{test} The variance of {len(names)} of {len(labels)} parameters {below}: {listed(names)}."
+    return f"{test} The variance of {len(names)} of {len(labels)} parameters {below}: {listed(names)}.{rest}"
 
 
 def summary(
@@ -121,13 +116,13 @@ def summary(
         lines.append("How sure? Unknown: this is one run, and no resamples were asked for.")
     if result.n_seeds == 1 and result.uncertainty is not None:
         lines[-1] += f" {_DEPENDENT}"
-    return [*lines, chance_words(own, i, labels)] if own.chance[i].any() else lines
+    return lines
 
 
 def status_words(own: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
     bits = int(own.status[level, parameter])
-    found = [of_page(text) for bit, text in _REMARKS.items() if bits & bit]
+    found = [without_python(text) for bit, text in _REMARKS.items() if bits & bit]
     return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + found))
 
 
@@ -195,13 +190,6 @@ def _stability(tau: float) -> str:
 def _sentence(text: str) -> str:
     """With a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
-
-
-def of_page(text: str) -> str:
-    """Advice in words of the page, for a reader who has no Python."""
-    for name, words in _WORDS.items():
-        text = text.replace(name, words)
-    return text
 
 
 def plural(n: int, word: str) -> str:

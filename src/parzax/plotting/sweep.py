@@ -89,7 +89,8 @@ def importance_sweep(
         if by_samples is not None:
             low, high = by_samples.interval_of(slice(None), columns)
             ends = low[order], high[order]
-            sure = by_samples.any_above_chance(slice(None), columns)[order]
+            # At 0 there is nothing above chance, tested or not.
+            sure = by_samples.any_above_chance(slice(None), columns)[order] & (np.nan_to_num(mean) > 0)
         _draw_line(ax, levels, mean, ends, sure, color=colour, linestyle=dash, label=_text.plain(name))
         lines.append(_Line(mean, short.get(name, name), colour if sure.any() else _NEVER_SURE, dash))
     bands = _bands(result, order, [result.names.index(n) for n in names[:most]], anything=bool(data.any()))

@@ -35,9 +35,10 @@ def configurations(name: str, x: Any, space: Space, dtype: Any) -> tuple[Any, Po
     at = host_frame(space).encode(x)
     bad = np.flatnonzero(~at.valid.all(axis=-1))
     if len(bad):
+        wrong = [space.names[j] for j in np.flatnonzero(~at.valid[bad[0]])]
         raise ValueError(
-            f"{name}: row {bad[0]} is not a configuration of the space: {x[bad[0]].tolist()}; "
-            "values are native, categories are codes, inactive parameters are NaN."
+            f"{name}: row {bad[0]} is not a configuration of the space: {x[bad[0]].tolist()} is wrong in "
+            f"{', '.join(wrong)}; values are native, categories are codes, inactive parameters are NaN."
         )
     return x.astype(dtype), on_device(at, dtype)
 
@@ -56,7 +57,7 @@ def columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Any:
     """(n, width) values; one column may be (n,), and no columns None."""
     if values is None:
         if width:
-            raise ValueError(f"{name} must have shape ({n}, {width}), got None.")
+            raise ValueError(f"{name} must have shape ({n}, {width}): the sampler has {width}; got None.")
         return np.zeros((n, 0), dtype)
     values = numbers(name, values, dtype)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values

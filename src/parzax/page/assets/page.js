@@ -39,7 +39,7 @@
   function barsNow() {
     const mean = data.mean[level], low = data.low[level], high = data.high[level];
     const own = data.colours.map((c) => c || colour("--bar"));
-    const pale = data.chance[level];
+    const pale = data.pale[level];
     return {
       x: mean.map((x) => (x === null ? 0 : x)),
       plus: mean.map((x, j) => (x === null || high[j] === null ? 0 : Math.max(high[j] - x, 0))),
@@ -118,7 +118,7 @@
 
   function drawCurves() {
     const ribbons = [], drawn = [], called = names(curves);
-    const surely = (rows) => data.chance.map((row) => rows.some((j) => !row[j]));
+    const surely = (rows) => data.pale.map((row) => rows.some((j) => !row[j]));
     for (const j of data.lines) {
       const sure = surely([j]), area = ribbon(column(data.low, j), column(data.high, j), sure);
       if (area.x.length) {
@@ -247,7 +247,7 @@
     if (slider) slider.setAttribute("aria-valuetext", words.label);
     fill("table", data.cells[level]);
     Array.from(at("table").tBodies[0].rows).forEach((row, j) => {
-      row.classList.toggle("pale", Boolean(data.chance[level][j]));
+      row.classList.toggle("pale", Boolean(data.pale[level][j]));
     });
     data.values.forEach((texts, i) => { at("value-" + i).textContent = texts[level]; });
     data.pictures.forEach((_, i) => drawDensity(i));
