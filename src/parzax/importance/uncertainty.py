@@ -79,7 +79,8 @@ class Uncertainty:
     def draws(self) -> np.ndarray:
         """(b, ..., q, d) variances as they might have come out.
 
-        Recentred ones of half-samples, v + spread (v* - median(v*)); those of bootstrap samples as they are.
+        Recentred ones of half-samples, v + spread (v* - m) with m the mean of their middle three fifths;
+        those of bootstrap samples as they are.
         """
         return self._recentred(self.variance, self.sampled)
 
@@ -191,8 +192,9 @@ class Uncertainty:
         if self.method == "bootstrap" or not len(sampled):
             return sampled
         spread = self.spread.reshape(*self.spread.shape, *(1,) * (whole.ndim - self.spread.ndim))
-        # The distribution is skewed: around its mean intervals hold too little on one side.
-        return whole + spread.astype(whole.dtype) * (sampled - np.median(sampled, axis=0))
+        # The distribution is skewed: around its mean intervals hold too little on one side, and around its
+        # median on the other.
+        return whole + spread.astype(whole.dtype) * (sampled - _middle(sampled))
 
     @cached_property
     def _shares(self) -> np.ndarray:
@@ -240,6 +242,12 @@ def holm(p: np.ndarray) -> np.ndarray:
     out = np.empty_like(p)
     np.put_along_axis(out, order, np.where(np.isnan(ranked), np.nan, adjusted), axis=-1)
     return out
+
+
+def _middle(x: np.ndarray) -> np.ndarray:
+    """Mean over the first axis without a fifth at either end, (b, ...) -> (...)."""
+    cut = len(x) // 5
+    return np.sort(x, axis=0)[cut : len(x) - cut].mean(axis=0)
 
 
 def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:

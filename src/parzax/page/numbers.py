@@ -54,7 +54,7 @@ class Numbers:
     @property
     def default(self) -> int:
         """The level that a page opens at: the nearest to 0.1 that has more than a few rows, if any has."""
-        rough = self.rough
+        rough = self.rough | (self.status & int(Status.SAME_SETS) != 0).any(axis=1)
         away = np.abs(self.levels - DEFAULT_LEVEL)
         return int((away if rough.all() else np.where(rough, np.inf, away)).argmin())
 
