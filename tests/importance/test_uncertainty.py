@@ -35,7 +35,7 @@ def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> n
 
 
 def test_intervals_of_half_samples_are_quantiles_of_recentred_ones():
-    """Catches a mean of all or a median in place of that of the middle, and deviations that are not scaled."""
+    """Catches a mean of all or a median in place of that of the middle, and deviations not scaled."""
     rng = np.random.default_rng(0)
     sampled, variance = rng.gamma(3, size=(501, 2, 3)), rng.gamma(3, size=(2, 3))
     known = _known(sampled, variance)

@@ -16,7 +16,7 @@ from parzax.cli import objectives, writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
-from parzax.importance.flags import LOW_DATA_ROWS
+from parzax.importance.flags import LOW_DATA_ROWS, usual_level
 from parzax.importance.good_values import to_lines
 from parzax.importance.phrases import without_python
 from parzax.importance.resampling import shuffles_by_default
@@ -87,11 +87,12 @@ def run_importance(args: Namespace) -> None:
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
     say(*objectives.heading(args.objective, obs))
     if args.good_values:
-        good = result.good_values()
-        tested = partial(may_matter, result.uncertainty, result.n_seeds, 0)
+        level = usual_level(result.target_quantile, result.status)
+        good = result.good_values(level)
+        tested = partial(may_matter, result.uncertainty, result.n_seeds, level)
         sure = [own for own in good if tested(result.names.index(own.parameter))]
         rest = len(result.names) - len({own.parameter for own in sure})
-        say(*to_lines(sure, obs.space, levels[0], rest), "")
+        say(*to_lines(sure, obs.space, float(result.target_quantile[level]), rest), "")
     table = without_python(text).split("\n")
     say(*table, *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
@@ -123,7 +124,7 @@ def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str,
         return {}
     wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
     n = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
-    n_shuffles = shuffles_by_default(wanted, len(obs.space))
+    n_shuffles = shuffles_by_default(_RESAMPLES, len(obs.space))
     return {"n_resamples": n if n >= _FEWEST else 0, "n_shuffles": n_shuffles, "key": key}
 
 

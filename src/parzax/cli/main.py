@@ -129,13 +129,14 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     add(
         "--good-values",
         action="store_true",
-        help="print which values are good, of parameters not within chance",
+        help="print which values are good, of parameters above chance; of several levels at that nearest to "
+        "0.1 with more than ten rows",
     )
     text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
     add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
     add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
-    drawn = "a sweep over the levels, or bars, regimes or good values at the first"
-    text = f"{drawn} level (bars for one level, sweep for several)"
+    drawn = "a sweep over the levels, or bars, regimes or good values at the level of --good-values"
+    text = f"{drawn} (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
     for option, name, text in (
         ("plot", "out.png", "figure"),

@@ -15,6 +15,7 @@ import numpy as np
 import parzax
 from parzax._words import visible
 from parzax.importance import ImportanceResult
+from parzax.importance.flags import usual_level
 from parzax.importance.table import long_columns, status_names
 
 Writer = Callable[[Path], Any]
@@ -122,11 +123,13 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
 
 def _drawn(plotting: Any, result: ImportanceResult, kind: str | None, parameter: str | None) -> Any:
     kind = kind or ("bars" if len(result.target_quantile) == 1 else "sweep")
-    if kind == "values":
-        ax = plotting.values(result, parameter or result.ranking()[0])
+    level = usual_level(result.target_quantile, result.status)
+    if kind == "sweep":
+        ax = plotting.importance_sweep(result)
+    elif kind == "values":
+        ax = plotting.values(result, parameter or result.ranking(level)[0], level=level)
     else:
-        names = {"sweep": "importance_sweep", "bars": "importance_bars", "regimes": "regimes"}
-        ax = getattr(plotting, names[kind])(result)
+        ax = {"bars": plotting.importance_bars, "regimes": plotting.regimes}[kind](result, level=level)
     return ax.figure.figure
 
 
@@ -154,7 +157,7 @@ def json_writer(result: ImportanceResult) -> Writer:
     """
     shape = (result.n_seeds, *result.importance.shape[-2:])
     mean, error = result.over_seeds()
-    defined = result.is_defined.reshape(shape)
+    defined, level = result.is_defined.reshape(shape), usual_level(result.target_quantile, result.status)
     content = {
         "version": parzax.__version__,
         "names": list(result.names),
@@ -167,8 +170,9 @@ def json_writer(result: ImportanceResult) -> Writer:
             "seeds_counted": result.seeds_counted,
             "per_seed": np.where(defined, result.importance.reshape(shape), np.nan),
         },
-        # At the first level that was asked for, as it is text in every entry.
-        "good_values": [good._asdict() for good in result.good_values()],
+        # At one level, as it is text in every entry.
+        "good_values": [good._asdict() for good in result.good_values(level)],
+        "good_values_level": result.target_quantile[level],
         "variance": result.variance.reshape(shape),
         "status": np.vectorize(status_names, otypes=[object])(result.status.reshape(shape)),
         "n_target": result.n_target.reshape(shape[:2]),

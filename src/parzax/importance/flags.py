@@ -13,6 +13,8 @@ from parzax.status import Status
 # As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
 # variance of a strong parameter comes out a tenth too low, and that of noise too high.
 LOW_DATA_ROWS = 10
+# The level that is shown where one of several is.
+USUAL_LEVEL = 0.1
 # LOW_REGIME_DATA stands where such regimes hold one row in so many.
 _LOW_SHARE = 4
 
@@ -41,6 +43,14 @@ def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[A
     """Whether the target, or what is outside it in the region, has ten rows or fewer."""
     outside = n_region - n_target
     return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
+
+
+def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
+    """Of (q,) levels with (..., q, d) status that nearest to 0.1 with more than a few rows, if any has."""
+    few = (np.asarray(status) & int(Status.LOW_DATA | Status.SAME_SETS | Status.NO_DATA) != 0).any(axis=-1)
+    few = few.reshape(-1, len(levels)).any(axis=0)
+    away = np.abs(levels - USUAL_LEVEL)
+    return int((away if few.all() else np.where(few, np.inf, away)).argmin())
 
 
 def low_regimes(

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from parzax.importance import ImportanceResult
+from parzax.importance.flags import usual_level
 from parzax.status import Status
 
-DEFAULT_LEVEL = 0.1
 TOP = 3  # "among the three most important"
 _MOST_SEEDS = 0.5  # what holds in this share of the seeds is said
 # Nothing was compared with chance.
@@ -54,9 +54,7 @@ class Numbers:
     @property
     def default(self) -> int:
         """The level that a page opens at: the nearest to 0.1 that has more than a few rows, if any has."""
-        rough = self.rough | (self.status & int(Status.SAME_SETS) != 0).any(axis=1)
-        away = np.abs(self.levels - DEFAULT_LEVEL)
-        return int((away if rough.all() else np.where(rough, np.inf, away)).argmin())
+        return usual_level(self.levels, self.status)
 
     @property
     def rough(self) -> np.ndarray:
