@@ -22,6 +22,14 @@ class Slot(NamedTuple):
     regimes: tuple[int, int]
 
 
+# What is said of one parameter elsewhere.
+_OF_PAIRS = {
+    "CONSTANT": "Wherever both are active one of the two stays in one cell of the grid, such as the only "
+    "category for which the other is active, so that there is nothing to interact.",
+    "SINGLE_VALUE": "One of the two has a domain of a single value, so that there is nothing to interact.",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class InteractionArrays:
     """The part of `InteractionResult` that its tables are made of."""
@@ -100,4 +108,5 @@ class InteractionArrays:
 
     def advice(self) -> list[str]:
         """One sentence for each status set anywhere in the result."""
-        return describe(self.status)
+        lines = (line.split(": ", 1) for line in describe(self.status))
+        return [f"{name}: {_OF_PAIRS.get(name, text)}" for name, text in lines]
