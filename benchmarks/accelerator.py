@@ -123,6 +123,8 @@ def timed(job: Job, repeats: int) -> tuple[float, float, np.ndarray]:
 
 def difference(job: Job, one: np.ndarray, other: np.ndarray) -> tuple[str, bool]:
     """By how much answers differ, of runs their means in standard errors, and whether that is too much."""
+    if (np.isfinite(one) != np.isfinite(other)).any():
+        return ", other values are missing", True
     if not job.drawn:
         found = np.nanmax(np.abs(one - other)) / np.nanmax(np.abs(other))
         return f", difference {found:.1e}", not found <= TOLERANCE

@@ -52,7 +52,7 @@ def spread(region: np.ndarray, degree: int) -> bool:
     p_k are orthonormal polynomials of the ranks: columns of Q in a QR decomposition.
     """
     here, x = region > 0, ranks(region)
-    if np.count_nonzero(here) <= degree:
+    if np.count_nonzero(here) <= degree + 1:  # the cells themselves
         return False
     root = np.sqrt(region[here])
     q, _ = np.linalg.qr(np.polynomial.legendre.legvander(x[here], degree) * root[:, None])

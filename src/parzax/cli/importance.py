@@ -18,8 +18,7 @@ from parzax.cli.writing import progress, say
 from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
 from parzax.importance.flags import LOW_DATA_ROWS, usual_level
 from parzax.importance.good_values import to_lines
-from parzax.importance.phrases import without_python
-from parzax.importance.resampling import shuffles_by_default
+from parzax.importance.resampling import SHUFFLES, shuffles_by_default
 from parzax.importance.table import to_text
 from parzax.importance.uncertainty import may_matter
 from parzax.observations import Observations
@@ -74,7 +73,7 @@ def run_importance(args: Namespace) -> None:
     with progress("compiling and computing"), jax.enable_x64(True):
         known = resampling(args.resamples, len(levels), obs)
         result = cond_ped_anova(obs, target_quantile=levels, estimator=estimator, **asked, **how, **known)
-    text = to_text(result, inferred=False)
+    text = to_text(result, inferred=False, python=False)
     writers = {
         "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
         "--json": lambda: writing.json_writer(result),
@@ -93,8 +92,7 @@ def run_importance(args: Namespace) -> None:
         sure = [own for own in good if tested(result.names.index(own.parameter))]
         rest = len(result.names) - len({own.parameter for own in sure})
         say(*to_lines(sure, obs.space, float(result.target_quantile[level]), rest), "")
-    table = without_python(text).split("\n")
-    say(*table, *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+    say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
 def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:
@@ -118,13 +116,14 @@ def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str,
     """
     key = jax.random.key(0)
     if asked is not None:
-        return {"n_resamples": asked, "key": key}
+        n_shuffles = shuffles_by_default(max(asked, SHUFFLES), len(obs.space)) if asked else 0
+        return {"n_resamples": asked, "n_shuffles": n_shuffles, "key": key}
     single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
     if not single:
         return {}
     wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
     n = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
-    n_shuffles = shuffles_by_default(_RESAMPLES, len(obs.space))
+    n_shuffles = shuffles_by_default(SHUFFLES, len(obs.space))
     return {"n_resamples": n if n >= _FEWEST else 0, "n_shuffles": n_shuffles, "key": key}
 
 

@@ -130,7 +130,7 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         "--good-values",
         action="store_true",
         help="print which values are good, of parameters above chance; of several levels at that nearest to "
-        "0.1 with more than ten rows",
+        "0.1 with more than ten rows in the target and outside it",
     )
     text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
     add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
@@ -176,7 +176,7 @@ def _log_arguments(add: Any) -> None:
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
     text = "of several objectives a number or name, all for a table of each, or pareto for their front (0)"
     add("--objective", default="0", metavar="WHICH", help=text)
-    text = "samples of the log for intervals and p-values; 0 for none (1000, or 200 for several levels)"
+    text = "samples of the log for intervals; 0 for none, and no p-values (1000, or 200 for several levels)"
     add("--resamples", type=_count, metavar="N", help=text)
     for option, metavar, default, text in (
         ("study", "NAME", None, "which study of an Optuna file, if it has several"),

@@ -39,4 +39,4 @@ def say_all(obs: Observations, levels: list[float], **how: Any) -> None:
     found = importance_by_objective(obs, levels, **how)
     for i, (name, result) in enumerate(found.items()):
         say(*[""] * (i > 0), f"objective {i} of {len(found)}, {name!r} ({obs.report.direction[i]})")
-        say(*to_text(result, inferred=False).split("\n"))
+        say(*to_text(result, inferred=False, python=False).split("\n"))

@@ -163,7 +163,9 @@ def _polynomial(rows: _Rows, degrees: tuple[int, ...], prior: float) -> _Fits:
     else:
         error = _left_out(rows, functions, leverage, upto, coefficient)
     dimension = jnp.asarray(own + 1, dtype)
-    return _Fits(explained, error, dimension, there[own], jnp.full_like(dimension, prior))
+    # With as many functions as occupied cells it is the cells themselves once more.
+    there = there[own] & ((rows.region > 0).sum() > own + 1)
+    return _Fits(explained, error, dimension, there, jnp.full_like(dimension, prior))
 
 
 def _left_out(

@@ -36,7 +36,7 @@ OF_LEVEL = {
 # What advice calls by its name in Python, in words for readers who have none.
 _WORDS = {
     "lower target_quantile": "choose a lower target level γ′",
-    "n_target has its real size": "its real size stands beside the level",
+    "n_target has its real size": "its real size stands with the number of rows",
     "far too low or high: see regime_status": "far too low or high",
     "narrow its domain or use log": "narrow its domain, or search it on a logarithmic scale",
     "declare it log=True if it is positive and is not yet": "search it on a logarithmic scale if it is "

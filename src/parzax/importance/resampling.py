@@ -14,6 +14,8 @@ from parzax.observations import level_weight
 _SAME = 1e-5
 # Shuffles that nobody asked for, beyond those without which nothing could be above chance.
 _MOST_SHUFFLES = 2000
+# Shuffles of the page and of the command line, at least.
+SHUFFLES = 1000
 # Rows that weights may stand for.
 _MOST_ROWS = 1 << 24
 

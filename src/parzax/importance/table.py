@@ -9,6 +9,7 @@ from parzax._html import table
 from parzax._words import columns_of, visible
 from parzax.importance.arrays import ResultArrays, mean_and_error, seeds_with_data
 from parzax.importance.labels import short_names
+from parzax.importance.phrases import without_python
 from parzax.importance.uncertainty import TOLERANCE, shuffles_for
 from parzax.status import Status
 
@@ -59,17 +60,19 @@ def status_names(status: int) -> str:
     return "|".join(str(bit.name) for bit in Status if bit and status & bit)
 
 
-def to_text(result: ResultArrays, inferred: bool = True) -> str:
+def to_text(result: ResultArrays, inferred: bool = True, python: bool = True) -> str:
     """A table for reading: levels down and parameters across, or parameters down for a single level.
 
     An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
     mean ± standard error over those that have an importance; where that are not all, it is said how many.
     Those of a single log with an uncertainty have their interval; a ° marks what is not above chance.
     Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
-    inferred) and advice for each status, with the levels or parameters that it concerns.
+    inferred) and advice for each status, with the levels or parameters that it concerns; without ``python``
+    in words for those who have none.
     """
     title, rows, left = _entries(result)
-    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *advice_lines(result)]
+    advice = advice_lines(result) if python else map(without_python, advice_lines(result))
+    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *advice]
     return "\n".join(map(visible, lines))
 
 

@@ -48,7 +48,7 @@ class Origin(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One parameter: short names, the full one, and a text per column at the first level shown."""
+    """One parameter: short names, the full one, and a text per column at the level that the page opens at."""
 
     label: str
     short: str

@@ -63,7 +63,7 @@ class Numbers:
 
     @property
     def pale(self) -> np.ndarray:
-        """(q, d) what has no colour: what is not above chance, and what is 0 or unknown without a test."""
+        """(q, d) what has no colour: what is not above chance, and what is 0 or not known."""
         return np.asarray(self.chance | ~(np.nan_to_num(self.mean) > 0))
 
     @property
@@ -91,7 +91,9 @@ def numbers(result: ImportanceResult) -> Numbers:
     tested = uncertainty is not None and uncertainty.n_shuffles > 0
     if uncertainty is not None:
         if tested:
-            chance = ~_most(result, uncertainty.above_chance) & (status & int(NOT_COMPARED) == 0)
+            # What counts as 0 for a reason of its own is not compared; Optuna's estimator compares it.
+            apart = (status & int(NOT_COMPARED) != 0) & ~(np.nan_to_num(mean) > 0)
+            chance = ~_most(result, uncertainty.above_chance) & ~apart
         if result.n_seeds == 1:
             low, high = np.moveaxis(_only(uncertainty.importance_interval, (*shape, 2)), -1, 0)
             p, top = _only(uncertainty.p_adjusted, shape), _only(uncertainty.top(TOP), shape)

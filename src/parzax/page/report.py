@@ -9,14 +9,14 @@ import numpy as np
 from parzax import _checks
 from parzax.importance import ImportanceResult, cond_ped_anova
 from parzax.importance import interactions as pairs_of
-from parzax.importance.resampling import shuffles_by_default
+from parzax.importance.resampling import SHUFFLES, shuffles_by_default
 from parzax.observations import Observations
 from parzax.page.content import Origin, content
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
 # Of a single run that is resampled; and of which parameters, at which levels, pairs are looked at.
-_RESAMPLES, _SHUFFLES, _PAIRED, _PAIR_LEVELS = 200, 1000, 8, (0.1, 0.5)
+_RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
 
 
 def report(
@@ -87,7 +87,7 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         target_quantile = _LEVELS[region > _LEVELS] if small else _LEVELS
     whole = source.weight is None or (source.weight == np.floor(source.weight)).all()
     if not source.batch_shape and whole and options.get("n_resamples") is None:
-        shuffles = shuffles_by_default(_SHUFFLES, len(source.space))
+        shuffles = shuffles_by_default(SHUFFLES, len(source.space))
         options = {"n_shuffles": shuffles} | options | {"n_resamples": _RESAMPLES}
     return cond_ped_anova(source, target_quantile, **options)
 

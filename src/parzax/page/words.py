@@ -72,7 +72,9 @@ def chance_words(own: Numbers, level: int, labels: Sequence[str]) -> str:
     absent = [
         f"{labels[int(j)]} ({status_words(own, level, int(j))})"
         for j in own.ranking
-        if own.status[level, j] & int(NOT_COMPARED) and not own.status[level, j] & int(_OF_LEVEL)
+        if own.status[level, j] & int(NOT_COMPARED)
+        and not own.status[level, j] & int(_OF_LEVEL)
+        and not own.mean[level, j] > 0
     ]
     rest = f" Not compared, and counted as 0: {listed(absent)}." if absent else ""
     if own.tested:

@@ -57,7 +57,9 @@ def columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Any:
     """(n, width) values; one column may be (n,), and no columns None."""
     if values is None:
         if width:
-            raise ValueError(f"{name} must have shape ({n}, {width}): the sampler has {width}; got None.")
+            raise ValueError(
+                f"{name} must have shape ({n}, {width}), one column for each of the sampler's; got None."
+            )
         return np.zeros((n, 0), dtype)
     values = numbers(name, values, dtype)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values

@@ -107,8 +107,15 @@ class GridEstimator:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
-        """From what `dataclasses.asdict` made of one; older files lack resolutions, pools or balance."""
+        """From what `dataclasses.asdict` made of one; older files lack resolutions, pools or balance.
+
+        Polynomials of older files were of places, which no estimator has any more: those of ranks and of the
+        same degrees stand for them.
+        """
         known = stored.get("resolutions")
+        if known is not None and "degree" in known:
+            older = {"degrees": tuple(range(2, known["degree"] + 1)), "smoothness": 1.0}
+            known = {name: value for name, value in known.items() if name != "degree"} | older
         resolutions = None if known is None else Resolutions(**known)
         grid = GridSpec(**({"max_pools": 0} | stored["grid"]))
         # Files without a word on balance are older, and negative variances counted as 0.

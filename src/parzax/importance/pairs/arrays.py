@@ -22,7 +22,7 @@ class Slot(NamedTuple):
     regimes: tuple[int, int]
 
 
-# What is said of one parameter elsewhere.
+# In place of advice that is about single parameters.
 _OF_PAIRS = {
     "CONSTANT": "Wherever both are active one of the two stays in one cell of the grid, such as the only "
     "category for which the other is active, so that there is nothing to interact.",
