@@ -563,6 +563,26 @@ def test_what_is_no_file_is_never_replaced(logs, capsys):
     assert (status, "is the search space itself" in err) == (2, True)
 
 
+def test_one_of_several_levels_is_that_nearest_to_a_tenth_with_rows(logs, capsys, tmp_path):
+    """Catches the first level, at which there are few rows, and shuffles that depend on what is asked for."""
+    asked = ["importance", logs / "t.csv", "--space", logs / "space.json"]
+    asked += ["--target-quantile", "0.01,0.03,0.2,0.5"]
+    status, out, err = run(capsys, *asked, "--good-values", "--json", "o.json")
+    assert status == 0, err
+    wanted = next(level for level in (0.03, 0.2) if level * N > 10)
+    assert f"good values at level {wanted}\n" in out
+    content = json.loads((tmp_path / "o.json").read_text())
+    assert content["good_values_level"] == wanted
+    assert content["uncertainty"]["n_shuffles"] == 1000
+    few, _, _ = run(capsys, *asked, "--resamples", "60", "--json", "few.json")
+    assert few == 0
+    found = json.loads((tmp_path / "few.json").read_text())["uncertainty"]
+    assert (found["n_resamples"], found["n_shuffles"]) == (60, 1000)
+    assert "LOW_DATA" in out
+    assert "target_quantile" not in out
+    assert "n_target has" not in out
+
+
 def test_plot_kinds(logs, capsys, tmp_path):
     """Catches a kind of picture that cannot be had, or that is the same as another."""
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--target-quantile", "0.2,0.5"]

@@ -1,5 +1,7 @@
 """The result object: shapes, order, densities, files."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from conftest import ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
@@ -191,6 +193,17 @@ def test_save_and_load(result, tmp_path):
     assert loaded.report == result.report
     assert loaded.target_quantile.tolist() == ZOO_LEVELS
     assert loaded.ranking() == result.ranking()
+
+
+def test_estimators_of_older_files_load():
+    """Catches a field that was renamed since: polynomials were given by their highest degree."""
+    stored = asdict(px.GridEstimator())
+    older = stored["resolutions"]
+    del older["degrees"], older["smoothness"]
+    loaded = px.GridEstimator.from_dict(stored | {"resolutions": older | {"degree": 4}})
+    assert loaded.resolutions == px.Resolutions(degrees=(2, 3, 4), smoothness=1.0)
+    loaded = px.GridEstimator.from_dict(stored | {"resolutions": older | {"degree": 0}})
+    assert loaded.resolutions.degrees == ()
 
 
 def test_broken_files_are_named(result, tmp_path):

@@ -1,5 +1,6 @@
 """Results as tables and text."""
 
+import re
 import sys
 
 import numpy as np
@@ -112,6 +113,17 @@ def test_long_inferred_lists_are_cut():
     result = make_result()
     many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
     assert "inferred: 42 more, in report.inferred" in to_text(many)
+
+
+def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
+    """Catches one on a level that the table leaves out."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(60, 2))
+    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, x.sum(axis=1))
+    text = str(px.cond_ped_anova(obs, np.arange(1, 50) / 50, n_resamples=50))
+    shown = [line.split()[0] for line in text.splitlines()[2:13]]
+    (level,) = re.findall(r"^at level ([\d.]+): not enough", text, re.MULTILINE)
+    assert level in shown
 
 
 def test_a_sweep_says_where_each_advice_holds():

@@ -10,6 +10,7 @@ from conftest import coarse_estimator
 
 import parzax as px
 from page import logs
+from parzax.importance.flags import usual_level
 from parzax.page.content import Origin, content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
@@ -238,6 +239,33 @@ def test_a_page_of_few_rows_opens_where_there_are_more_than_ten():
     assert np.isclose(levels[found.default], 0.1)
     found = numbers(px.cond_ped_anova(logs.activation(n=200), levels))
     assert np.isclose(levels[found.default], 0.1)
+
+
+def test_the_usual_level_of_several_seeds_is_one_for_all():
+    """One bad seed of three rules no level out, neither of the page nor of the command line."""
+    levels = np.arange(1, 50) / 50
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(3, 60, 2))
+    losses = x[..., 0].copy()
+    losses[0, 1:] = np.nan
+    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, losses)
+    result = px.cond_ped_anova(obs, levels)
+    found = usual_level(result.target_quantile, result.status)
+    assert found == numbers(result).default
+    assert np.isclose(levels[found], 0.18)
+
+
+def test_what_is_compared_all_the_same_is_not_said_to_be_0():
+    """Optuna's estimator gives labels of their own an importance."""
+    rng = np.random.default_rng(0)
+    space = px.Space({"x": px.Float(0, 1), "id": px.Categorical([str(i) for i in range(60)])})
+    values = np.stack([rng.uniform(size=60), np.arange(60.0)], axis=-1)
+    obs = px.Observations.from_arrays(space, values, values[:, 0])
+    result = px.cond_ped_anova(obs, 0.3, estimator=px.GridEstimator.optuna(), n_resamples=50)
+    own = numbers(result)
+    assert own.mean[0, 1] > 0
+    assert own.chance[0].tolist() == [False, True]
+    assert level_words(result, own, result.names)[0].chance.endswith("1 of 2: id.")
 
 
 def test_what_counts_as_0_is_pale_and_said():

@@ -235,11 +235,12 @@ def test_few_levels_are_marked(seeds):
 def test_intervals_of_one_log_and_what_is_not_above_chance():
     """Catches a ribbon of another quantity, lines that stay coloured, labels of another spread."""
     rng = np.random.default_rng(0)
-    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
-    values = rng.uniform(size=(150, 2))
+    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1), "nothing": px.Float(0, 1)})
+    values = rng.uniform(size=(150, 3))
+    values[:, 2] = 0.5
     obs = px.Observations.from_arrays(space, values, (values[:, 0] - 0.3) ** 2)
     result = px.cond_ped_anova(obs, [0.1, 0.3, 0.5], n_resamples=99, key=jax.random.key(0))
-    ax = importance_sweep(result)
+    ax = importance_sweep(result, parameters=["x", "noise", "nothing"])
     assert ax.get_ylabel() == "importance, 90 % interval\n(of one log, by resampling)"
     ribbons = [np.concatenate([p.vertices for p in c.get_paths()]) for c in ax.collections if c.get_paths()]
     low, high = result.uncertainty.importance_interval[:, 0].T
@@ -250,6 +251,11 @@ def test_intervals_of_one_log_and_what_is_not_above_chance():
     assert np.isfinite(by_label["x"].get_ydata()).all()
     sure = result.uncertainty.above_chance[:, 1]
     np.testing.assert_array_equal(np.isfinite(by_label["noise"].get_ydata()), sure)
+    # A parameter that is 0 without a test is not in colour either.
+    assert not sure.all()
+    nothing = by_label["nothing"]
+    assert nothing.get_color() != "0.75"
+    assert np.isnan(nothing.get_ydata()).all()
     bars = px.plotting.importance_bars(result)
     assert "90 % interval of one log" in bars.get_xlabel()
     assert ("grey" in bars.get_xlabel()) == (not sure[0])
