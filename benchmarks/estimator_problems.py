@@ -76,7 +76,7 @@ class Problem:
         return found / found.sum(axis=-1, keepdims=True)
 
     def variances(self, levels: Sequence[float], n_points: int = POINTS) -> np.ndarray:
-        """(q, d) importances of Eq. 11 of infinitely many rows, with 2^k ``n_points`` of the others."""
+        """(q, d) importances of Eq. 11 of infinitely many rows, at ``n_points`` (2^k) of the others."""
         d = len(self.domains)
         losses = np.sort(self.losses(self.values(qmc.Sobol(d, seed=1).random(_LOSSES))))
         cuts = losses[[int(np.ceil(level * _LOSSES)) - 1 for level in levels]]

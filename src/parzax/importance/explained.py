@@ -179,45 +179,26 @@ def _left_out(
 
     A row without others like it is predicted by the mean of all others.
     """
-    share = rows.share[:, None]
+    share, g = rows.share[:, None], leverage.shape[1]
     alone = leverage > _OWN
     others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
     weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
-    of_functions = _written_out if len(coefficient) < len(functions) else _as_forms
-    fitted = of_functions(rows, jnp.where(alone, 0, weight), functions, upto, coefficient)
-    return _product(around, weight.T) + fitted
-
-
-def _written_out(
-    rows: _Rows,
-    weight: Float[Array, "m g"],
-    functions: Float[Array, "j g"],
-    upto: Float[Array, "m j"],
-    coefficient: Float[Array, "q j"],
-) -> Float[Array, "q m"]:
-    """Sum over rows of weight (f^2 - 2 e f): the least work for a few levels."""
-    q, (m, j) = len(coefficient), upto.shape
-    f = _product((coefficient[:, None] * upto[None]).reshape(q * m, j), functions).reshape(q, m, -1)
-    squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
-    return jnp.einsum("qmg,mg->qm", squares, weight, precision="highest")
-
-
-def _as_forms(
-    rows: _Rows,
-    weight: Float[Array, "m g"],
-    functions: Float[Array, "j g"],
-    upto: Float[Array, "m j"],
-    coefficient: Float[Array, "q j"],
-) -> Float[Array, "q m"]:
-    """The same for many levels, as quadratic forms of the coefficients whose matrices serve all of them."""
-    g = weight.shape[1]
-    weighted = weight[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
-    across = _product(rows.excess, weighted.reshape(-1, g).T)
-    within = _product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
-    within = (within.reshape(*upto.shape, -1) * upto[:, None, :]).reshape(within.shape)
-    fitted = _product(coefficient, within.T) - 2 * across
-    return (fitted.reshape(-1, *upto.shape) * coefficient[:, None, :]).sum(axis=-1)
+    weight_of_fits, (m, j) = jnp.where(alone, 0, weight), upto.shape
+    if len(coefficient) < j:
+        # Of a few levels f is less work than the matrices that would serve all.
+        f = _product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
+        squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
+        of_fits = jnp.einsum("qmg,mg->qm", squares, weight_of_fits, precision="highest")
+    else:
+        # As quadratic forms of the coefficients: f is never written out.
+        weighted = weight_of_fits[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
+        across = _product(rows.excess, weighted.reshape(-1, g).T)
+        within = _product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
+        within = (within.reshape(m, j, j) * upto[:, None, :]).reshape(-1, j)
+        fitted = _product(coefficient, within.T) - 2 * across
+        of_fits = (fitted.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
+    return _product(around, weight.T) + of_fits
 
 
 def _by_chance(
