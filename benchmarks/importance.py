@@ -22,7 +22,7 @@ import parzax as px
 from benchmarks import command, optuna_peer
 from benchmarks.rows import Row
 from parzax.importance.grid import grid_codes, layout, sweep_counts
-from parzax.importance.sweep import sweep as sweep_of_codes
+from parzax.results.sweep import sweep as sweep_of_codes
 from parzax.observations import capacity, level_sets
 
 PARITY = px.GridEstimator.optuna()

@@ -17,36 +17,39 @@ if _TYPE_CHECKING:
     from parzax import parzen as parzen
     from parzax import plotting as plotting
     from parzax import problems as problems
+    from parzax import results as results
     from parzax import samplers as samplers
     from parzax import space as space
     from parzax import split as split
     from parzax import status as status
+    from parzax.divergence import grid_density as grid_density
     from parzax.divergence import pearson_divergence as pearson_divergence
-    from parzax.importance import Comparison as Comparison
-    from parzax.importance import GridEstimator as GridEstimator
-    from parzax.importance import GridSpec as GridSpec
-    from parzax.importance import ImportanceResult as ImportanceResult
-    from parzax.importance import InteractionResult as InteractionResult
-    from parzax.importance import Resolutions as Resolutions
-    from parzax.importance import Uncertainty as Uncertainty
-    from parzax.importance import compare as compare
-    from parzax.importance import cond_ped_anova as cond_ped_anova
-    from parzax.importance import grid_density as grid_density
-    from parzax.importance import importance_by_objective as importance_by_objective
-    from parzax.importance import importance_over_weights as importance_over_weights
-    from parzax.importance import interactions as interactions
+    from parzax.importance import Encoded as Encoded
+    from parzax.importance import Grid as Grid
+    from parzax.importance import Importance as Importance
     from parzax.importance import level_counts as level_counts
-    from parzax.importance import naive as naive
-    from parzax.importance import ped_anova as ped_anova
     from parzax.importance import within_regime_variance as within_regime_variance
     from parzax.kernels import bandwidth as bandwidth
     from parzax.meta import task_similarity as task_similarity
     from parzax.observations import ImportReport as ImportReport
     from parzax.observations import Observations as Observations
+    from parzax.observations import encode as encode
     from parzax.page import report as report
     from parzax.parzen import ParzenEstimator as ParzenEstimator
     from parzax.parzen import ages as ages
     from parzax.problems import Problem as Problem
+    from parzax.results import Comparison as Comparison
+    from parzax.results import GridEstimator as GridEstimator
+    from parzax.results import ImportanceResult as ImportanceResult
+    from parzax.results import InteractionResult as InteractionResult
+    from parzax.results import Uncertainty as Uncertainty
+    from parzax.results import compare as compare
+    from parzax.results import cond_ped_anova as cond_ped_anova
+    from parzax.results import importance_by_objective as importance_by_objective
+    from parzax.results import importance_over_weights as importance_over_weights
+    from parzax.results import interactions as interactions
+    from parzax.results import naive as naive
+    from parzax.results import ped_anova as ped_anova
     from parzax.samplers import c_tpe as c_tpe
     from parzax.samplers import meta_learn_tpe as meta_learn_tpe
     from parzax.samplers import mo_tpe as mo_tpe
@@ -76,21 +79,21 @@ __version__ = "0.1.0"
 _NAMES = {
     "parzax": (
         "divergence", "importance", "observations", "space", "status", "acquisition", "kernels", "meta",
-        "pareto", "parzen", "problems", "samplers", "split", "adapters", "plotting", "page",
+        "pareto", "parzen", "problems", "results", "samplers", "split", "adapters", "plotting", "page",
     ),
-    "parzax.divergence": ("pearson_divergence",),
-    "parzax.importance": (
-        "Comparison", "GridEstimator", "GridSpec", "ImportanceResult", "InteractionResult", "Resolutions",
-        "Uncertainty", "compare", "cond_ped_anova", "grid_density", "importance_by_objective",
-        "importance_over_weights", "interactions", "level_counts", "naive", "ped_anova",
-        "within_regime_variance",
-    ),
+    "parzax.divergence": ("grid_density", "pearson_divergence"),
+    "parzax.importance": ("Encoded", "Grid", "Importance", "level_counts", "within_regime_variance"),
     "parzax.kernels": ("bandwidth",),
     "parzax.meta": ("task_similarity",),
-    "parzax.observations": ("ImportReport", "Observations"),
+    "parzax.observations": ("ImportReport", "Observations", "encode"),
     "parzax.page": ("report",),
     "parzax.parzen": ("ParzenEstimator", "ages"),
     "parzax.problems": ("Problem",),
+    "parzax.results": (
+        "Comparison", "GridEstimator", "ImportanceResult", "InteractionResult", "Uncertainty", "compare",
+        "cond_ped_anova", "importance_by_objective", "importance_over_weights", "interactions", "naive",
+        "ped_anova",
+    ),
     "parzax.samplers": (
         "c_tpe", "meta_learn_tpe", "mo_tpe", "optimize", "optimize_many", "optuna_tpe",
         "paper_meta_learn_tpe", "paper_tpe", "tpe",

@@ -231,3 +231,43 @@ def axis_label(index: tuple[int, ...]) -> str:
     """Name a position of a (..., n) array for an error message: "row 3" or "seed 1, row 3"."""
     *seeds, row = map(str, map(int, index))
     return f"seed {', '.join(seeds)}, row {row}" if seeds else f"row {row}"
+
+
+def checked_counts(name: str, counts: Any) -> jax.Array:
+    """Counts or weights as an array: of integers for whole numbers whose sum they hold, else of floats."""
+    traced = is_traced(counts)
+    host = counts if traced else unmasked(name, counts)
+    floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4
+    if not floating and host.dtype.kind not in "iub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {host.dtype}.")
+    if traced and floating:
+        return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
+    if traced:  # sums of bytes would wrap round
+        return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
+    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
+        )
+    if floating:
+        return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
+    whole = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
+    total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
+    return jnp.asarray(host, whole if total <= jnp.iinfo(whole).max else float)
+
+
+def check_mesh(*arrays: Any) -> None:
+    """Raise for arrays that are sharded over axes of a mesh whose type is Explicit."""
+    for array in jax.tree.leaves(arrays):
+        sharding = getattr(jax.typeof(array), "sharding", None) if isinstance(array, jax.Array) else None
+        mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", ())
+        if mesh is None or mesh.empty or not any(spec):
+            continue
+        kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+        names = [name for part in spec if part for name in (part if isinstance(part, tuple) else (part,))]
+        if any(kinds[name] == jax.sharding.AxisType.Explicit for name in names):
+            raise ValueError(
+                f"an array is sharded over the axis {names[0]!r} of type Explicit; call the function within "
+                "jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the mesh with "
+                "axes of type Auto: jax.make_mesh(shape, names, axis_types=(jax.sharding.AxisType.Auto,) * n)."
+            )

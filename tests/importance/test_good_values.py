@@ -8,7 +8,7 @@ import pytest
 
 import parzax as px
 from parzax.cli import main
-from parzax.importance.good_values import to_lines
+from parzax.results.good_values import to_lines
 
 N = 4000
 SPACE = px.Space(

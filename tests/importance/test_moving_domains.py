@@ -308,7 +308,7 @@ class TestWhatIsShown:
         good = _shown().good_values()[0]
         assert good.parameter == "x"
         assert 0.1 < good.values[0] < 0.3 < good.values[1] < 0.5
-        from parzax.importance.good_values import to_lines
+        from parzax.results.good_values import to_lines
 
         (line,) = [
             text for text in to_lines(_shown().good_values(), _shown().space, 0.2) if text.startswith("x")

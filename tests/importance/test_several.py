@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance.sweep import compiled_sweep
+from parzax.results.sweep import compiled_sweep
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})
 LEVELS = [0.3, 0.1]

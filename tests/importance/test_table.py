@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance.labels import short_names
-from parzax.importance.table import long_columns, status_names, to_text
+from parzax.results.labels import short_names
+from parzax.results.table import long_columns, status_names, to_text
 
 
 def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5)):

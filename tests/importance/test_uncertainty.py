@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import parzax as px
-from parzax.importance.uncertainty import holm
+from parzax.results.uncertainty import holm
 
 
 def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewer=30):

@@ -373,7 +373,7 @@ def test_every_winner_is_named_before_a_second_range(monkeypatch):
 
 def test_advice_is_in_words_of_the_page():
     """No name of the Python interface is left in what may be said of an importance, and no word is idle."""
-    from parzax.importance.phrases import _WORDS, OF_LEVEL, OF_PARAMETER, without_python
+    from parzax.results.phrases import _WORDS, OF_LEVEL, OF_PARAMETER, without_python
 
     said = [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]
     said += [*OF_PARAMETER.values(), *OF_LEVEL.values()]

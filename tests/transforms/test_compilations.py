@@ -9,8 +9,8 @@ from conftest import COARSE, synthetic_observations
 
 import parzax as px
 
-# `parzax.importance.sweep` the attribute is the function; the module is needed to replace it.
-_module = importlib.import_module("parzax.importance.sweep")
+# `parzax.results.sweep` the attribute is the function; the module is needed to replace it.
+_module = importlib.import_module("parzax.results.sweep")
 
 
 @pytest.mark.slow

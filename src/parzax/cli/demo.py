@@ -7,9 +7,9 @@ import jax
 import numpy as np
 
 from parzax.cli.writing import check_outputs, figure_writer, progress, say, write_all
-from parzax.importance import cond_ped_anova
 from parzax.observations import Observations
 from parzax.problems import activation
+from parzax.results import cond_ped_anova
 
 _LEVELS = np.arange(1, 100) / 100
 _WHAT = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the

@@ -15,14 +15,15 @@ from parzax import _checks
 from parzax.cli import objectives, writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say
-from parzax.importance import GridEstimator, ImportanceResult, cond_ped_anova
-from parzax.importance.flags import LOW_DATA_ROWS, usual_level
-from parzax.importance.good_values import to_lines
-from parzax.importance.resampling import SHUFFLES, shuffles_by_default
-from parzax.importance.table import to_text
-from parzax.importance.uncertainty import may_matter
+from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
+from parzax.results import GridEstimator, ImportanceResult, cond_ped_anova
+from parzax.results.good_values import to_lines
+from parzax.results.resampling import SHUFFLES, shuffles_by_default
+from parzax.results.table import to_text
+from parzax.results.uncertainty import may_matter
+from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 MAX_LEVELS = 10_000

@@ -3,10 +3,10 @@
 from typing import Any
 
 from parzax.cli.writing import say
-from parzax.importance import importance_by_objective
-from parzax.importance.table import to_text
-from parzax.importance.targets import objective_index, objective_names
 from parzax.observations import Observations
+from parzax.results import importance_by_objective
+from parzax.results.table import to_text
+from parzax.results.targets import objective_index, objective_names
 
 
 def chosen(text: str, obs: Observations) -> dict[str, Any]:

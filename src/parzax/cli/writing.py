@@ -14,9 +14,9 @@ import numpy as np
 
 import parzax
 from parzax._words import visible
-from parzax.importance import ImportanceResult
-from parzax.importance.flags import usual_level
-from parzax.importance.table import long_columns, status_names
+from parzax.results import ImportanceResult
+from parzax.results.table import long_columns, status_names
+from parzax.results.usual_level import usual_level
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")

@@ -1,24 +1,11 @@
-from parzax.importance.comparison import Comparison as Comparison
-from parzax.importance.comparison import compare as compare
-from parzax.importance.grid import GridEstimator as GridEstimator
-from parzax.importance.grid import GridSpec as GridSpec
-from parzax.importance.grid import Resolutions as Resolutions
-from parzax.importance.grid import grid_density as grid_density
-from parzax.importance.grid import level_counts as level_counts
-from parzax.importance.pairs import InteractionResult as InteractionResult
-from parzax.importance.pairs import interactions as interactions
-from parzax.importance.ped_anova import cond_ped_anova as cond_ped_anova
-from parzax.importance.ped_anova import ped_anova as ped_anova
-from parzax.importance.result import ImportanceResult as ImportanceResult
-from parzax.importance.result import RegimeDensity as RegimeDensity
-from parzax.importance.several import ImportanceOverWeights as ImportanceOverWeights
-from parzax.importance.several import importance_by_objective as importance_by_objective
-from parzax.importance.several import importance_over_weights as importance_over_weights
-from parzax.importance.sweep import Sweep as Sweep
-from parzax.importance.sweep import sweep as sweep
-from parzax.importance.targets import chebyshev as chebyshev
-from parzax.importance.targets import weighted_sum as weighted_sum
-from parzax.importance.uncertainty import Uncertainty as Uncertainty
+"""Importance as pure functions of arrays: encode, estimate, resample, shuffle; see docs/arrays.md."""
+
+from parzax.importance.counts import level_counts as level_counts
+from parzax.importance.encode import encode_arrays as encode_arrays
+from parzax.importance.encoded import Encoded as Encoded
+from parzax.importance.estimate import Importance as Importance
+from parzax.importance.estimate import estimate as estimate
+from parzax.importance.layout import Grid as Grid
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance
 from parzax.importance.variance import normalise as normalise
 from parzax.importance.variance import unweighted_variance as unweighted_variance

@@ -47,6 +47,9 @@ def bootstrap_samples(
     return jnp.zeros((b, n), jnp.int32).at[jnp.arange(b, dtype=jnp.int32)[:, None], drawn].add(once[None])
 
 
+METHODS = {"half-sampling": half_samples, "bootstrap": bootstrap_samples}
+
+
 def sample_levels(
     weight: Int[Array, "b n"], first_tied: Int[Array, " n"], level_after: Int[Array, " n1"]
 ) -> Int[Array, "b n"]:

@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax._numerics import divisor, namespace, total
-from parzax.importance.grid import GridEstimator, Layout
+from parzax.importance.layout import Layout
 from parzax.status import Status
 
 # As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
 # variance of a strong parameter comes out a tenth too low, and that of noise too high.
 LOW_DATA_ROWS = 10
-# The level that is shown where one of several is.
-USUAL_LEVEL = 0.1
+# Of a domain with so many cells or more, the cells at either end that rows may crowd into.
+_MANY_CELLS, _AT_END = 48, 2
 # LOW_REGIME_DATA stands where such regimes hold one row in so many.
 _LOW_SHARE = 4
 
@@ -45,17 +45,6 @@ def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[A
     return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
 
 
-def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
-    """Of (q,) levels with (..., q, d) status the nearest to 0.1 without LOW_DATA, or nearest if all have it.
-
-    Of several seeds what holds in half of them.
-    """
-    few = (np.asarray(status) & int(Status.LOW_DATA | Status.SAME_SETS | Status.NO_DATA) != 0).any(axis=-1)
-    few = few.reshape(-1, len(levels)).mean(axis=0) >= 0.5
-    away = np.abs(levels - USUAL_LEVEL)
-    return int((away if few.all() else np.where(few, np.inf, away)).argmin())
-
-
 def low_regimes(
     target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
 ) -> Bool[Any, "*d k"]:
@@ -81,14 +70,14 @@ def between_regimes(
 
 
 def parameter_status(
-    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d l"], layout: Layout, estimator: GridEstimator
+    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d l"], layout: Layout, min_rows: int
 ) -> Int[Array, " d"]:
     """Status bits that each parameter has at every level, from the region's rows and occupied cells.
 
     These are by slot, see `Layout.n_slots`. Of bounds that move nothing is known where no row is in a pool.
     """
     active = n_region[:, :-1]
-    least = jnp.asarray(estimator.min_regime_rows, active.dtype)
+    least = jnp.asarray(min_rows, active.dtype)
     by_parameter = [[b for b in layout.blocks if b.parameter == j] for j in range(len(n_region))]
     varying = np.array([any(b.varying for b in own) for own in by_parameter])
     single = np.array([all(b.family is None for b in own) for own in by_parameter]) & ~varying
@@ -107,6 +96,33 @@ def parameter_status(
     bits |= _bit(Status.CONSTANT, constant & ~(unplaced | single))
     bits |= _bit(Status.UNIQUE_LABELS, each_once & labels)
     return bits | _bit(Status.UNIDENTIFIABLE, unplaced) | _bit(Status.SINGLE_VALUE, single)
+
+
+def crowded(region: Shaped[Array, "s w"], layout: Layout) -> Int[Array, "s d"]:
+    """The status CROWDED of parameters of which more than half of the rows lie at one end of a regime.
+
+    All rows in one cell are a constant, which has a status of its own.
+    """
+    blocks = [
+        block
+        for block in layout.blocks
+        if block.family is not None and not block.family.exchangeable
+        if block.n_cells >= _MANY_CELLS and not block.is_pool
+    ]
+    if not blocks:
+        return jnp.zeros((len(region), len(layout.offsets)), jnp.int32)
+    start = np.array([block.start for block in blocks])
+    end = start + np.array([block.n_cells for block in blocks])
+
+    # Running sums of rows and of occupied cells.
+    both = jnp.stack([region.astype(float), (region > 0).astype(float)])
+    running = jnp.pad(jnp.cumsum(both, axis=-1), ((0, 0), (0, 0), (1, 0)))
+    first, low, high, last = (running[..., x] for x in (start, start + _AT_END, end - _AT_END, end))
+    rows, occupied = last - first
+    at_ends = jnp.maximum(low - first, last - high)[0]
+    bits = (2 * at_ends > rows) & (occupied > 1)
+    member = np.array([block.parameter for block in blocks])[:, None] == np.arange(len(layout.offsets))
+    return _bit(Status.CROWDED, (bits[..., None] & jnp.asarray(member)).any(axis=1))
 
 
 def _bit(status: Status, where: Any) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from parzax._numerics import divisor, total
+from parzax.divergence.divergence import AbstractDivergence, regime_divergence
 from parzax.importance import variance as variances
-from parzax.importance.grid import GridEstimator, Group, Layout
-from parzax.importance.regime import RegimeComparison
+from parzax.importance.layout import Group, Layout
 
 # Columns of more runs than this are gathered: slower than slices, but one equation.
 _MOST_RUNS = 16
@@ -32,16 +32,15 @@ class Measures(NamedTuple):
 
 
 def measures(
-    counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool
+    counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
 ) -> Measures:
-    """Divergences (0 in slots of fewer rows than the estimator asks for), and variances from them."""
+    """Divergences (0 in slots of fewer rows than these ask for), and variances from them."""
     rows = totals(counts, layout).at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
     n_target, n_region = rows[:, :-1], rows[:, -1]
-    divergence = _divergences(counts, layout, estimator, uniform)
-    enough = n_region >= jnp.asarray(estimator.min_regime_rows, n_region.dtype)
-    divergence = jnp.where(enough[:, None], divergence, 0)
+    enough = n_region >= jnp.asarray(divergence.min_rows, n_region.dtype)
+    estimates = jnp.where(enough[:, None], _divergences(counts, layout, divergence, uniform), 0)
     over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
-    return Measures(divergence, rows, *jax.vmap(over_levels)(divergence, n_target, n_region))
+    return Measures(estimates, rows, *jax.vmap(over_levels)(estimates, n_target, n_region))
 
 
 def _variances(
@@ -64,22 +63,22 @@ def _variances(
 
 
 def _divergences(
-    counts: Shaped[Array, "s q1 w"], layout: Layout, estimator: GridEstimator, uniform: bool
+    counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
 ) -> Float[Array, "s q d l"]:
     """Divergence of every regime and pool; the blocks of a group share one padded batch."""
 
     def of_group(group: Group) -> Float[Array, "s q j"]:
         if group.family is None:
             return jnp.zeros((len(counts), counts.shape[1] - 1, len(group.blocks)))
-        one = RegimeComparison(group.family, estimator, uniform).divergences
+        one = partial(regime_divergence, divergence, kernel=group.family, uniform=uniform)
         sizes = [block.n_cells for block in group.blocks]
         # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
         own = jnp.moveaxis(_stack(counts, group), 2, 1)
         shape, own = own.shape[:2], own.reshape(-1, *own.shape[2:])
         if min(sizes) == group.width:
-            found = jax.vmap(one)(own)
+            found = jax.vmap(partial(one, n_cells=None))(own)
         else:
-            found = jax.vmap(one)(own, jnp.tile(jnp.array(sizes), shape[0]))
+            found = jax.vmap(lambda x, size: one(x, n_cells=size))(own, jnp.tile(jnp.array(sizes), shape[0]))
         return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
 
     return _by_parameter(of_group, layout)

@@ -6,9 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._checks import flag, is_traced, real_array, vectors
+from parzax._checks import checked_counts, flag, is_traced, real_array, vectors
 from parzax._numerics import divisor, namespace
-from parzax.importance.grid.density import checked_counts
 
 
 def within_regime_variance(

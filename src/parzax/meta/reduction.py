@@ -1,7 +1,6 @@
 """Which parameters the tasks are compared by: the most important ones, on average over tasks."""
 
 import math
-from dataclasses import replace
 from typing import Any, Literal
 
 import equinox as eqx
@@ -10,8 +9,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import placed
-from parzax.importance.grid import GridEstimator, Layout, PointCells, layout
-from parzax.importance.sweep import compiled_sweep
+from parzax.divergence import AbstractDivergence, Smoothed
+from parzax.importance import Grid
+from parzax.importance.estimate import estimate_seeds
+from parzax.importance.layout import Layout, layout
+from parzax.importance.point_cells import PointCells
 from parzax.space import Points, Space
 from parzax.split.gamma import AbstractGamma
 
@@ -25,7 +27,7 @@ class Reduction(eqx.Module):
     cells: PointCells  # of the grid on which importance is measured
     ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
     layout: Layout = eqx.field(static=True)
-    estimator: GridEstimator = eqx.field(static=True)
+    divergence: AbstractDivergence = eqx.field(static=True)
     least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
     rule: Rule = eqx.field(static=True)  # how importances of the tasks make one, see `overall_importance`
     n_good: AbstractGamma | None = None  # how many good rows so many rows count as; those below when None
@@ -36,21 +38,19 @@ class Reduction(eqx.Module):
         space: Space,
         eta: float | None,
         rule: Rule = "mean",
-        estimator: GridEstimator | None = None,
         n_good: AbstractGamma | None = None,
     ) -> "Reduction":
-        """That of a space; by default ``GridEstimator.smoothed(debias=False)``."""
-        estimator = GridEstimator.smoothed(debias=False) if estimator is None else estimator
-        # Of points no bounds are known.
-        estimator = replace(estimator, grid=replace(estimator.grid, max_pools=0))
-        grid, ancestors = estimator.grid, np.zeros((len(space), len(space)), dtype=bool)
+        """That of a space, by the divergence ``Smoothed(debias=False)`` on 50 cells."""
+        # The bounds of points are not known, so there are no pools.
+        grid, ancestors = Grid(max_cells=50, max_pools=0), np.zeros((len(space), len(space)), dtype=bool)
         for name in space.order:
             own = ancestors[space.index(name)]
             for parent in map(space.index, space.parents(name)):
                 own |= ancestors[parent]
                 own[parent] = True
         cells, least = PointCells.of(space, grid), placed(rows_needed(eta, len(space)))
-        return cls(cells, ancestors, layout(space, grid), estimator, least, rule, n_good)
+        divergence = Smoothed(debias=False)
+        return cls(cells, ancestors, layout(space, grid), divergence, least, rule, n_good)
 
     def raw_importance(
         self, at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]
@@ -64,8 +64,8 @@ class Reduction(eqx.Module):
         """
         level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
         codes, nothing = self.cells.codes(at)[None], jnp.zeros((1, 1), jnp.int32)
-        found = compiled_sweep(
-            codes, level[None], None, nothing, layout=self.layout, estimator=self.estimator, uniform=True
+        found = estimate_seeds(
+            codes, level[None], None, nothing, layout=self.layout, divergence=self.divergence, uniform=True
         )
         n_below, n = below.sum().astype(at.unit.dtype), counted.sum().astype(at.unit.dtype)
         divergence = found.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2

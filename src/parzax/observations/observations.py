@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
 from parzax._html import table
+from parzax.importance import Encoded, Grid
+from parzax.importance.levels import checked_levels
 from parzax.observations.dataframe import read_table, read_tasks
+from parzax.observations.encoding import encode_log
 from parzax.observations.report import ImportReport
 from parzax.observations.validation import checked_arrays, checked_weight
 from parzax.space import Categorical, Space
@@ -204,6 +208,24 @@ class Observations:
         )  # fmt: skip
         space, logs = read_tasks(df, task, *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
+
+    def encode(
+        self, levels: Any, region: float = 1.0, *, objective: int = 0, grid: Grid | None = None
+    ) -> Encoded:
+        """The rows on the grid and in level sets, as NumPy arrays, for `parzax.importance.estimate`.
+
+        Args:
+            levels, region, grid: of `parzax.encode`.
+            objective: number of the objective by which rows are ranked.
+
+        Returns:
+            `parzax.importance.Encoded`, its leading axes the seeds of the log.
+        """
+        target, region = checked_levels(levels, region)
+        shape = (math.prod(self.batch_shape), self.n)
+        losses, grid = self.losses[..., objective].reshape(shape), Grid() if grid is None else grid
+        found = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True).encoded
+        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), found)
 
     @property
     def n(self) -> int:

@@ -11,10 +11,6 @@ import numpy as np
 import parzax
 from parzax._palette import PALETTE
 from parzax._words import visible
-from parzax.importance import GridEstimator, ImportanceResult
-from parzax.importance.labels import short_names, shorten
-from parzax.importance.phrases import regime, value_text, without_python
-from parzax.importance.table import advice_lines, size_text
 from parzax.page.numbers import TOP, Numbers, numbers
 from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, RegimeValues, regime_values, stride
@@ -27,6 +23,10 @@ from parzax.page.words import (
     status_words,
     summary,
 )
+from parzax.results import GridEstimator, ImportanceResult
+from parzax.results.labels import short_names, shorten
+from parzax.results.phrases import regime, value_text, without_python
+from parzax.results.table import advice_lines, size_text
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
 _MOST_LINES = 100

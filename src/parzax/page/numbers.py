@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax.importance import ImportanceResult
-from parzax.importance.flags import usual_level
+from parzax.results import ImportanceResult
+from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 TOP = 3  # "among the three most important"

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from parzax.importance.phrases import value_text
-from parzax.importance.uncertainty import SIGNIFICANCE
 from parzax.page.numbers import Numbers, at_most
 from parzax.page.words import listed, p_text, plural
+from parzax.results.phrases import value_text
+from parzax.results.uncertainty import SIGNIFICANCE
 from parzax.status import Status
 
 _MOST_PAIRS = 20  # in the table

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.importance import ImportanceResult, cond_ped_anova
-from parzax.importance import interactions as pairs_of
-from parzax.importance.resampling import SHUFFLES, shuffles_by_default
 from parzax.observations import Observations
 from parzax.page.content import Origin, content
+from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.results import interactions as pairs_of
+from parzax.results.resampling import SHUFFLES, shuffles_by_default
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax._words import visible
-from parzax.importance import ImportanceResult
-from parzax.importance.good_values import good_values, values_text
-from parzax.importance.labels import shorten
-from parzax.importance.phrases import number, regime
-from parzax.importance.result import RegimeDensity
 from parzax.page.numbers import Numbers
 from parzax.page.words import percent
+from parzax.results import ImportanceResult
+from parzax.results.good_values import good_values, values_text
+from parzax.results.labels import shorten
+from parzax.results.phrases import number, regime
+from parzax.results.result import RegimeDensity
 from parzax.space import Categorical
 
 MOST_REGIMES = 6  # of one parameter

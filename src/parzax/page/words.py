@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parzax.importance import ImportanceResult
-from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text, without_python
-from parzax.importance.table import size_text
 from parzax.page.numbers import NOT_COMPARED, TOP, Numbers
+from parzax.results import ImportanceResult
+from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text, without_python
+from parzax.results.table import size_text
 from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 
 from parzax import _checks
 from parzax._palette import PALETTE
-from parzax.importance import ImportanceResult
-from parzax.importance.arrays import mean_and_error
 from parzax.plotting import _text
 from parzax.plotting._axes import Entry
+from parzax.results import ImportanceResult
+from parzax.results.arrays import mean_and_error
 from parzax.samplers import State, Trace
 from parzax.status import Status
 

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parzax.importance.labels import short_names, shorten
-from parzax.importance.phrases import CHOICE as _CHOICE
-from parzax.importance.phrases import NAME as _NAME
-from parzax.importance.phrases import number as number
-from parzax.importance.phrases import regime as regime
+from parzax.results.labels import short_names, shorten
+from parzax.results.phrases import CHOICE as _CHOICE
+from parzax.results.phrases import NAME as _NAME
+from parzax.results.phrases import number as number
+from parzax.results.phrases import regime as regime
 from parzax.space import Categorical, Space
 
 

@@ -9,12 +9,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
 from parzax import _checks
-from parzax.importance import ImportanceResult
-from parzax.importance.labels import shorten
-from parzax.importance.phrases import OF_LEVEL, OF_PARAMETER, value_text
-from parzax.importance.uncertainty import may_matter
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level, share_of_seeds
+from parzax.results import ImportanceResult
+from parzax.results.labels import shorten
+from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.results.uncertainty import may_matter
 from parzax.space import Domain
 from parzax.status import Status
 

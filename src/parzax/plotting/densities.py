@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax import _checks
-from parzax.importance import ImportanceResult, RegimeDensity
 from parzax.parzen import ParzenEstimator
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _parameters, _text
 from parzax.plotting._arguments import Level, check_names, check_result, colours, find_level
 from parzax.plotting._parameters import ParameterAxis, Parameters, Series, draw_series
+from parzax.results import ImportanceResult, RegimeDensity
 from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
 
 Arrays = list[np.ndarray]

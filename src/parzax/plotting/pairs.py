@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from parzax import _checks
-from parzax.importance import InteractionResult
-from parzax.importance.phrases import value_text
 from parzax.plotting import _axes, _text
 from parzax.plotting._arguments import check_names, level_number
+from parzax.results import InteractionResult
+from parzax.results.phrases import value_text
 
 _MOST_SEEDS = 0.5  # a pair is above chance where it is in more than this share of the seeds
 _CHANCE = "0.87"  # cells of pairs that are not

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
-from parzax.importance import ImportanceResult
 from parzax.importance import normalise as shares
-from parzax.importance.arrays import mean_and_error, seeds_with_data
 from parzax.plotting import _arguments, _axes, _labels, _text
 from parzax.plotting._arguments import by_seed, share_of_seeds
+from parzax.results import ImportanceResult
+from parzax.results.arrays import mean_and_error, seeds_with_data
 from parzax.status import Status
 
 _QUANTITIES = {

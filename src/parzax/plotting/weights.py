@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from parzax.importance import ImportanceOverWeights
-from parzax.importance.arrays import mean_and_error
 from parzax.plotting import _arguments, _axes, _text
+from parzax.results import ImportanceOverWeights
+from parzax.results.arrays import mean_and_error
 
 _FEW_WEIGHTS = 12  # so few weights are marked one by one
 

@@ -211,7 +211,7 @@ class Varying(Numeric):
 class Ordinal(Domain):
     """Ascending numbers such as batch sizes; native values, one grid cell each.
 
-    Cells are shared where there are more values than `GridSpec.max_cells`.
+    Cells are shared where there are more values than `Grid.max_cells`.
 
     ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
     the importance grid goes by rank either way).

@@ -13,7 +13,7 @@ from parzax.space.conditions import Between, Condition, In, Recorded, common_int
 from parzax.space.domains import Categorical, Domain
 
 # A value of a continuum equals one on a list but for this many units in the last place.
-_UNITS = 64
+UNITS = 64
 
 
 class Slot(NamedTuple):
@@ -152,10 +152,15 @@ class Walk(eqx.Module):
         ``number``, ``value`` and ``held`` are, for each slot in ``parents`` if it is the one that applies,
         the number of the value, the value, and whether the domain has it; if not, conditions on it fail.
         """
-        xp, t = namespace(value), self.parent
+        t = self.parent
         ends = (end[None] for end in (self.first, self.last, self.low, self.high))
         inside = _inside(self.counted[None], number[:, t], value[:, t], *ends) & held[:, t]
-        applies = xp.zeros((len(value), self.all_of.shape[1]), bool)
+        return self.applied(inside, given)
+
+    def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
+        """Which slots apply, from the outcome of every test in case its parent's slot applies."""
+        xp, t = namespace(inside), self.parent
+        applies = xp.zeros((len(inside), self.all_of.shape[1]), bool)
         for _ in range(self.n_rounds):
             hit = inside & applies[:, self.parents][:, t]
             holds = _matmul(hit, self.any_of) > 0
@@ -179,7 +184,7 @@ def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: A
     """Whether a parent's key is in an interval: the one truth of conditions, on the host and on devices."""
     xp = namespace(value)
     only = low == high
-    slack = xp.where(only, _UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
+    slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
     end = xp.where(only, low + slack, high)
     at_value = (value >= low - slack) & ((value < end) | (only & (value == end)))
     return xp.where(counted, (number >= first) & (number < last), at_value)

@@ -10,7 +10,7 @@ import parzax as px
 
 from .logs import gated, log_of, mixed, product
 
-_program = importlib.import_module("parzax.importance.pairs.program")
+_program = importlib.import_module("parzax.importance.pair_program")
 MEASURES = ("variance", "joint", "importance", "status", "n_active")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance.uncertainty import holm
+from parzax.results.uncertainty import holm
 
 from .logs import gated, log_of, mixed, product
 

@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna.trials import Target, observations_from_trials, parameter_names
-from parzax.importance import GridEstimator, cond_ped_anova
+from parzax.results import GridEstimator, cond_ped_anova
 from parzax.status import Status
 
 # What makes every importance meaningless; the other statuses are in the result of `cond_ped_anova`.

@@ -1,0 +1,84 @@
+"""What a divergence is: how far the target's density is from the region's, from counts per cell."""
+
+import abc
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+from parzax import _checks
+from parzax._numerics import total
+from parzax.kernels import AbstractKernel
+
+
+class AbstractDivergence(abc.ABC):
+    """An estimator of D_PE(p_T || p_R), Eq. 6 of arXiv 2601.20800, within one regime of one parameter.
+
+    A subclass is a frozen dataclass. Its fields are settings, static under `jax.jit`: a divergence is a
+    pytree without leaves. A new one needs no edit of the package (`tests/extending/test_divergence.py`).
+
+    Attributes:
+        min_rows: regimes with fewer rows in the region are left out of the sum over regimes.
+    """
+
+    min_rows: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        jax.tree_util.register_static(cls)
+
+    @abc.abstractmethod
+    def estimate(
+        self,
+        counts: Shaped[Array, "q1 g"],
+        n_cells: Int[Array, ""] | None,
+        kernel: type[AbstractKernel],
+        uniform: bool,
+    ) -> Float[Array, " q"]:
+        """Estimates of D_PE, one per level. Pure and unbatched; entries of empty targets are ignored.
+
+        Args:
+            counts: rows per cell of each target set, and of the region last.
+            n_cells: number of cells without padding; None where there is no padding.
+            kernel: the kernel family of the domain.
+            uniform: whether the uniform density of the domain takes the place of the region's.
+        """
+
+    @abc.abstractmethod
+    def densities(
+        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
+    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+        """p_T and p_R per cell and level, for pictures."""
+
+    @property
+    def constant_is_zero(self) -> bool:
+        """Whether a region that occupies a single cell has divergence 0 by definition."""
+        return True
+
+
+def regime_divergence(
+    divergence: AbstractDivergence,
+    counts: Shaped[Array, "q1 g"],
+    n_cells: Int[Array, ""] | None,
+    kernel: type[AbstractKernel],
+    uniform: bool,
+) -> Float[Array, " q"]:
+    """`AbstractDivergence.estimate` with the cases in which it is 0 by definition.
+
+    Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, if the
+    divergence says so, where the region occupies a single cell.
+    """
+    target, region = counts[:-1], counts[-1]
+    n_target, n_region = jax.vmap(total)(target), total(region)
+    zero = n_target == 0
+    if divergence.constant_is_zero:
+        zero |= total((region > 0).astype(jnp.int32)) <= 1
+    if not uniform:
+        zero |= n_target == n_region
+    return jnp.where(zero, 0, divergence.estimate(counts, n_cells, kernel, uniform))
+
+
+def check_min_rows(divergence: AbstractDivergence) -> None:
+    """Raise ValueError unless ``min_rows`` is a whole number of at least 0."""
+    _checks.whole_number(f"{type(divergence).__name__}: min_rows", divergence.min_rows, 0)

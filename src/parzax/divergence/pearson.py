@@ -1,0 +1,96 @@
+"""The Pearson divergence, of densities that are each smoothed by a kernel of their own: the papers' estimator."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int, Shaped
+
+from parzax._checks import real_array, vectors
+from parzax._numerics import cell_sum
+from parzax.divergence.divergence import AbstractDivergence, check_min_rows
+from parzax.divergence.smoothing import GridSmoothing, density_of
+from parzax.kernels import AbstractKernel, uniform_on_grid
+
+
+def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
+    """D_PE(p || q) = sum_b q_b (p_b / q_b - 1)^2, the Pearson (chi-squared) divergence.
+
+    Conditional PED-ANOVA, arXiv 2601.20800, Eq. 6 (Section 3.3).
+
+    Args:
+        p, q: (g,) masses per cell, linear, each summing to 1.
+
+    Returns:
+        A scalar >= 0. Cells where both are 0 count 0; infinite where q is 0 and p is not, NaN where a mass is
+        NaN. Gradients are finite wherever the value is. Pure, unbatched, jit- and vmap-able.
+
+    >>> import jax.numpy as jnp
+    >>> float(pearson_divergence(jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])))
+    1.0
+    """
+    p, q = real_array("p", p), real_array("q", q)
+    vectors(p=p, q=q)
+    positive = q > 0
+    safe = jnp.where(positive, q, 1)
+    absent = jnp.where((p == 0) & (q == 0), 0, jnp.nan)
+    absent = jnp.where((p > 0) & (q == 0), jnp.inf, absent)
+    terms = jnp.where(positive, jnp.square(p - q) / safe, absent)
+    return cell_sum(terms)
+
+
+@dataclass(frozen=True)
+class Pearson(AbstractDivergence):
+    """Pearson divergence of two smoothed densities, as in the papers and in Optuna 5 (parity at 1e-10).
+
+    Each set has its own bandwidth, and the prior kernel has a share 1 / (n + 1) of each. So a constant
+    parameter scores above 0, and what chance explains is not subtracted.
+
+    Attributes:
+        smoothing: Optuna's by default: 1e-12 added to both densities, integer quartiles.
+        min_rows: see `AbstractDivergence`.
+    """
+
+    smoothing: GridSmoothing = GridSmoothing(floor=1e-12, floor_quartiles=True)
+    min_rows: int = 2
+
+    def __post_init__(self) -> None:
+        check_min_rows(self)
+
+    @property
+    def constant_is_zero(self) -> bool:
+        """False: the prior kernel has different shares of the two sets."""
+        return False
+
+    def estimate(
+        self,
+        counts: Shaped[Array, "q1 g"],
+        n_cells: Int[Array, ""] | None,
+        kernel: type[AbstractKernel],
+        uniform: bool,
+    ) -> Float[Array, " q"]:
+        """D_PE of the two densities."""
+        p_target, p_region = self._smoothed(counts, n_cells, kernel, uniform)
+        return jax.vmap(pearson_divergence, in_axes=(0, None))(p_target, p_region)
+
+    def densities(
+        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
+    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+        """The two densities; the region's is the same at every level."""
+        p_target, p_region = self._smoothed(counts, None, kernel, uniform)
+        return p_target, jnp.broadcast_to(p_region, p_target.shape)
+
+    def _smoothed(
+        self,
+        counts: Shaped[Array, "q1 g"],
+        n_cells: Int[Array, ""] | None,
+        kernel: type[AbstractKernel],
+        uniform: bool,
+    ) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
+        dtype = jnp.result_type(float)
+        # All sets in one batch: the region is one more row and costs no second compilation.
+        density = partial(density_of, kernel=kernel, smoothing=self.smoothing, dtype=dtype)
+        smoothed = jax.vmap(density, in_axes=(0, None))(counts.astype(dtype), n_cells)
+        p_region = uniform_on_grid(counts.shape[1], n_cells, dtype) if uniform else smoothed[-1]
+        return smoothed[:-1], p_region

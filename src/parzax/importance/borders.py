@@ -1,0 +1,201 @@
+"""Tables for the encoder on a device: the values at which cells, domains and conditions begin and end.
+
+They are found once on the host, in float64, by bisection of the formulas that NumPy arrays are encoded with. A
+device then compares integers alone, and cannot differ from the host where it rounds differently.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax._numerics import float_of_key, ordered_key
+from parzax.importance.layout import Grid, grid_axis, layout
+from parzax.space import Domain, Recorded, Space
+from parzax.space.cells import Listed, Steps
+from parzax.space.walk import UNITS
+
+_Rule = Callable[[np.ndarray], np.ndarray]
+_INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
+
+
+class Tables(NamedTuple):
+    """What it takes to encode rows of a space, by slot s: one regime of one parameter.
+
+    Attributes:
+        parameter: (s,) of the slot.
+        first_slot: (d,) the first slot of each parameter; those of one parameter follow each other.
+        cell_keys: (b + 1,) largest key of every cell but the last of each slot, after one unused entry.
+        cell_start, n_borders: (s,) where those of a slot follow, and how many there are.
+        code: (s,) code of the first cell.
+        inactive: (d,) code of "inactive".
+        least, most: (s,) smallest and largest key of the domain, but for values at steps.
+        first, last, step: (s,) of values at steps, step 0 for others.
+        list_keys: (v + 1,) one less than the smallest key of each listed value, after one unused entry.
+        list_ends: (v + 1,) the largest key of the same values.
+        list_start, n_listed: (s,) where those of a slot follow, and how many there are.
+        low, high: (t,) keys between which a test of `parzax.space.walk.Walk` holds, the latter excluded.
+        recorded: (s,) whether the slot applies just where its value is not missing.
+    """
+
+    parameter: np.ndarray
+    first_slot: np.ndarray
+    cell_keys: np.ndarray
+    cell_start: np.ndarray
+    n_borders: np.ndarray
+    code: np.ndarray
+    inactive: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    step: np.ndarray
+    list_keys: np.ndarray
+    list_ends: np.ndarray
+    list_start: np.ndarray
+    n_listed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    recorded: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
+    """The tables of a space for values in ``dtype``, float64 or float32."""
+    where, integer = layout(space, grid), _INTEGER[dtype]
+    blocks = [block for block in where.blocks if not block.is_pool]
+    domains = [slot.domain for slot in space.slots]
+    cells = [cell_borders(domain, grid, dtype) for domain in domains]
+    spans, lists = zip(*(_held(domain, dtype) for domain in domains), strict=True)
+    steps = [_steps(domain) for domain in domains]
+    low, high = _tests(space, dtype)
+    start, n_listed = _starts([len(keys) for keys, _ in lists])
+    cell_start, n_borders = _starts([len(keys) for keys in cells])
+    unused = [np.zeros(1, integer)]
+    return Tables(
+        parameter=np.array([slot.parameter for slot in space.slots], np.int32),
+        first_slot=np.searchsorted([slot.parameter for slot in space.slots], np.arange(len(space))).astype(
+            np.int32
+        ),
+        cell_keys=np.concatenate(unused + cells),
+        cell_start=cell_start,
+        n_borders=n_borders,
+        code=np.array([block.start - where.offsets[block.parameter] for block in blocks], np.int32),
+        inactive=np.array(where.n_codes, np.int32) - 1,
+        least=np.array([span[0] for span in spans], integer),
+        most=np.array([span[1] for span in spans], integer),
+        **{
+            name: np.array([own[i] for own in steps], dtype)
+            for i, name in enumerate(("first", "last", "step"))
+        },
+        list_keys=np.concatenate(unused + [keys for keys, _ in lists]),
+        list_ends=np.concatenate(unused + [ends for _, ends in lists]),
+        list_start=start,
+        n_listed=n_listed,
+        low=low,
+        high=high,
+        recorded=np.array([any(isinstance(c, Recorded) for c in domain.conditions) for domain in domains]),
+    )
+
+
+@lru_cache(maxsize=1024)
+def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
+    """Keys of the largest value of each cell but the last, ascending; none for a single cell."""
+    axis, cells = domain.axis, grid_axis(domain, grid)
+    if cells.n_cells == 1:
+        return np.zeros(0, _INTEGER[dtype])
+    lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    cell = np.arange(cells.n_cells - 1)
+    above = first_key(
+        lambda key: cells.cells(float_of_key(key)) > cell, lowest + 0 * cell, highest + 0 * cell
+    )
+    return _upwards(float_of_key(above), dtype) - 1
+
+
+def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+    """The smallest keys above those of ``low`` at which a rule holds; those of ``high`` where there are none.
+
+    Between the two the rule, a function of keys, changes once from false to true.
+    """
+    with np.errstate(all="ignore"):
+        below, upto = (ordered_key(np.asarray(end, np.float64).astype(dtype)) for end in (low, high))
+        for _ in range(8 * np.dtype(dtype).itemsize + 1):
+            middle = (below >> 1) + (upto >> 1) + (below & upto & 1)
+            true, between = rule(middle), middle > below
+            upto = np.where(true & between, middle, upto)
+            below = np.where(~true & between, middle, below)
+    return upto
+
+
+def _held(domain: Domain, dtype: Any) -> tuple[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+    """Smallest and largest key of a domain; of each listed value one less than the smallest, and the largest.
+
+    As the domain itself has it in NumPy, where its slack depends on the dtype.
+    """
+    axis, info = domain.axis, np.iinfo(_INTEGER[dtype])
+    none, everything = (np.zeros(0, info.dtype),) * 2, (info.min, info.max - 1)
+
+    def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+        def holds(key: np.ndarray) -> np.ndarray:
+            return axis.holds(float_of_key(key, dtype))
+
+        first = first_key(holds, np.broadcast_to(low, value.shape), value, dtype)
+        after = first_key(lambda key: ~holds(key), value, np.broadcast_to(high, value.shape), dtype)
+        return first - 1, after - 1
+
+    if isinstance(axis, Listed):
+        middles = (axis.values[1:] + axis.values[:-1]) / 2
+        low, high = np.append(-np.inf, middles), np.append(middles, np.inf)
+        return everything, ends(axis.values, low, high)
+    if isinstance(axis, Steps):
+        return everything, none
+    below, upto = ends(axis.native(np.array([0.0, 1.0]), np.zeros(2, int)), -np.inf, np.inf)
+    return (int(below[0]) + 1, int(upto[1])), none
+
+
+def _steps(domain: Domain) -> tuple[float, float, float]:
+    """First and last value, and step, of values at steps; no step for others."""
+    axis = domain.axis
+    return (axis.first, axis.last, axis.step) if isinstance(axis, Steps) else (0.0, 0.0, 0.0)
+
+
+def _starts(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Where parts of a table begin, and how long they are."""
+    sizes = np.array(numbers, np.int32)
+    return np.cumsum(sizes, dtype=np.int32) - sizes, sizes
+
+
+def _tests(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Keys from and up to which each test of the walk holds."""
+    walk, found = space.walk, []
+    for t, p in enumerate([] if walk is None else walk.parent.tolist()):
+        assert walk is not None
+        axis = space.slots[walk.parents[p]].domain.axis
+        if walk.counted[t]:
+            ends = [_first_of(axis, int(n)) for n in (walk.first[t], walk.last[t])]
+        else:
+            ends = [float(walk.low[t]), float(walk.high[t])]
+            if ends[0] == ends[1]:  # one value, but for rounding
+                slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
+                ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
+        found.append(_upwards(np.array(ends), dtype))
+    low, high = np.array(found, _INTEGER[dtype]).reshape(-1, 2).T
+    return low, high
+
+
+def _first_of(axis: Any, number: int) -> float:
+    """The smallest value whose number on an axis is at least this; infinite beyond its ends."""
+    if number <= 0 or number >= int(axis.n_values):
+        return -np.inf if number <= 0 else np.inf
+    low, high = (np.asarray(axis.value(np.array(n), np.float64)) for n in (number - 1, number))
+    return float(float_of_key(first_key(lambda key: axis.index(float_of_key(key)) >= number, low, high)))
+
+
+def _upwards(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """Keys of the smallest numbers of ``dtype`` that are not below x."""
+    if dtype == np.float64:
+        return ordered_key(x)
+    with np.errstate(over="ignore"):
+        near = x.astype(np.float32)
+    return ordered_key(np.where(near < x, np.nextafter(near, np.float32(np.inf)), near))

@@ -1,0 +1,204 @@
+"""Counts per (level, cell): one pass over the rows, then a running sum over the levels."""
+
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
+
+from parzax._checks import checked_counts, unmasked, vectors
+from parzax._numerics import namespace
+from parzax.importance.layout import Layout
+
+# Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
+# columns, whose counts stay in the first-level cache.
+_FLAT_LIMIT = 1 << 17
+# Joint counts of two columns are worth it while they fit the first-level cache.
+_PAIR_LIMIT = 1 << 13
+# Above this many columns the pairs, written out, are too much to compile.
+_MOST_PAIRED = 32
+# Sums of up to this many rows are written out.
+_WRITTEN_OUT = 4
+
+
+def level_counts(
+    codes: Integer[ArrayLike, " n"],
+    level: Integer[ArrayLike, " n"],
+    weight: Shaped[ArrayLike, " n"] | None = None,
+    *,
+    n_levels: int,
+    n_cells: int,
+) -> Shaped[Array, "q1 g"]:
+    """Counts of nested level sets on a grid, for one column of codes.
+
+    Args:
+        codes: (n,) grid cell of each row, in 0..g-1; other rows (and negative levels) are not counted.
+        level: (n,) first level set that contains the row, 0..q-1; q for rows of the region only;
+            q + 1 (or more) for rows outside it, and for padding.
+        weight: (n,) frequency weights, at least 0; None counts every row once. Integer weights give integer
+            counts, unless they sum to 2^31 or more: then floats on the host, while compiled code wraps round.
+        n_levels: q.
+        n_cells: g.
+
+    Returns:
+        (q + 1, g): row l counts the l-th level set, which holds all rows with level <= l; the last
+        row counts the region. int32 without weights. Pure, unbatched, jit- and vmap-able.
+
+    >>> import jax.numpy as jnp
+    >>> level_counts(jnp.array([0, 1, 1]), jnp.array([0, 1, 3]), n_levels=2, n_cells=2).tolist()
+    [[1, 0], [1, 1], [1, 1]]
+    """
+    codes, first = _bounded("codes", codes, n_cells), _bounded("level", level, n_levels + 1)
+    given = None if weight is None else checked_counts("weight", weight)
+    vectors(codes=codes, level=first, **({} if given is None else {"weight": given}))
+    return _level_counts(codes, first, given, n_levels=n_levels, n_cells=n_cells)
+
+
+@partial(jax.jit, static_argnames=("n_levels", "n_cells"))
+def _level_counts(
+    codes: Integer[Array, " n"],
+    level: Integer[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    *,
+    n_levels: int,
+    n_cells: int,
+) -> Shaped[Array, "q1 g"]:
+    counted = (codes >= 0) & (codes < n_cells) & (level >= 0)
+    bins = jnp.where(counted, level * n_cells + codes, (n_levels + 1) * n_cells)
+    histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
+    return running_sum(histogram.reshape(n_levels + 2, n_cells)[:-1])
+
+
+def _bounded(name: str, x: Any, high: int) -> Array:
+    """Clipped to -1..high in its own dtype, before JAX turns 64 bits into 32 and wraps them round."""
+    x = unmasked(name, x) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        raise TypeError(f"{name} must hold integers, got dtype {jnp.asarray(x).dtype}; convert it.")
+    low = -1 if jnp.issubdtype(x.dtype, jnp.signedinteger) else 0
+    clipped = namespace(x).clip(x, low, min(high, int(jnp.iinfo(x.dtype).max)))
+    return jnp.asarray(clipped).astype(jnp.int32)
+
+
+def sweep_counts(
+    codes: Integer[Array, "s d n"],
+    level: Integer[Array, "s n"],
+    weight: Shaped[Array, "s n"] | None,
+    *,
+    n_levels: int,
+    layout: Layout,
+) -> Shaped[Array, "s q1 w"]:
+    """`level_counts` of all parameters and seeds at once, in the columns of ``layout``."""
+    sets, first = n_levels + 2, level.astype(jnp.int32)
+    flat = partial(_flat_histogram, sets=sets, layout=layout)
+    if codes.size <= _FLAT_LIMIT:
+        histogram = flat(codes, first, weight)
+    else:
+        # On accelerators a flat scatter is fastest in any case.
+        by_column = partial(_histograms_by_column, sets=sets, layout=layout)
+        histogram = jax.lax.platform_dependent(codes, first, weight, cpu=by_column, default=flat)
+    return running_sum(histogram[:, :-1])
+
+
+def _flat_histogram(
+    codes: Integer[Array, "s d n"],
+    level: Int[Array, "s n"],
+    weight: Shaped[Array, "s n"] | None,
+    sets: int,
+    layout: Layout,
+) -> Shaped[Array, "s l w"]:
+    """(level, column) counts of all seeds by one scatter."""
+    n_seeds = len(codes)
+    seed = jnp.arange(n_seeds, dtype=jnp.int32)[:, None, None]
+    column = jnp.asarray(layout.offsets, jnp.int32)[None, :, None] + codes.astype(jnp.int32)
+    bins = (seed * sets + level[:, None, :]) * layout.n_columns + column
+    weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
+    histogram = _histogram(bins.reshape(-1), weights, n_seeds * sets * layout.n_columns)
+    return histogram.reshape(n_seeds, sets, layout.n_columns)
+
+
+def _histograms_by_column(
+    codes: Integer[Array, "s d n"],
+    level: Int[Array, "s n"],
+    weight: Shaped[Array, "s n"] | None,
+    sets: int,
+    layout: Layout,
+) -> Shaped[Array, "s l w"]:
+    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache."""
+    count = partial(_histograms, sets=sets, width=max(layout.n_codes))
+    return _side_by_side(jax.lax.map(lambda seed: count(*seed), (codes, level, weight)), layout)
+
+
+def replicate_counts(
+    codes: Integer[Array, "d n"],
+    level: Integer[Array, "b n"],
+    weight: Shaped[Array, "b n"],
+    *,
+    n_levels: int,
+    layout: Layout,
+) -> Shaped[Array, "b q1 w"]:
+    """Counts of one log whose rows have levels and weights anew in each of b replicates."""
+    repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
+    return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
+
+
+def _side_by_side(columns: Shaped[Array, "s d l g"], layout: Layout) -> Shaped[Array, "s l w"]:
+    """The cells of every column that it has."""
+    sizes = np.array(layout.n_codes)
+    if (sizes == columns.shape[-1]).all():
+        return jnp.moveaxis(columns, 1, 2).reshape(len(columns), columns.shape[2], -1)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
+    return jnp.moveaxis(columns, 1, 2)[:, :, jnp.asarray(column), jnp.asarray(cell)]
+
+
+def _histograms(
+    codes: Integer[Array, "d n"],
+    first: Integer[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    sets: int,
+    width: int,
+) -> Shaped[Array, "d l g"]:
+    """(level, cell) counts of each column; from joint counts of two of them where these are small."""
+
+    def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
+        bins = first
+        for column in columns:
+            bins = bins * width + column.astype(jnp.int32)
+        histogram = _histogram(bins, weight, sets * width ** len(columns))
+        return histogram.reshape(sets, *[width] * len(columns))
+
+    if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
+        return jax.lax.map(count, codes)
+    counts = []
+    # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
+    for left in range(0, len(codes) - 1, 2):
+        joint = count(codes[left], codes[left + 1])
+        counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
+    return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
+
+
+def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
+    # bins are in range by construction, so the scatter needs no bounds check.
+    ones = jnp.ones((), jnp.int32) if weight is None else weight
+    return jnp.zeros(size, ones.dtype).at[bins].add(ones, mode="promise_in_bounds")
+
+
+def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
+    """Cumulative sum over the levels: written out when short, else as suits the platform.
+
+    On a CPU jnp.cumsum is ten times slower than a scan, and a loop of a few rounds costs more than what it adds;
+    on an accelerator a scan is a loop of tiny kernels.
+    """
+    if x.shape[-2] <= _WRITTEN_OUT:
+        return jnp.stack(list(accumulate(jnp.moveaxis(x, -2, 0))), axis=-2)
+    axis = x.ndim - 2
+    return jax.lax.platform_dependent(x, cpu=_scanned_sum, default=partial(jax.lax.cumsum, axis=axis))
+
+
+def _scanned_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
+    rows = jnp.moveaxis(x, -2, 0)
+    _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
+    return jnp.moveaxis(sums, 0, -2)

@@ -1,0 +1,154 @@
+"""From native values and losses on a device to `Encoded`: regimes, cells, level sets."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from parzax import _checks
+from parzax._numerics import count_below, ordered_key
+from parzax.importance.borders import Tables, tables
+from parzax.importance.encoded import Encoded
+from parzax.importance.layout import Grid, layout
+from parzax.importance.levels import checked_levels, device_levels
+from parzax.space import INACTIVE, Recorded, Space, Varying
+from parzax.space.cells import STEP_SLACK
+from parzax.status import Status
+
+
+def encode_arrays(
+    space: Space,
+    x: Any,
+    losses: Any,
+    levels: Any,
+    region: float = 1.0,
+    weight: Any = None,
+    grid: Grid | None = None,
+) -> Encoded:
+    """`parzax.encode` of JAX arrays, traced or not; the arrays stay where they are."""
+    grid = Grid() if grid is None else grid
+    _check_static(space, grid)
+    target, region = checked_levels(levels, region)
+    x, losses = (_floats(name, a) for name, a in (("x", x), ("losses", losses)))
+    if x.ndim != 2 or x.shape[1] != len(space) or losses.shape != x.shape[:1]:
+        raise ValueError(
+            f"x must have shape (n, {len(space)}) and losses (n,), got {x.shape} and {losses.shape}; "
+            "use jax.vmap for a batch."
+        )
+    if weight is not None:
+        weight = _checks.real_array("weight", weight)
+        if weight.shape != losses.shape:
+            raise ValueError(f"weight must have shape {losses.shape}, got {weight.shape}.")
+    _checks.check_mesh(x, losses, weight)
+    return _encoded(x, losses, weight, space=space, grid=grid, levels=tuple(target.tolist()), region=region)
+
+
+@partial(jax.jit, static_argnames=("space", "grid", "levels", "region"))
+def _encoded(
+    x: Float[Array, "n d"],
+    losses: Float[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    *,
+    space: Space,
+    grid: Grid,
+    levels: tuple[float, ...],
+    region: float,
+) -> Encoded:
+    where = layout(space, grid)
+    codes, valid = codes_of(x, space, grid)
+    usable = valid
+    if weight is not None:
+        weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
+        usable = usable & (weight >= 0) & (weight < jnp.inf)
+    some_invalid = (~usable & ~jnp.isnan(losses)).any()
+    if weight is not None:
+        weight = jnp.where(usable, weight, 0)
+        usable = usable & (weight > 0)
+    sets = device_levels(losses, usable, weight, tuple(sorted(levels)), region, grid.optuna_rounding)
+    invalid = jnp.where(some_invalid, np.int32(Status.INVALID_ROWS), np.int32(0))
+    return Encoded(
+        codes, sets.level, sets.rank, weight, sets.status | invalid,
+        layout=where, levels=levels, region=region, grid=grid,
+    )  # fmt: skip
+
+
+def codes_of(x: Float[Array, "n d"], space: Space, grid: Grid) -> tuple[Int[Array, "d n"], Bool[Array, " n"]]:
+    """Grid codes of native values, and which rows are valid: `parzax.observations.grid_codes`, in JAX."""
+    where, own = layout(space, grid), tables(space, grid, np.dtype(x.dtype).type)
+    key, missing = ordered_key(x), jnp.isnan(x)
+    slot, active = _slots(x, key, missing, space, own)
+    held = _held(x, key, slot, own)
+    valid = jnp.where(active, held, missing).all(axis=1)
+    cell = count_below(
+        own.cell_keys, key, _of(own.cell_start, slot), _of(own.n_borders, slot), int(own.n_borders.max())
+    )
+    codes = jnp.where(active & held, _of(own.code, slot) + cell, jnp.asarray(own.inactive)[None])
+    return codes.astype(np.min_scalar_type(max(where.n_codes) - 1)).T, valid
+
+
+def _slots(
+    x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, own: Tables
+) -> tuple[Any, Bool[Array, "n d"]]:
+    """The slot of each parameter, its first where none applies, and whether one does."""
+    first, walk = jnp.asarray(own.first_slot)[None], space.walk
+    if walk is None:
+        return first, jnp.ones(x.shape, bool)
+    parents = walk.parents
+    columns = own.parameter[parents]
+    held = _held(x[:, columns], key[:, columns], jnp.asarray(parents)[None], own)
+    tested = key[:, columns][:, walk.parent]
+    inside = (tested >= jnp.asarray(own.low)[None]) & (tested < jnp.asarray(own.high)[None])
+    given = ~jnp.asarray(own.recorded)[None] | ~missing[:, own.parameter]
+    applies = walk.applied(inside & held[:, walk.parent], given)
+    if len(own.parameter) == len(space):
+        return first, applies
+    # At most one slot of a parameter applies.
+    number = np.arange(len(own.parameter)) - own.first_slot[own.parameter] + 1
+    of_parameter = (own.parameter[:, None] == np.arange(len(space))) * number[:, None]
+    regime = jnp.matmul(applies.astype(jnp.float32), jnp.asarray(of_parameter, jnp.float32)).astype(jnp.int32)
+    return first + jnp.maximum(regime - 1, 0), regime + INACTIVE >= 0
+
+
+def _held(x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, own: Tables) -> Bool[Array, "n m"]:
+    """Whether the domain of a slot has a value, but for rounding; `parzax.space.Domain.outside`, in JAX."""
+    held = (key >= _of(own.least, slot)) & (key <= _of(own.most, slot))
+    if own.step.any():
+        first, last, step = (_of(table, slot) for table in (own.first, own.last, own.step))
+        steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
+        nearest = jnp.clip(first + steps * step, first, last)
+        held = held & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
+    if own.n_listed.any():
+        start, n = _of(own.list_start, slot), _of(own.n_listed, slot)
+        place = count_below(own.list_keys, key, start, n, int(own.n_listed.max()))
+        held = held & ((n == 0) | ((place > 0) & (key <= jnp.asarray(own.list_ends)[start + place])))
+    return held
+
+
+def _of(table: np.ndarray, slot: Any) -> Array:
+    """Entries of slots."""
+    return jnp.asarray(table)[slot]
+
+
+def _floats(name: str, x: Any) -> Array:
+    """An array of floats; whole numbers become JAX's default floats."""
+    x = _checks.real_array(name, x)
+    return x if x.dtype in (jnp.float32, jnp.float64) else x.astype(jnp.result_type(float))
+
+
+def _check_static(space: Any, grid: Any) -> None:
+    """Raise for what cannot be encoded on a device, with the remedy."""
+    if not isinstance(space, Space):
+        raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    if not isinstance(grid, Grid):
+        raise TypeError(f"grid must be a parzax.Grid, got {grid!r}.")
+    remedy = "encode such a log on the host: parzax.Observations.from_arrays(...).encode(levels)."
+    for name, domains in zip(space.names, space.domains, strict=True):
+        if grid.max_pools and any(isinstance(domain, Varying) for domain in domains):
+            raise ValueError(
+                f"the bounds of {name!r} move, and rows with like bounds are pooled by log; {remedy}"
+            )
+        if len(domains) > 1 and any(isinstance(c, Recorded) for domain in domains for c in domain.conditions):
+            raise ValueError(f"only the log knows which domain of {name!r} applies (Recorded); {remedy}")

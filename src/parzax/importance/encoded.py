@@ -1,0 +1,45 @@
+"""What an estimator sees of a log: grid codes, level sets and weights of its rows."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Int, Integer, Shaped
+
+from parzax.importance.layout import Grid, Layout
+
+
+class Encoded(eqx.Module):
+    """Rows of one log on the grid; made by `parzax.encode` or ``obs.encode``.
+
+    A pytree whose arrays are all JAX's or all NumPy's. Seeds are `jax.vmap` over a leading axis.
+
+    Attributes:
+        codes: (d, n) unsigned cell of each row in each parameter, its regimes one after the other and
+            "inactive" last; see `Layout`.
+        level: (n,) index of the first level set, in ascending order of the levels, that holds the row; q for
+            rows of the region alone, q + 1 for rows outside it and rows that are left out.
+        rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; the number of
+            usable rows for rows that are left out. None where no resampling was asked for.
+        weight: (n,) frequency weights, or None for 1 each.
+        status: (q,) int32 bits of `parzax.Status` known from the losses, in ascending order of the levels.
+        layout: where each cell is counted; static.
+        levels: the q levels, in the order in which they were asked for; static.
+        region: level of the region; static.
+        grid: how values were put on the grid; static.
+    """
+
+    codes: Integer[Any, "*s d n"]
+    level: Integer[Any, "*s n"]
+    rank: Int[Any, "*s n"] | None
+    weight: Shaped[Any, "*s n"] | None
+    status: Int[Any, "*s q"]
+    layout: Layout = eqx.field(static=True)
+    levels: tuple[float, ...] = eqx.field(static=True)
+    region: float = eqx.field(static=True)
+    grid: Grid = eqx.field(static=True)
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Place of each level that was asked for among the ascending ones."""
+        return tuple(np.argsort(np.argsort(self.levels, kind="stable")).tolist())

@@ -1,0 +1,201 @@
+"""From `Encoded` to `Importance`: counts, divergences, variances, statuses, in one compiled computation."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Integer, Shaped
+
+from parzax import _checks
+from parzax.divergence import AbstractDivergence, Explained
+from parzax.importance.counts import sweep_counts
+from parzax.importance.encoded import Encoded
+from parzax.importance.flags import crowded, level_status, parameter_status
+from parzax.importance.layout import Layout
+from parzax.importance.measures import measures, of_regimes, totals
+from parzax.importance.variance import normalise
+
+REFERENCES = ("region", "uniform")
+
+
+class Importance(eqx.Module):
+    """Importances at q levels of d parameters with k regimes ("inactive" last); leading axes are batches.
+
+    A pytree whose arrays are all JAX's or all NumPy's.
+
+    Attributes:
+        variance: (..., q, d) within-regime local marginal variance, Eq. 11 of arXiv 2601.20800. Debiased it is
+            signed.
+        inter: (..., q, d) inter-regime term of Eq. 17; each pool with like bounds counts as a regime.
+        unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
+        divergence: (..., q, d, k) estimate of D_PE (Eq. 6) in each regime; 0 for "inactive".
+        regime_target: (..., q, d, k) rows (weight) of each target set in each regime, ties included.
+        regime_region: (..., d, k) rows (weight) of the region in each regime.
+        counts: (..., q + 1, w) rows (weight) per cell of the target sets, and of the region last.
+        status: (..., q, d) int32 bits of `parzax.Status`.
+        balance, uniform_when_undefined: of `share`, see `parzax.importance.normalise`; static.
+    """
+
+    variance: Float[Any, "*s q d"]
+    inter: Float[Any, "*s q d"]
+    unweighted: Float[Any, "*s q d"]
+    divergence: Float[Any, "*s q d k"]
+    regime_target: Shaped[Any, "*s q d k"]
+    regime_region: Shaped[Any, "*s d k"]
+    counts: Shaped[Any, "*s q1 w"]
+    status: Int[Any, "*s q d"]
+    balance: bool = eqx.field(static=True, default=True)
+    uniform_when_undefined: bool = eqx.field(static=True, default=False)
+
+    @property
+    def share(self) -> Float[Any, "*s q d"]:
+        """(..., q, d) importance, Eq. 8: each parameter's share of the variances; rows sum to 1 or are 0."""
+        return normalise(
+            self.variance, balance=self.balance, uniform_when_undefined=self.uniform_when_undefined
+        )
+
+
+def estimate(
+    encoded: Encoded,
+    divergence: AbstractDivergence | None = None,
+    *,
+    reference: str = "region",
+    balance: bool = True,
+    uniform_when_undefined: bool = False,
+) -> Importance:
+    """Conditional PED-ANOVA of one encoded log at all of its levels (arXiv 2601.20800, Eq. 8 and 11).
+
+    Pure and unbatched; `jax.jit`, `jax.vmap` and `jax.grad` apply. Gradients with respect to
+    ``encoded.weight`` hold the level sets fixed: the rows of a set do not depend on the weights there.
+
+    Args:
+        encoded: of `parzax.encode`.
+        divergence: how target and region are compared, `parzax.divergence.Explained()` by default.
+        reference: "region" compares with the region's density (local importance), "uniform" with the uniform
+            density of the domain (global importance).
+        balance, uniform_when_undefined: of `Importance.share`, see `parzax.importance.normalise`.
+
+    Returns:
+        `Importance`, its levels in the order in which they were asked for; NumPy arrays for NumPy arrays. In
+        float64 inside ``jax.enable_x64(True)``, in float32 otherwise. Nothing is raised for data: statuses say
+        what is unusual.
+
+    Raises:
+        TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, another reference.
+
+    >>> import jax.numpy as jnp, parzax as px
+    >>> x = jnp.linspace(0, 1, 200)[:, None] * jnp.ones(2) % jnp.array([1.0, 0.1])
+    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 0.1)})
+    >>> encoded = px.encode(space, x, (x[:, 0] - 0.3) ** 2, levels=[0.1, 0.5])
+    >>> imp = px.importance.estimate(encoded)
+    >>> imp.share.shape, bool((imp.share[:, 0] > 0.9).all())
+    ((2, 2), True)
+    """
+    divergence = checked_divergence(encoded, divergence, reference)
+    if encoded.codes.ndim != 2:
+        raise ValueError(
+            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap(estimate)."
+        )
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
+    _checks.check_mesh(*arrays)
+    found = _estimate(
+        *arrays, layout=encoded.layout, place=encoded.place, divergence=divergence,
+        uniform=reference == "uniform", balance=balance, uniform_when_undefined=uniform_when_undefined,
+    )  # fmt: skip
+    on_host = isinstance(encoded.codes, np.ndarray)
+    return jax.tree.map(np.asarray, found) if on_host else found
+
+
+@partial(
+    jax.jit,
+    static_argnames=("layout", "place", "divergence", "uniform", "balance", "uniform_when_undefined"),
+)
+def _estimate(
+    codes: Integer[Any, "d n"],
+    level: Integer[Any, " n"],
+    weight: Shaped[Any, " n"] | None,
+    status: Int[Any, " q"],
+    *,
+    layout: Layout,
+    place: tuple[int, ...],
+    divergence: AbstractDivergence,
+    uniform: bool,
+    **share: bool,
+) -> Importance:
+    batch = jax.tree.map(lambda a: jnp.asarray(a)[None], (codes, level, weight, status))
+    found = estimate_seeds(*batch, layout=layout, divergence=divergence, uniform=uniform, **share)
+    return in_order(jax.tree.map(lambda a: a[0], found), place)
+
+
+def estimate_seeds(
+    codes: Integer[Any, "s d n"],
+    level: Integer[Any, "s n"],
+    weight: Shaped[Any, "s n"] | None,
+    log_status: Int[Any, "s q"],
+    *,
+    layout: Layout,
+    divergence: AbstractDivergence,
+    uniform: bool,
+    **share: bool,
+) -> Importance:
+    """`estimate` of s seeds, levels in ascending order; one batch, so that a CPU has no loop over seeds."""
+    counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
+    return from_counts(counts, log_status, layout, divergence, uniform, **share)
+
+
+def from_counts(
+    counts: Shaped[Array, "s q1 w"],
+    log_status: Int[Any, "s q"],
+    layout: Layout,
+    divergence: AbstractDivergence,
+    uniform: bool,
+    **share: bool,
+) -> Importance:
+    """All that follows from counts, which add up over parts of a log."""
+    found = measures(counts, layout, divergence, uniform)
+    rows, of_slots = found.rows, found.divergence
+    if layout.has_pools:
+        rows, of_slots = of_regimes(rows, of_slots, layout)
+    n_target, n_region = rows[:, :-1], rows[:, -1]
+    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(found.variance, n_target, n_region)
+    occupied = totals((counts[:, -1] > 0).astype(jnp.int32), layout)
+    of_parameters = partial(parameter_status, layout=layout, min_rows=divergence.min_rows)
+    fixed = jax.vmap(of_parameters)(n_region, occupied) | crowded(counts[:, -1], layout)
+    status = log_status[..., None] | of_levels | fixed[:, None]
+    return Importance(
+        found.variance, found.inter, found.unweighted, of_slots, n_target, n_region, counts, status, **share
+    )
+
+
+def in_order(found: Importance, place: tuple[int, ...]) -> Importance:
+    """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
+    if list(place) == sorted(place):
+        return found
+    by_level = ("variance", "inter", "unweighted", "divergence", "regime_target", "status")
+    axes = {"divergence": -3, "regime_target": -3}
+    index = np.array(place)
+    moved = {}
+    for name in by_level:
+        array, axis = getattr(found, name), axes.get(name, -2)
+        moved[name] = array[(..., index, *(slice(None),) * (-axis - 1))]
+    counts = found.counts[..., np.append(index, len(index)), :]
+    return Importance(
+        **moved, counts=counts, regime_region=found.regime_region, balance=found.balance,
+        uniform_when_undefined=found.uniform_when_undefined,
+    )  # fmt: skip
+
+
+def checked_divergence(encoded: Any, divergence: Any, reference: Any) -> AbstractDivergence:
+    """The divergence, or an error that names the argument that is wrong."""
+    if not isinstance(encoded, Encoded):
+        raise TypeError(
+            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
+        )
+    divergence = Explained() if divergence is None else divergence
+    if not isinstance(divergence, AbstractDivergence):
+        raise TypeError(f"divergence must be one of parzax.divergence, got {divergence!r}.")
+    _checks.one_of("reference", reference, REFERENCES)
+    return divergence

@@ -1,0 +1,259 @@
+"""The grid of a space, in float64 on the host: the cells of every domain, and where each is counted."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax import _checks
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.space import Categorical, Domain, Float, Ordinal, Space, Varying
+from parzax.space.axes import BOUND_SLACK, AbstractAxis
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How values are put on the grid, and how large a level set is.
+
+    Attributes:
+        max_cells: largest number of cells of a numeric domain.
+        mirror: whether steps that lie midway between cells go towards the middle of the domain, and
+            the number of cells is odd when the number of steps is, so that ``x -> high - x`` mirrors
+            the counts exactly. False sends them down (the references' rule).
+        max_pools: most pools of rows with like bounds, within which values of a domain that moves are
+            compared by their places between these; see `parzax.observations.pools`. 0 leaves them
+            without a grid, so that nothing is said of them (the references' rule).
+        optuna_rounding: whether a level set has ceil(q * N) rows for the raw floating-point product, and of
+            several objectives exactly so many rows (``selection="pareto"``), as in Optuna.
+    """
+
+    max_cells: int = 96
+    mirror: bool = True
+    max_pools: int = 8
+    optuna_rounding: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.max_cells, int) or self.max_cells < 2:
+            raise ValueError(f"Grid: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
+        _checks.flag("Grid: mirror", self.mirror)
+        _checks.whole_number("Grid: max_pools", self.max_pools, 0)
+        _checks.flag("Grid: optuna_rounding", self.optuna_rounding)
+
+    @classmethod
+    def optuna(cls) -> "Grid":
+        """The grid and the level sizes of Optuna 5's PedAnovaImportanceEvaluator."""
+        return cls(max_cells=50, mirror=False, max_pools=0, optuna_rounding=True)
+
+
+class GridAxis(NamedTuple):
+    """Cells whose centres are ``spacing`` apart from ``low`` on, of what ``transform`` makes of values.
+
+    For a single value and where bounds move there is no ``family``; the infinite spacing gives cell 0. Places
+    between bounds that move are on `relative_axis`.
+    """
+
+    family: type[AbstractKernel] | None
+    n_cells: int
+    low: float = 0.0
+    spacing: float = math.inf
+    transform: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """Cell of each native value, as int64; some cell for NaN and values outside."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            position = np.array(values if self.transform is None else self.transform(values), np.float64)
+            return nearest_cells(position, self.low, self.spacing).astype(np.int64)
+
+
+def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
+    """The cells of a domain (the references' sizes); steps midway between two follow ``grid.mirror``."""
+    axis, size = domain.axis, domain.n_values
+    if isinstance(domain, Varying) or size == 1:
+        return GridAxis(None, 1)
+    if isinstance(domain, Categorical):
+        return GridAxis(AitchisonAitken, domain.n_values, spacing=1.0)
+    log = getattr(domain, "log", False)
+    by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
+    n_cells = grid.max_cells
+    if size is not None and log and not by_number:
+        n_cells = min(n_cells, math.ceil(math.log(size) / math.log(2)) + 1)
+    elif size is not None:
+        n_cells = size if size <= n_cells else n_cells - (grid.mirror and (size - n_cells) % 2)
+    if by_number:
+        steps = partial(_step_cells, axis=axis, n_cells=n_cells)
+        return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
+    low, high = axis.ends()
+    spacing = (high - low) / (n_cells - 1)
+    # Where the slack that values have beyond the bounds could reach another cell, they are clipped first.
+    slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
+    if slack <= 0.25 * spacing:
+        return GridAxis(TruncatedNormal, n_cells, low, spacing, axis.position if log else None)
+    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: axis.position(np.clip(x, *ends)))
+
+
+def relative_axis(grid: Grid) -> GridAxis:
+    """The cells of places between bounds that move, from 0 to 1."""
+    return grid_axis(Float(0.0, 1.0), grid)
+
+
+def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
+    """The nearest cells, ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
+    # A division and not a product, as in the references, so that equal values fall into equal cells.
+    position -= low
+    position /= spacing
+    position -= 0.5
+    return np.ceil(position, out=position)
+
+
+def cell_values(domain: Domain, grid: Grid) -> list:
+    """The native value at the centre of each cell (choices of a categorical domain)."""
+    if isinstance(domain, Categorical):
+        return list(domain.choices)
+    n_cells = grid_axis(domain, grid).n_cells
+    if isinstance(domain, Ordinal):
+        table = np.asarray(domain.values, dtype=np.float64)
+        return np.interp(np.linspace(0, len(table) - 1, n_cells), np.arange(len(table)), table).tolist()
+    low, high = domain.axis.ends()
+    position = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, n_cells)
+    return (np.exp(position) if getattr(domain, "log", False) else position).tolist()
+
+
+def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
+    """Cell of each value, by its number on the axis; the upper half mirrors the lower.
+
+    Midway is decided on exact whole numbers: i (g-1)/(N-1) + 1/2 is a ratio of two of them.
+    """
+    step, last = axis.index(np.asarray(values, np.float64)), int(axis.n_values) - 1
+    twice = 2.0 * (n_cells - 1) * step
+    lower, upper = np.floor((twice + last) / (2 * last)), np.ceil((twice - last) / (2 * last))
+    return np.where(2 * step < last, lower, upper)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One regime of one parameter, or a part of it: ``n_cells`` columns of the counts from ``start`` on.
+
+    A regime whose bounds move has a block of one cell, without a ``family`` of kernels, for rows of which
+    nothing is known, and after it one for each pool. Other blocks without a family have a single value.
+    ``slot`` is its number among the blocks of its parameter.
+    """
+
+    parameter: int
+    regime: int
+    slot: int
+    family: type[AbstractKernel] | None
+    varying: bool
+    n_cells: int
+    start: int
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is one of the pools of a regime whose bounds move."""
+        return self.varying and self.family is not None
+
+
+class Group(NamedTuple):
+    """Blocks of one family whose cells, padded to one width, share a batch."""
+
+    family: type[AbstractKernel] | None
+    width: int
+    blocks: list[Block]
+
+    @property
+    def runs(self) -> list[tuple[Block, int, int]]:
+        """Blocks of one size and equally far apart, as the first, how many, and how far; in order."""
+        runs: list[tuple[Block, int, int]] = []
+        for block in self.blocks:
+            if runs:
+                first, n, stride = runs[-1]
+                apart = block.start - (first.start + (n - 1) * stride)
+                if block.n_cells == first.n_cells and (apart == stride or n == 1):
+                    runs[-1] = first, n + 1, apart
+                    continue
+            runs.append((block, 1, block.n_cells))
+        return runs
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of the counts; hashable, static under jit, and free of names.
+
+    A parameter has its regimes' cells one after the other from its ``offset`` on, and one for "inactive".
+    """
+
+    blocks: tuple[Block, ...]
+    offsets: tuple[int, ...]
+    n_columns: int
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the hash: those of classes differ from process to process.
+        return type(self), (self.blocks, self.offsets, self.n_columns)
+
+    @cached_property
+    def _hash(self) -> int:
+        # Looked up in jit's cache at every call.
+        return hash((self.blocks, self.offsets, self.n_columns))
+
+    @cached_property
+    def n_regimes(self) -> int:
+        """Regimes per parameter, "inactive" included, k."""
+        return max(block.regime for block in self.blocks) + 2
+
+    @cached_property
+    def n_slots(self) -> int:
+        """Blocks per parameter, "inactive" included: as many as regimes but for pools."""
+        return max(block.slot for block in self.blocks) + 2
+
+    @cached_property
+    def has_pools(self) -> bool:
+        """Whether any block is a pool, so that slots are not regimes."""
+        return any(block.is_pool for block in self.blocks)
+
+    @cached_property
+    def inactive(self) -> tuple[int, ...]:
+        """Per parameter, the column that counts its inactive rows (and takes the padding)."""
+        return tuple(end - 1 for end in (*self.offsets[1:], self.n_columns))
+
+    @cached_property
+    def n_codes(self) -> tuple[int, ...]:
+        """Per parameter, its number of columns; the code of "inactive" is the last."""
+        return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Blocks by family and the power of two above their size, as wide as the largest of them.
+
+        Each group is compiled once, and its code grows with its width; a grid size of its own for each block
+        would take minutes to compile where a domain of integers moves.
+        """
+        alike: dict[tuple, list[Block]] = defaultdict(list)
+        for block in self.blocks:
+            alike[block.family, (block.n_cells - 1).bit_length()].append(block)
+        return [
+            Group(family, max(b.n_cells for b in blocks), blocks) for (family, _), blocks in alike.items()
+        ]
+
+
+@lru_cache(maxsize=256)
+def layout(space: Space, grid: Grid) -> Layout:
+    """The columns of ``space`` on ``grid``."""
+    blocks, offsets, column = [], [], 0
+    for parameter, domains in enumerate(space.domains):
+        offsets.append(column)
+        slot = 0
+        for regime, domain in enumerate(domains):
+            varying, axes = isinstance(domain, Varying), [grid_axis(domain, grid)]
+            axes += [relative_axis(grid)] * grid.max_pools * varying
+            for family, n_cells, *_ in axes:
+                blocks.append(Block(parameter, regime, slot, family, varying, n_cells, column))
+                column, slot = column + n_cells, slot + 1
+        column += 1
+    return Layout(tuple(blocks), tuple(offsets), column)

@@ -1,0 +1,120 @@
+"""Level sets on the device: which rows are within the best share of the losses, for many shares at once."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from parzax import _checks
+from parzax._numerics import count_below, ordered_key
+from parzax.status import Status
+
+# Relative tolerance for taking q * N as a whole number.
+ROUNDING = 1e-12
+
+
+class DeviceLevels(NamedTuple):
+    """Level sets of one log; see `parzax.importance.Encoded` for the arrays."""
+
+    level: Int[Array, " n"]
+    rank: Int[Array, " n"]
+    status: Int[Array, " q"]
+
+
+def device_levels(
+    losses: Float[Array, " n"],
+    usable: Bool[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    levels: tuple[float, ...],
+    region: float,
+    optuna_rounding: bool,
+) -> DeviceLevels:
+    """The first level set of every row; rows tied with a cut-off are in. `observations.level_sets`, in JAX.
+
+    Args:
+        losses: lower is better; NaN is not usable.
+        usable: rows that may be in a set; those of weight 0 are not.
+        weight: frequency weights, or None for 1 each.
+        levels: in (0, 1), ascending.
+        region: level of the region, above them.
+        optuna_rounding: see `parzax.Grid`.
+    """
+    n, q = len(losses), len(levels)
+    # A reciprocal or a subnormal would make other ties than the host's: keys are compared as integers.
+    key = ordered_key(losses)
+    last = np.iinfo(key.dtype).max
+    usable = usable & (key != last)
+    key = jnp.where(usable, key, key.dtype.type(last))
+    n_usable = usable.sum(dtype=jnp.int32)
+    ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
+    if weight is None:
+        needed = sizes((*levels, region), n_usable, True, optuna_rounding)
+        reached = needed.astype(jnp.int32) - 1
+    else:
+        with jax.enable_x64(True):
+            ranked_weight = jnp.where(usable, weight, weight.dtype.type(0))[row].astype(jnp.float64)
+            running = jnp.cumsum(ranked_weight)
+            whole = (ranked_weight == jnp.floor(ranked_weight)).all()
+            needed = sizes((*levels, region), running[-1] if n else jnp.zeros(()), whole, optuna_rounding)
+            below = (running[None] < needed[:, None]).sum(axis=1, dtype=jnp.int32)
+            reached = jnp.minimum(below, n_usable - 1)
+    if not n:
+        status = jnp.full(q, int(Status.NO_DATA), jnp.int32)
+        return DeviceLevels(jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), status)
+    cut_off = ranked[jnp.clip(reached, 0, n - 1)]
+    table = jnp.concatenate([cut_off[:1], cut_off])
+    level = jnp.where(usable, count_below(table, key, 0, q + 1, q + 1), q + 1)
+    # Rows up to and with those that are tied with the cut-off.
+    ends = count_below(jnp.concatenate([ranked[:1], ranked]), cut_off + cut_off.dtype.type(1), 0, n, n)
+    if weight is None:
+        with jax.enable_x64(True):
+            tied = ends.astype(jnp.float64) > needed
+    else:
+        with jax.enable_x64(True):
+            # A weight of 2 is two equal rows, so it is tied with itself.
+            tied = jnp.where(whole, running[jnp.maximum(ends - 1, 0)] > needed, ends > reached + 1)
+    equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
+    status = jnp.where(n_usable < 2, int(Status.NO_DATA), jnp.where(equal, int(Status.ALL_EQUAL), 0)).astype(
+        jnp.int32
+    ) | jnp.where(tied[:-1] & (n_usable > 0), int(Status.TIED_CUTOFF), 0).astype(jnp.int32)
+    starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
+    first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
+    rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
+    return DeviceLevels(level, rank, status)
+
+
+def sizes(levels: tuple[float, ...], total: Any, whole: Any, optuna_rounding: bool) -> Float[Array, " q"]:
+    """Weight that each set must reach, in float64: `parzax.observations.level_weight`, in JAX."""
+    with jax.enable_x64(True):
+        quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
+        product = quantile * total
+        if optuna_rounding:
+            needed = jnp.ceil(product)
+        else:
+            nearest = jnp.round(product)
+            is_whole = jnp.abs(product - nearest) <= ROUNDING * product
+            least = jnp.maximum(jnp.where(is_whole, nearest, jnp.ceil(product)), 1.0)
+            needed = jnp.where(whole, least, product * (1 - ROUNDING))
+        return jnp.where(quantile == 1.0, total, needed)
+
+
+def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
+    """(q,) target levels and the region's, or a ValueError."""
+    _checks.on_host("region_quantile", region_quantile)
+    region = _checks.quantile("region_quantile", region_quantile)
+    levels = _checks.float_array("target_quantile", target_quantile)
+    if levels.ndim > 1 or levels.size == 0:
+        raise ValueError(f"target_quantile must be a number or a non-empty list, got shape {levels.shape}.")
+    levels = levels.reshape(-1)
+    # A Python loop: for one level every NumPy call would cost as much as all of it.
+    for level in levels.tolist():
+        if not 0 < level <= 1:
+            raise ValueError(f"target_quantile must lie in (0, 1], got {level!r}.")
+        if level >= region:
+            raise ValueError(f"target_quantile must be below region_quantile = {region!r}, got {level!r}.")
+    # Levels that differ by rounding alone are the same; those below the rounding are not all 0.
+    if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
+        raise ValueError("target_quantile holds the same level twice.")
+    return levels, region

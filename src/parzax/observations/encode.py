@@ -1,0 +1,55 @@
+"""`encode`: NumPy arrays on the host, JAX arrays where they are."""
+
+from typing import Any
+
+import jax
+
+from parzax.importance import Encoded, Grid, encode_arrays
+from parzax.observations.observations import Observations
+from parzax.space import Space
+
+
+def encode(
+    space: Space,
+    x: Any,
+    losses: Any,
+    levels: Any,
+    region: float = 1.0,
+    weight: Any = None,
+    grid: Grid | None = None,
+) -> Encoded:
+    """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
+
+    With JAX arrays, traced or not, it is a pure function of ``x``, ``losses`` and ``weight``; all else is
+    static. `jax.jit` and `jax.vmap` apply. Both encoders give the same codes and levels, bit by bit in float64,
+    and in float32 for values that float32 holds.
+
+    Args:
+        space: the search space.
+        x: (n, d) native values, NaN = inactive, categories as codes.
+        losses: (n,) lower is better; -inf is a legal best. Rows with NaN are left out.
+        levels: a number or (q,) numbers in (0, 1): the levels gamma' of the target sets, below the region's.
+            The best ceil(level * N) of N usable rows are in, and all rows tied with the last of them.
+        region: level gamma of the region, in (0, 1].
+        weight: (n,) frequency weights, at least 0; None counts every row once.
+        grid: `parzax.Grid()` by default.
+
+    Returns:
+        `parzax.importance.Encoded`. Of JAX arrays, rows outside their domains, with a value where the parameter
+        is inactive, or with a weight that is negative or not finite are left out, and every level has the
+        status INVALID_ROWS. NumPy arrays with such rows raise.
+
+    Raises:
+        TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not
+            fit; NumPy arrays that `parzax.Observations.from_arrays` refuses. For JAX arrays also bounds that
+            move (`parzax.Varying`) and parameters with several `parzax.Recorded` domains, which only
+            ``Observations.encode`` takes, and arrays sharded over a mesh axis of type Explicit.
+
+    >>> import jax.numpy as jnp, parzax as px
+    >>> space = px.Space({"x": px.Float(0, 1)})
+    >>> px.encode(space, jnp.array([[0.2], [0.7], [0.9]]), jnp.array([1.0, 3.0, 2.0]), [0.3, 0.6]).level.tolist()
+    [0, 2, 1]
+    """
+    if any(isinstance(array, jax.Array) for array in (x, losses, weight)):
+        return encode_arrays(space, x, losses, levels, region, weight, grid)
+    return Observations.from_arrays(space, x, losses, weight=weight).encode(levels, region, grid=grid)

@@ -1,0 +1,69 @@
+"""The encoder of logs: from checked NumPy arrays to `parzax.importance.Encoded`, on the host in float64."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax.importance import Encoded, Grid
+from parzax.importance.layout import layout
+from parzax.observations.codes import grid_codes
+from parzax.observations.levels import level_sets
+from parzax.observations.pools import in_pools
+
+
+class EncodedLog(NamedTuple):
+    """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter."""
+
+    encoded: Encoded
+    pools: dict[str, str]
+
+
+def encode_log(
+    obs: Any,
+    losses: np.ndarray,
+    levels: np.ndarray,
+    region: float,
+    grid: Grid,
+    *,
+    rows: int,
+    ranks: bool = False,
+) -> EncodedLog:
+    """The rows of `parzax.Observations` on the grid.
+
+    Args:
+        obs: the log, s seeds of n rows.
+        losses: (s, n) by which rows are ranked; NaN where not usable.
+        levels, region: checked levels.
+        grid: see `parzax.Grid`.
+        rows: number of rows to pad to; padding is in no set.
+        ranks: whether `Encoded.rank` is needed.
+    """
+    shape = (math.prod(obs.batch_shape), obs.n)
+    weight = None if obs.weight is None else obs.weight.reshape(shape)
+    sets = level_sets(losses, weight, levels, region, raw=grid.optuna_rounding, rows=rows)
+    values, regime = (x.reshape(*shape, len(obs.space)) for x in (obs.values, obs.regime))
+    codes = grid_codes(obs.space, values, regime, grid, rows)
+    pools = in_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
+    encoded = Encoded(
+        codes, sets.level, _ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
+        sets.status, layout=layout(obs.space, grid), levels=tuple(levels.tolist()), region=region, grid=grid,
+    )  # fmt: skip
+    return EncodedLog(encoded, pools)
+
+
+def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
+    """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
+    if weight is None:
+        return None
+    whole = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
+    return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if whole else float)
+
+
+def _ranks(losses: np.ndarray, weight: np.ndarray | None, size: int) -> np.ndarray:
+    """(s, size) int32 number of usable rows with a smaller loss; that of all usable rows for the others."""
+    usable = ~np.isnan(losses) & (True if weight is None else weight > 0)
+    ranks = np.repeat(usable.sum(axis=1, dtype=np.int32)[:, None], size, axis=1)
+    for own, loss, rows in zip(ranks, losses, usable, strict=True):
+        own[: loss.size][rows] = np.searchsorted(np.sort(loss[rows]), loss[rows])
+    return ranks

@@ -1,0 +1,179 @@
+"""Pools of rows with like bounds, where the bounds of a domain move: values by their place between these.
+
+Of x in [0, c] rows with different c share no grid; places x / c do. A pool of rows with like c is to Eq. 11
+of conditional PED-ANOVA (arXiv 2601.20800) what a regime is. (The paper suggests fixed intervals in its
+Appendix B.2; in native units these would give importance to x where c alone matters.)
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax.importance.layout import Grid, layout, relative_axis
+from parzax.space import Varying
+
+# Of its size a number may differ by this and still be the same.
+_SAME = 1e-9
+# Above this rank correlation of widths and middles one says what the other does.
+_ALIKE = 0.99
+# The pool of the narrowest ranges is halved where their widths differ by more than this factor, and a half
+# has so many rows.
+_DIFFERENT, _LEAST_HALF = 2.0, 50
+# A bound may miss the last step by this share of it.
+_STEP_SLACK = 1e-6
+
+
+class Pool(NamedTuple):
+    """Rows with like bounds: how many (their weight), and from where to where each bound reaches."""
+
+    n: float
+    low: tuple[float, float]
+    high: tuple[float, float]
+
+
+def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
+    """Put the rows of domains whose bounds move into pools; a sentence for each about those of the first seed.
+
+    Rows outside the region stay without a pool, as do rows without bounds, or whose bounds leave one value.
+
+    Args:
+        codes: (s, d, rows) `grid_codes` of the observations, padded or not; changed in place.
+        obs: the log, `parzax.Observations`.
+        grid: its ``max_pools`` is the most there are.
+        in_region: (s, n) mask of the rows of the region.
+    """
+    where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
+    weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
+    axis, found = relative_axis(grid), {}
+    for block in where.blocks:
+        name, j = obs.space.names[block.parameter], block.parameter
+        domain = obs.space[name][block.regime]
+        if block.is_pool or not isinstance(domain, Varying) or name not in bounds or not grid.max_pools:
+            continue
+        # Of the first pool, which follows the cell of rows without one.
+        start = block.start - where.offsets[j] + block.n_cells
+        here = (obs.regime[..., j].reshape(shape) == block.regime) & (weight > 0)
+        values, (low, high) = obs.values[..., j].reshape(shape), np.moveaxis(bounds[name], -1, 0)
+        place = places(values, low.reshape(shape), high.reshape(shape), domain)
+        for seed in range(shape[0]):
+            rows = np.flatnonzero(here[seed] & ~np.isnan(place[seed]))
+            if not len(rows):
+                continue
+            own = low.reshape(shape)[seed, rows], high.reshape(shape)[seed, rows]
+            pool = pools(*_ends(*own, domain), weight[seed, rows], grid.max_pools)
+            cells = start + pool * axis.n_cells + axis.cells(place[seed, rows])
+            codes[seed, j, rows] = cells.astype(codes.dtype)
+            if seed == 0:
+                found.setdefault(name, []).extend(_described(pool, *own, weight[seed, rows]))
+    return {name: _sentence(own, shape[0]) for name, own in found.items()}
+
+
+def places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
+    """Places of values (n,) between their bounds, from 0 to 1; NaN where there is a single value, or none.
+
+    u = (x - low) / (high - low), of logarithms where the domain has a log axis. Values in steps are the
+    centres of cells, which fill [0, 1]: bounds are half a step further out.
+    """
+    start, end = _ends(low, high, domain)
+    length = end - start
+    # A range that is shorter than a step has one value.
+    single = high - low <= (0.0 if domain.step is None else domain.step * (1 - _STEP_SLACK))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        place = ((np.log(values) if domain.log else values) - start) / np.where(single, np.nan, length)
+    return np.clip(place, 0.0, 1.0)
+
+
+def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
+    """Which of at most ``most`` pools, from 0 on, each of n rows is in.
+
+    Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
+    ranges stay together. The pools are those of the width, of the middle where that alone moves, and of
+    middles within fewer pools of widths where one does not follow from the other. That treats either end
+    alike, and of [0, c] these are pools of c. In the pool of the narrowest ranges widths may differ by any
+    factor, and places with them, so that it is halved once if it has the rows.
+
+    Args:
+        start, end: (n,) ends of the ranges on the axis of the domain.
+        weight: (n,) frequency weights, above 0.
+        most: K is from 1 to one less than this, which leaves one for the halving.
+    """
+    n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), max(most - 1, 1))
+    scale = np.maximum(np.abs(start), np.abs(end)).max()
+    width, middle = (_ranks(x, weight, _SAME * scale) for x in (end - start, start / 2 + end / 2))
+    if np.ptp(width) == 0:
+        return _parts(middle, n_pools)
+    if np.ptp(middle) == 0 or abs(np.corrcoef(width, middle)[0, 1]) > _ALIKE:
+        pool = _parts(width, n_pools)
+        return _halved(pool, end - start, weight) if most > 1 else pool
+    n_widths = math.isqrt(n_pools)
+    n_middles, pool = n_pools // n_widths, _parts(width, n_widths)
+    inner = np.zeros_like(pool)
+    for own in range(n_widths):
+        here = pool == own
+        if here.any():
+            inner[here] = _parts(_ranks(middle[here], weight[here], 0.0), n_middles)
+    return pool * n_middles + inner
+
+
+def _halved(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The pools with that of the narrowest ranges as two, if it has the rows and widths that differ."""
+    first = pool == pool.min()
+    own = width[first]
+    if weight[first].sum() < 2 * _LEAST_HALF or own.max() <= _DIFFERENT * own.min():
+        return pool
+    moved = pool + 1
+    moved[first] = pool.min() + _parts(_ranks(own, weight[first], 0.0), 2)
+    return moved
+
+
+def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the ranges on the axis, of values in steps the ends of the outer cells."""
+    if domain.step is not None:
+        last = low + domain.step * np.floor((high - low) / domain.step + _STEP_SLACK)
+        low, high = low - domain.step / 2, last + domain.step / 2
+    return (np.log(low), np.log(high)) if domain.log else (low, high)
+
+
+def _ranks(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
+    """Share of the weight below each number, and half of that of its equals; 0.5 for all within ``same``."""
+    if np.ptp(x) <= same:
+        return np.full(len(x), 0.5)
+    _, equal = np.unique(x, return_inverse=True)
+    of_equals = np.bincount(equal, weight)
+    upto = np.cumsum(of_equals)
+    return ((upto - of_equals / 2) / upto[-1])[equal]
+
+
+def _parts(ranks: np.ndarray, n: int) -> np.ndarray:
+    """Which of n equal parts of [0, 1] each number is in."""
+    return np.minimum((ranks * n).astype(np.int64), n - 1)
+
+
+def _described(pool: np.ndarray, low: np.ndarray, high: np.ndarray, weight: np.ndarray) -> list[Pool]:
+    """The pools that have rows."""
+
+    def span(x: np.ndarray) -> tuple[float, float]:
+        return float(x.min()), float(x.max())
+
+    of_pools = [(pool == own) for own in np.unique(pool)]
+    return [Pool(float(weight[here].sum()), span(low[here]), span(high[here])) for here in of_pools]
+
+
+def _sentence(found: list[Pool], n_seeds: int) -> str:
+    """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ..."."""
+    seed = " of the first seed" * (n_seeds > 1)
+    ends = {side: [end for pool in found for end in getattr(pool, side)] for side in ("low", "high")}
+    fixed = [f"{side} {own[0]:.4g}, " for side, own in ends.items() if min(own) == max(own)]
+    moving = [side for side, own in ends.items() if min(own) < max(own)]
+
+    def one(pool: Pool) -> str:
+        reach = (f"{side} {_reach(getattr(pool, side))}" for side in moving)
+        return f"{' and '.join(reach)} ({pool.n:.6g} rows)".strip()
+
+    n = f"{len(found)} pool{'s' * (len(found) != 1)}{seed}"
+    return f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(one, found))}"
+
+
+def _reach(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.4g}" + f" to {ends[1]:.4g}" * (ends[0] < ends[1])

@@ -1,0 +1,134 @@
+"""Which values are good: the range or the choices of each regime that are over-represented in the target."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax._words import visible
+from parzax.results.arrays import ResultArrays
+from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
+
+# Choices that a line of text shows.
+_CHOICES_SHOWN = 6
+
+
+class GoodValues(NamedTuple):
+    """What is over-represented among the best rows of one regime of one parameter.
+
+    Attributes:
+        parameter: its name.
+        regime: number of the domain.
+        values: (low, high) of a range of numbers, both inside; or the choices, the best of them first. Where
+            bounds move (`parzax.Varying`), places between them, from 0 to 1.
+        target: share of the regime's rows in the target that have such values.
+        region: the same of the region.
+        importance: the parameter's mean importance over seeds.
+        n_target: mean number of rows of the target in the regime.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    target: float
+    region: float
+    importance: float
+    n_target: float
+
+
+def good_values(
+    result: ResultArrays, densities: Callable[[str], Sequence[Any]], level: int
+) -> list[GoodValues]:
+    """Good values of all parameters at the ``level``-th level, the most important parameter first.
+
+    ``densities`` of a parameter, of its regimes, are averaged over the seeds. The values are those whose
+    share of the target's density is furthest above that of the region's: a contiguous range of a number, any
+    set of choices of a category. Regimes without rows in the target, parameters of a single value, and
+    importances that are not defined or 0 are left out.
+    """
+    importance, _ = result.over_seeds()
+    defined = np.any(result.is_defined.reshape(-1, *importance.shape), axis=0)
+    rows = result.regime_target.reshape(-1, *result.regime_target.shape[-3:]).mean(axis=0)
+    found = []
+    for name in result.ranking(level):
+        j = result.space.index(name)
+        if not defined[level, j] or importance[level, j] <= 0:
+            continue
+        for regime, density in enumerate(densities(name)):
+            if rows[level, j, regime] > 0 and len(density.values) > 1:
+                target, region = (
+                    np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[level]
+                    for x in (density.target, density.region)
+                )
+                values, cells = _best(density.domain, density.values, target, region)
+                counts = density.rows.reshape(-1, *density.rows.shape[-2:]).sum(axis=0)
+                in_target, in_region = (
+                    float(of[cells].sum() / of.sum()) for of in (counts[level], counts[-1])
+                )
+                found.append(
+                    GoodValues(
+                        name, regime, values, in_target, in_region, float(importance[level, j]),
+                        float(rows[level, j, regime]),
+                    )
+                )  # fmt: skip
+    return found
+
+
+def _best(
+    domain: Domain, values: list, target: np.ndarray, region: np.ndarray
+) -> tuple[tuple[Any, ...], Any]:
+    """The values, and their cells."""
+    excess = target - region
+    if isinstance(domain, Categorical):
+        chosen = np.flatnonzero(excess > 0)
+        chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
+        return tuple(values[i] for i in chosen), chosen
+    # The contiguous cells with the largest sum: of the differences of the running sums the largest.
+    running = np.concatenate([[0.0], np.cumsum(excess)])
+    lowest = np.minimum.accumulate(running[:-1])
+    stop = int(np.argmax(running[1:] - lowest)) + 1
+    start = int(np.argmin(running[:stop]))
+    return _ends(domain, values, start, stop), slice(start, stop)
+
+
+def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any]:
+    """The ends of some cells: midway to the next one, on the domain's axis; of numbers in a list these."""
+    if isinstance(domain, Ordinal):
+        return float(values[start]), float(values[stop - 1])
+    # Places between bounds that move are not on the domain's axis.
+    log = getattr(domain, "log", False) and not isinstance(domain, Varying)
+    centres = np.log(values) if log else np.asarray(values, np.float64)
+    middles = (centres[1:] + centres[:-1]) / 2
+    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    low, high = edges[start], edges[stop]
+    if isinstance(domain, Int):
+        low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
+        return low, max(low, high)
+    return float(low), float(high)
+
+
+def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
+    """A title and a line of text for each of `good_values`, and of how many parameters nothing is said."""
+    lines = [f"good values at level {level:g}"]
+    several = {name for name in space.names if len(space[name]) > 1}
+    for own in found:
+        what = visible(values_text(own, space[own.parameter][own.regime]))
+        where = f" [{own.regime}]" if own.parameter in several else ""
+        shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
+        lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")
+    if len(lines) == 1:
+        lines[0] += ": none stand out"
+    if left_out:
+        more = f"{left_out} more parameter{' is' if left_out == 1 else 's are'}"
+        lines.append(f"({more} not above chance, or could not be compared)")
+    return lines
+
+
+def values_text(own: GoodValues, domain: Domain) -> str:
+    """The values themselves: "0.2 to 0.4", or the first of the choices."""
+    if not isinstance(domain, Categorical):
+        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+        return ends + " of the way between its bounds" * isinstance(domain, Varying)
+    shown = [str(choice) for choice in own.values[:_CHOICES_SHOWN]]
+    rest = len(own.values) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,112 @@
+"""What a result of interactions holds, arrays by level and pair, and what follows from them alone."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from parzax.observations import ImportReport
+from parzax.results.arrays import mean_and_error
+from parzax.results.uncertainty import SIGNIFICANCE
+from parzax.space import Space
+from parzax.status import Status, describe
+
+# Where nothing can be said of a pair.
+_UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
+
+
+class Slot(NamedTuple):
+    """Rows that are active in two regimes: of the ``pair``-th pair, which ``regimes`` of both parameters."""
+
+    pair: int
+    regimes: tuple[int, int]
+
+
+# In place of advice that is about single parameters.
+_OF_PAIRS = {
+    "CONSTANT": "Wherever both are active one of the two stays in one cell of the grid, such as the only "
+    "category for which the other is active, so that there is nothing to interact.",
+    "SINGLE_VALUE": "One of the two has a domain of a single value, so that there is nothing to interact.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class InteractionArrays:
+    """The part of `InteractionResult` that its tables are made of."""
+
+    space: Space
+    pairs: tuple[tuple[str, str], ...]
+    target_quantile: np.ndarray
+    region_quantile: float
+    variance: np.ndarray
+    joint: np.ndarray
+    main: np.ndarray
+    importance: np.ndarray
+    p_value: np.ndarray
+    p_adjusted: np.ndarray
+    status: np.ndarray
+    n_active: np.ndarray
+    n_target: np.ndarray
+    n_region: np.ndarray
+    slots: tuple[Slot, ...]
+    slot_variance: np.ndarray
+    n_draws: int
+    report: ImportReport
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, the order of `matrix`."""
+        return self.space.names
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of seeds (1 without a seed axis)."""
+        return int(np.prod(self.importance.shape[:-2], dtype=int))
+
+    @property
+    def is_defined(self) -> np.ndarray:
+        """(..., q, p) whether anything can be said of a pair; where not, a status says why."""
+        return (self.status & int(_UNDEFINED)) == 0
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, p) whether a pair's adjusted p-value is at most 5 %; nowhere without permutations."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+    def by_seed(self, array: np.ndarray) -> np.ndarray:
+        """(s, q, p) a (..., q, p) array with all its seed axes as one, of length 1 if there is none."""
+        return array.reshape(self.n_seeds, *self.importance.shape[-2:])
+
+    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
+
+    def ranking(self, level: int = 0) -> list[tuple[str, str]]:
+        """Pairs by mean importance at the ``level``-th level, highest first; ties in order of ``pairs``."""
+        return [self.pairs[i] for i in self.order(self.over_seeds()[0][level])]
+
+    def order(self, values: np.ndarray) -> np.ndarray:
+        """Indices of the pairs by (p,) values, highest first; at last those that are nowhere defined."""
+        known = self.by_seed(self.is_defined).any(axis=(0, 1))
+        return np.argsort(-np.where(known, values, -1.0), kind="stable")
+
+    def matrix(self, level: int = 0) -> np.ndarray:
+        """(d, d) symmetric: mean importance at the ``level``-th level; NaN where nothing is known.
+
+        That is on the diagonal, of pairs that were not asked for, and where `is_defined` holds in no seed.
+        """
+        defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
+        return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
+
+    def to_matrix(self, values: np.ndarray) -> np.ndarray:
+        """(d, d) symmetric, of one value per pair; NaN for others."""
+        out = np.full((len(self.names),) * 2, np.nan)
+        for (a, b), value in zip(self.pairs, values.tolist(), strict=True):
+            i, j = self.names.index(a), self.names.index(b)
+            out[i, j] = out[j, i] = value
+        return out
+
+    def advice(self) -> list[str]:
+        """One sentence for each status set anywhere in the result."""
+        lines = (line.split(": ", 1) for line in describe(self.status))
+        return [f"{name}: {_OF_PAIRS.get(name, text)}" for name, text in lines]

@@ -1,0 +1,164 @@
+"""PED-ANOVA and conditional PED-ANOVA on observations: check, rank and encode, one compiled call, wrap."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax.importance.estimate import REFERENCES
+from parzax.importance.levels import checked_levels
+from parzax.observations import Observations, capacity
+from parzax.observations.encoding import encode_log
+from parzax.results.estimator import GridEstimator
+from parzax.results.resampling import check_resampling, uncertainty
+from parzax.results.result import ImportanceResult
+from parzax.results.sweep import estimated
+from parzax.results.targets import counted_rows, none_feasible, ranking_losses
+from parzax.split.ties import AbstractTies
+
+
+def cond_ped_anova(
+    obs: Observations,
+    target_quantile: Any = 0.1,
+    region_quantile: float = 1.0,
+    *,
+    objective: int | str = 0,
+    selection: str = "objective",
+    ties: AbstractTies | None = None,
+    rows: str | Sequence[str] = "all",
+    estimator: GridEstimator | None = None,
+    reference: str = "region",
+    n_resamples: int = 0,
+    n_shuffles: int | None = None,
+    resampling: str = "half-sampling",
+    key: Any = None,
+) -> ImportanceResult:
+    """Conditional PED-ANOVA: the importance of every parameter for reaching the best share of a region.
+
+    The within-regime local marginal variance v of a parameter is Eq. 11 of "Conditional PED-ANOVA" (arXiv
+    2601.20800), its importance v over the sum of v (Eq. 8). All levels, seeds and parameters are one call of
+    one compiled function, in float64 inside ``jax.enable_x64(True)`` and in float32 otherwise.
+
+    Args:
+        obs: the log; a leading seed axis is kept.
+        target_quantile: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off
+            are in.
+        region_quantile: level gamma in (0, 1], above every target level.
+        objective: which objective, by number or name, when there are several.
+        selection: "objective" ranks rows by that objective; "pareto" by all of them, without preference:
+            by non-domination rank, and within a front that a level cuts as ``ties`` say. For every
+            objective, or weighted combinations of them, see `importance_by_objective` and
+            `importance_over_weights`.
+        ties: `parzax.ties.hypervolume` (the default, as in Optuna 5) or `parzax.ties.crowding`. Rows
+            with equal losses, or equally crowded, stay together, with the status TIED_CUTOFF where that
+            makes a set larger; the parity estimator takes exactly so many rows, as Optuna does.
+        rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
+            the failed and pruned rows that a log may keep; or several of these, which must all hold.
+        estimator: `GridEstimator()` by default; `GridEstimator.optuna()` for Optuna 5's numbers.
+        reference: "region" compares with the region's density (local importance), "uniform" with the
+            uniform density of the domain (global importance).
+        n_resamples: how many samples of the log `ImportanceResult.uncertainty` is made of; none for 0.
+        n_shuffles: how many shuffles of the losses p-values come from. With d parameters the least adjusted
+            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 40 d (beyond
+            2000: 20 d) where that is more.
+        resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
+            those between quantiles of bootstrap samples, which are wider than they need be with few rows.
+        key: of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+
+    Returns:
+        `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level; where no parameter
+        has a positive variance they are all 0 with the status ALL_ZERO (1/d for the parity estimator).
+
+    Raises:
+        ValueError: levels outside (0, 1], repeated, or not below the region's; a bad objective; feasible
+            rows of a log without constraints. Where no row is feasible the status is NONE_FEASIBLE.
+        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
+
+    Rows that lack an objective have no place among fronts and are left out.
+
+    Where the default differs from Optuna is listed at `GridEstimator`; with either, -inf is a legal best loss
+    and ties, few data and constant parameters set a status.
+
+    >>> import numpy as np, parzax as px
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(size=(200, 2))
+    >>> obs = px.Observations.from_arrays(
+    ...     px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, (x[:, 0] - 0.3) ** 2
+    ... )
+    >>> result = px.cond_ped_anova(obs, target_quantile=[0.1, 0.5])
+    >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
+    ((2, 2), True)
+    """
+    if not isinstance(obs, Observations):
+        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
+    estimator = GridEstimator() if estimator is None else estimator
+    if not isinstance(estimator, GridEstimator):
+        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
+    _checks.one_of("reference", reference, REFERENCES)
+    n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
+    target, region = checked_levels(target_quantile, region_quantile)
+    obs = obs if rows == "all" else counted_rows(obs, rows)
+    cuts = [*target, region]
+    if n_samples:  # samples cut other fronts
+        cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in _near(obs.n)]
+    losses = ranking_losses(obs, objective, selection, ties, cuts, estimator.grid.optuna_rounding)
+    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
+    encoded, pools = encode_log(obs, losses, target, region, estimator.grid, rows=capacity(obs.n))
+    if rows != "all":
+        status = encoded.status | none_feasible(obs, rows)[:, None]
+        encoded = replace(encoded, status=status)
+    if pools:
+        obs = replace(obs, report=replace(obs.report, moving=obs.report.moving | pools))
+    found, known = estimated(encoded, estimator, reference == "uniform"), None
+    if n_samples or n_shuffles:
+        known = uncertainty(
+            jax.random.key(0) if key is None else key, obs, losses, encoded, found, estimator,
+            uniform=reference == "uniform", n_samples=n_samples, n_shuffles=n_shuffles, method=resampling,
+        ).arranged(np.array(encoded.place), obs.batch_shape)  # fmt: skip
+    return ImportanceResult.of(found, encoded, obs, estimator, reference, known)
+
+
+def ped_anova(
+    obs: Observations,
+    target_quantile: Any = 0.1,
+    region_quantile: float = 1.0,
+    *,
+    objective: int | str = 0,
+    selection: str = "objective",
+    ties: AbstractTies | None = None,
+    rows: str | Sequence[str] = "all",
+    estimator: GridEstimator | None = None,
+    reference: str = "region",
+    **resampled: Any,
+) -> ImportanceResult:
+    """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
+
+    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (those of resampling
+    too), the result and the statuses.
+
+    Raises:
+        ValueError: also when a parameter has several domains or can be inactive. Use `cond_ped_anova`, or
+            reduce the log with `parzax.naive` as the papers' baselines do.
+    """
+    if isinstance(obs, Observations):
+        obs = obs if rows == "all" else counted_rows(obs, rows)
+        used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+        for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
+            inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
+            if len(domains) != 1 or inactive:
+                raise ValueError(
+                    f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
+                    "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
+                )
+    return cond_ped_anova(
+        obs, target_quantile, region_quantile, objective=objective, selection=selection, ties=ties, rows=rows,
+        estimator=estimator, reference=reference, **resampled,
+    )  # fmt: skip
+
+
+def _near(n: int) -> np.ndarray:
+    """How far from a level the cut-offs of half-samples of n rows may lie, in steps of a few rows."""
+    return np.linspace(-1, 1, 25) * min(2 / max(n, 1) ** 0.5, 0.5)

@@ -1,0 +1,240 @@
+"""The result of an importance computation: arrays by level and parameter, densities, tables, files."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Shaped
+
+from parzax import _checks
+from parzax._programs import program
+from parzax.divergence import AbstractDivergence
+from parzax.importance import Encoded, Importance
+from parzax.importance.estimate import in_order
+from parzax.importance.layout import Block, cell_values, layout
+from parzax.kernels import AbstractKernel
+from parzax.observations import ImportReport, Observations
+from parzax.results.arrays import ResultArrays
+from parzax.results.estimator import GridEstimator
+from parzax.results.frame import to_frame
+from parzax.results.good_values import GoodValues, good_values
+from parzax.results.table import long_columns, to_html, to_text
+from parzax.results.uncertainty import Uncertainty
+from parzax.space import Domain, Space
+
+# Of the files that `ImportanceResult.save` writes.
+_FORMAT = 1
+_ARRAYS = (
+    "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
+    "regime_target", "regime_region", "counts",
+)  # fmt: skip
+_SAMPLED = "uncertainty_"
+
+
+class RegimeDensity(NamedTuple):
+    """Densities of one regime of one parameter on its grid.
+
+    Attributes:
+        domain: the regime's domain.
+        values: (g,) native value at the centre of each cell, or the choices; where bounds move
+            (`parzax.Varying`), places between them, 0 at the lower and 1 at the upper one.
+        target: (..., q, g) p_T, mass per cell.
+        region: (..., q, g) p_R, mass per cell.
+        ratio: (..., q, g) p_T / p_R; above 1 where good configurations are over-represented.
+        rows: (..., q + 1, g) rows (weight) per cell of the target sets, and of the region last.
+    """
+
+    domain: Domain
+    values: list
+    target: np.ndarray
+    region: np.ndarray
+    ratio: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceResult(ResultArrays):
+    """Importances at q levels for d parameters, with everything they were made of.
+
+    Leading axes "..." are the seeds of the observations; all arrays are NumPy.
+
+    Attributes:
+        estimates: `parzax.importance.Importance`, in NumPy; its arrays are properties of the result too.
+        space: the search space.
+        target_quantile: (q,) levels as asked.
+        region_quantile: level of the region.
+        estimator: how it was computed.
+        reference: "region" or "uniform".
+        report: how the log was read.
+        uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        found: Importance,
+        encoded: Encoded,
+        obs: Observations,
+        estimator: GridEstimator,
+        reference: str,
+        uncertainty: Uncertainty | None = None,
+    ) -> "ImportanceResult":
+        """Wrap the estimates of s seeds at ascending levels in the shape and order that was asked."""
+        found = in_order(found, encoded.place)
+        if obs.batch_shape != (len(found.variance),):
+            found = jax.tree.map(lambda a: a.reshape(*obs.batch_shape, *a.shape[1:]), found)
+        levels = np.array(encoded.levels)
+        return cls(found, obs.space, levels, encoded.region, estimator, reference, obs.report, uncertainty)
+
+    def density(self, name: str) -> list[RegimeDensity]:
+        """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
+
+        Masses per cell at every level, smoothed by a kernel; `parzax.divergence.Explained` does not
+        compare these. A set without rows in the regime gives the prior. Where bounds move, values are places between
+        them, from 0 to 1, of the rows of all pools together.
+        """
+        grid, dtype = self.estimator.grid, self.importance.dtype
+        j, out = self.space.index(name), []
+        blocks = [block for block in layout(self.space, grid).blocks if block.parameter == j]
+        for regime, domain in enumerate(self.space[name]):
+            block, *pools = (block for block in blocks if block.regime == regime)
+            counts = self._counts_of(block)
+            pooled: np.ndarray = sum((self._counts_of(pool) for pool in pools), np.zeros((), counts.dtype))
+            values = cell_values(domain, grid)
+            if np.any(pooled):
+                block, counts, values = pools[0], pooled, np.linspace(0, 1, pools[0].n_cells).tolist()
+            shape = (*counts.shape[:-2], counts.shape[-2] - 1, counts.shape[-1])
+            if block.family is None:  # without a grid, mass 1 in its only cell
+                target = region = np.ones(shape, dtype)
+            else:
+                how = self.estimator.divergence, block.family, self.reference == "uniform"
+                # In the precision of the result, whatever the caller's is now.
+                with jax.enable_x64(dtype == np.float64):
+                    densities = _densities(counts.reshape(-1, *counts.shape[-2:]), *how)
+                target, region = (np.asarray(density).reshape(shape) for density in densities)
+            out.append(RegimeDensity(domain, values, target, region, target / region, counts))
+        return out
+
+    def _counts_of(self, block: Block) -> np.ndarray:
+        """(..., q + 1, g) of the cells of one block."""
+        return self.counts[..., block.start : block.start + block.n_cells]
+
+    def good_values(self, level: int = 0) -> list[GoodValues]:
+        """Of every parameter the values that are over-represented among the best, see `GoodValues`.
+
+        Those of the ``level``-th level, the most important parameter first.
+
+        >>> import numpy as np, parzax as px
+        >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
+        >>> obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), x, (x[:, 0] - 0.3) ** 2)
+        >>> (good,) = px.cond_ped_anova(obs, 0.2).good_values()
+        >>> good.parameter, [round(float(end), 1) for end in good.values], good.target > 0.9
+        ('x', [0.2, 0.4], True)
+        """
+        return good_values(self, self.density, level)
+
+    def to_dataframe(self, backend: str | None = None) -> Any:
+        """One row per seed, level and parameter.
+
+        Columns: seed (if there is a seed axis), target_quantile, parameter, importance, variance, standard,
+        inter, unweighted, n_target, n_region, status, status_names; with an ``uncertainty`` also the ends of
+        intervals, importance_low, importance_high, variance_low, variance_high, and p_value, p_adjusted.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
+
+        Raises:
+            ValueError: for another backend.
+            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
+        """
+        return to_frame(long_columns(self), backend)
+
+    def __repr__(self) -> str:
+        q = len(self.target_quantile)
+        seeds = f"{self.n_seeds} seeds, " if self.importance.ndim > 2 else ""
+        return (
+            f"ImportanceResult({seeds}{q} level{'s' * (q > 1)}, {len(self.names)} parameters; "
+            f"most important at {self.target_quantile[0]:g}: {self.ranking()[0]!r})"
+        )
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""
+        meta = {
+            "format": _FORMAT,
+            "space": json.loads(self.space.to_json()),
+            "region_quantile": self.region_quantile,
+            "estimator": self.estimator.to_dict(),
+            "reference": self.reference,
+            "report": asdict(self.report),
+        }
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
+        if self.uncertainty is not None:
+            of_samples, meta["uncertainty"] = self.uncertainty.to_arrays()
+            arrays |= {_SAMPLED + name: array for name, array in of_samples.items()}
+        with open(path, "wb") as file:
+            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "ImportanceResult":
+        """Read a file written by `save`; nothing in it is executed.
+
+        Raises:
+            ValueError: if the file is missing, truncated, or not such a file.
+        """
+        try:
+            # Opened here, as np.load leaves a truncated file open.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
+                meta = json.loads(str(data["meta"]))
+                arrays = {name: data[name] for name in _ARRAYS}
+                known = None
+                if "uncertainty" in meta:
+                    of_samples = {name: data[_SAMPLED + name] for name in Uncertainty.ARRAYS}
+                    known = Uncertainty(
+                        **of_samples,
+                        variance=arrays["variance"],
+                        importance=arrays["importance"],
+                        **meta["uncertainty"],
+                    )
+            if meta["format"] != _FORMAT:
+                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
+            space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
+            tuples = {key: tuple(value) for key, value in report.items() if isinstance(value, list)}
+            q, d = len(arrays["target_quantile"]), len(space)
+            for name in ("importance", "variance", "inter", "unweighted", "status"):
+                if arrays[name].shape[-2:] != (q, d):
+                    raise ValueError(f"{name} has shape {arrays[name].shape}, not (..., {q}, {d})")
+            how, levels = GridEstimator.from_dict(estimator), arrays.pop("target_quantile")
+            del arrays["importance"]
+            balance, undefined = how.balance, how.uniform_when_undefined
+            estimates = Importance(**arrays, balance=balance, uniform_when_undefined=undefined)
+            return cls(
+                estimates,
+                space=space,
+                target_quantile=levels,
+                region_quantile=float(meta["region_quantile"]),
+                estimator=how,
+                reference=str(meta["reference"]),
+                report=ImportReport(**(report | tuples)),
+                uncertainty=known,
+            )
+        except _checks.UNREADABLE as error:
+            raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
+
+
+@program
+def _densities(
+    counts: Shaped[Any, "s q1 g"],
+    divergence: AbstractDivergence,
+    kernel: type[AbstractKernel],
+    uniform: bool,
+) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
+    return jax.vmap(lambda own: divergence.densities(own, kernel, uniform))(counts)

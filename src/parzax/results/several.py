@@ -1,0 +1,208 @@
+"""Importance for each of several losses of one log: every objective, or a sweep of weights, in one call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax.importance.estimate import REFERENCES
+from parzax.importance.levels import checked_levels
+from parzax.observations import Observations, capacity
+from parzax.observations.encoding import encode_log
+from parzax.results.estimator import GridEstimator
+from parzax.results.result import ImportanceResult
+from parzax.results.sweep import estimated
+from parzax.results.targets import (
+    Scalarisation,
+    by_seed,
+    counted_rows,
+    none_feasible,
+    objective_names,
+    scalarised_losses,
+    weighted_sum,
+)
+
+# Weights of two objectives where none are given.
+_WEIGHTS = np.arange(11) / 10
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceOverWeights:
+    """Importances for weighted combinations of the objectives.
+
+    Attributes:
+        weights: (w, m) weights of the objectives, each row summing to 1.
+        objectives: (m,) their names.
+        results: (w,) one result per row of weights, each as of `cond_ped_anova`.
+    """
+
+    weights: np.ndarray
+    objectives: tuple[str, ...]
+    results: tuple[ImportanceResult, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, the order of the last axis of `importance`."""
+        return self.results[0].names
+
+    @property
+    def target_quantile(self) -> np.ndarray:
+        """(q,) levels as asked."""
+        return self.results[0].target_quantile
+
+    @property
+    def importance(self) -> np.ndarray:
+        """(w, ..., q, d) importances of all results."""
+        return np.stack([result.importance for result in self.results])
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        q = len(self.target_quantile)
+        size = f"{len(self)} weights, {q} level{'s' * (q > 1)}, {len(self.names)} parameters"
+        return f"ImportanceOverWeights({size}; {' and '.join(self.objectives)})"
+
+
+def importance_by_objective(
+    obs: Observations,
+    target_quantile: Any = 0.1,
+    region_quantile: float = 1.0,
+    *,
+    rows: str | Sequence[str] = "all",
+    estimator: GridEstimator | None = None,
+    reference: str = "region",
+) -> dict[str, ImportanceResult]:
+    """Conditional PED-ANOVA for each objective by itself; all of them are one call of one compiled function.
+
+    Args:
+        obs: the log, of m objectives.
+        target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
+
+    Returns:
+        Name of the objective (its column's, or "objective_0" and so on) -> what `cond_ped_anova` gives
+        for it, in the order of the log. Nothing is averaged over objectives.
+
+    Raises:
+        TypeError, ValueError: as `cond_ped_anova`.
+
+    >>> import numpy as np, parzax as px
+    >>> x = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    >>> obs = px.Observations.from_arrays(space, x, x, direction=["minimize", "maximize"])
+    >>> [result.ranking()[0] for result in px.importance_by_objective(obs).values()]
+    ['a', 'b']
+    """
+    obs = _checked(obs, rows)
+    names = objective_names(obs)
+    losses = np.moveaxis(by_seed(obs), -1, 0)
+    results = _results(obs, losses, target_quantile, region_quantile, rows, estimator, reference)
+    return {
+        name: replace(result, report=replace(result.report, direction=(direction,), objectives=(name,)))
+        for name, direction, result in zip(names, obs.report.direction, results, strict=True)
+    }
+
+
+def importance_over_weights(
+    obs: Observations,
+    weights: Any = None,
+    target_quantile: Any = 0.1,
+    region_quantile: float = 1.0,
+    *,
+    scalarise: Scalarisation = weighted_sum,
+    rows: str | Sequence[str] = "all",
+    estimator: GridEstimator | None = None,
+    reference: str = "region",
+) -> ImportanceOverWeights:
+    """Conditional PED-ANOVA for weighted combinations of the objectives, in one call of a compiled function.
+
+    Importance for a compromise, as in "Hyperparameter Importance Analysis for Multi-Objective AutoML"
+    (arXiv 2405.07640): objectives are brought to [0, 1] by their least and largest values in the log, and
+    combined into one loss for every row of ``weights``.
+
+    Args:
+        obs: the log, of m objectives.
+        weights: (w, m) at least 0, divided by their sums; by default, for two objectives, 0, 0.1, ..., 1
+            for the second and the rest for the first.
+        scalarise: how normalised objectives (..., m) and weights (m,) give a loss (...,):
+            `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or a function of one's own.
+        target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
+
+    Returns:
+        Weights with their results. All weight on one objective gives the numbers of that objective. Rows
+        without an objective that has a weight are left out.
+
+    Raises:
+        TypeError, ValueError: as `cond_ped_anova`; weights of another shape, below 0, or all 0; none given
+            for other than two objectives.
+
+    >>> import numpy as np, parzax as px
+    >>> x = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    >>> obs = px.Observations.from_arrays(space, x, x)
+    >>> sweep = px.importance_over_weights(obs, [[1, 0], [1, 1], [0, 1]])
+    >>> [result.ranking()[0] for result in sweep.results][::2]
+    ['a', 'b']
+    """
+    obs = _checked(obs, rows)
+    shares = _weights(weights, obs.n_objectives)
+    if not callable(scalarise):
+        raise TypeError(f"scalarise must be a function of losses and weights, got {scalarise!r}.")
+    losses = scalarised_losses(obs, shares, scalarise)
+    results = _results(obs, losses, target_quantile, region_quantile, rows, estimator, reference)
+    return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
+
+
+def _checked(obs: Observations, rows: str | Sequence[str]) -> Observations:
+    if not isinstance(obs, Observations):
+        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
+    return obs if rows == "all" else counted_rows(obs, rows)
+
+
+def _weights(weights: Any, m: int) -> np.ndarray:
+    """(w, m) weights, each row divided by its sum."""
+    if weights is None:
+        if m != 2:
+            raise ValueError(f"weights must be given for {m} objectives, (w, {m}); only two have a default.")
+        return np.stack([1 - _WEIGHTS, _WEIGHTS], axis=1)
+    found = _checks.float_array("weights", weights)
+    if found.ndim != 2 or found.shape[1] != m or not len(found):
+        raise ValueError(f"weights must have shape (w, {m}), one column per objective, got {found.shape}.")
+    if not ((found >= 0) & (found < np.inf)).all() or not (found > 0).any(axis=1).all():
+        raise ValueError("weights must be finite and at least 0, and one of each row above 0.")
+    # The largest first, so that sums do not overflow.
+    found = found / found.max(axis=1, keepdims=True)
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def _results(
+    obs: Observations,
+    losses: np.ndarray,
+    target_quantile: Any,
+    region_quantile: float,
+    rows: str | Sequence[str],
+    estimator: GridEstimator | None,
+    reference: str,
+) -> list[ImportanceResult]:
+    """A result for each of (t, s, n) losses: the sweep's seeds are those of the log, t times over."""
+    estimator = GridEstimator() if estimator is None else estimator
+    if not isinstance(estimator, GridEstimator):
+        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
+    _checks.one_of("reference", reference, REFERENCES)
+    target, region = checked_levels(target_quantile, region_quantile)
+    t, n_seeds, _ = losses.shape
+    results = []
+    logs = [encode_log(obs, own, target, region, estimator.grid, rows=capacity(obs.n)) for own in losses]
+    seeds = [log.encoded for log in logs]
+    batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *seeds)
+    infeasible = np.tile(none_feasible(obs, rows), len(logs))[:, None]
+    batch = replace(batch, status=batch.status | infeasible)
+    found = estimated(batch, estimator, reference == "uniform")
+    for i, log in enumerate(logs):
+        part = jax.tree.map(lambda a, i=i: a.reshape(t, n_seeds, *a.shape[1:])[i], found)
+        report = replace(obs.report, moving=obs.report.moving | log.pools)
+        results.append(ImportanceResult.of(part, batch, replace(obs, report=report), estimator, reference))
+    return results

@@ -1,0 +1,299 @@
+"""Results as tables: a long-form DataFrame, and plain text for ``print``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from parzax._html import table
+from parzax._words import columns_of, visible
+from parzax.results.arrays import ResultArrays, mean_and_error, seeds_with_data
+from parzax.results.labels import short_names
+from parzax.results.phrases import without_python
+from parzax.results.uncertainty import TOLERANCE, shuffles_for
+from parzax.status import Status
+
+# What fits a screen.
+_MAX_LEVELS = 12
+_LEVELS_SHOWN = 11
+_COLUMNS_SHOWN = 7  # as many as `parzax.plotting.importance_sweep` has lines
+_ROWS_SHOWN = 30
+_INFERRED_SHOWN = 8
+_WHERE_SHOWN = 60
+# What holds for a level as a whole; the other statuses are those of single parameters.
+_OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
+_OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO
+
+
+def long_columns(result: ResultArrays) -> dict[str, np.ndarray]:
+    """Columns of the long form, each of length s * q * d; ``seed`` only if the result has a seed axis.
+
+    Ends of intervals and p-values only if it has an uncertainty.
+    """
+    s, q, d = result.n_seeds, *result.importance.shape[-2:]
+    measures = ("importance", "variance", "standard", "inter", "unweighted")
+    columns = {
+        "seed": np.arange(s)[:, None, None],
+        "target_quantile": result.target_quantile[:, None],
+        "parameter": np.array(result.names, dtype=object),
+        **{name: getattr(result, name) for name in measures},
+        "n_target": result.n_target.reshape(s, q, 1),
+        "n_region": result.n_region.reshape(s, 1, 1),
+        "status": result.status,
+    }
+    if (known := result.uncertainty) is not None:
+        ends = {"importance": known.importance_interval, "variance": known.variance_interval}
+        columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
+        columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
+        columns |= {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
+    if result.importance.ndim == 2:
+        del columns["seed"]
+    for name, x in columns.items():
+        columns[name] = x.reshape(-1) if x.size == s * q * d else np.broadcast_to(x, (s, q, d)).reshape(-1)
+    seen, inverse = np.unique(columns["status"], return_inverse=True)
+    columns["status_names"] = np.array([status_names(int(x)) for x in seen], dtype=object)[inverse]
+    return columns
+
+
+def status_names(status: int) -> str:
+    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
+    return "|".join(str(bit.name) for bit in Status if bit and status & bit)
+
+
+def to_text(result: ResultArrays, inferred: bool = True, python: bool = True) -> str:
+    """A table for reading: levels down and parameters across, or parameters down for a single level.
+
+    An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
+    mean ± standard error over those that have an importance; where that are not all, it is said how many.
+    Those of a single log with an uncertainty have their interval; a ° marks what is not above chance.
+    Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
+    inferred) and advice for each status, with the levels or parameters that it concerns; without ``python``
+    in words for those who have none.
+    """
+    title, rows, left = _entries(result)
+    advice = advice_lines(result) if python else map(without_python, advice_lines(result))
+    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *advice]
+    return "\n".join(map(visible, lines))
+
+
+def to_html(result: ResultArrays) -> str:
+    """The same table for a notebook."""
+    title, rows, left = _entries(result)
+    return table(title, rows, left, [*_report(result, listed=True), *advice_lines(result)])
+
+
+def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+    """A title, rows with their header first, and which columns are text."""
+    return _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
+
+
+def advice_lines(result: ResultArrays) -> list[str]:
+    """A sentence for each status, beginning with its name, and where it holds if there are several levels."""
+    lines = []
+    for sentence in result.advice():
+        name, text = sentence.split(": ", 1)
+        where = _where(result, Status[name]) if len(result.target_quantile) > 1 else ""
+        lines.append(f"{name} ({where}): {text}" if where else sentence)
+    return lines
+
+
+def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+    columns = _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18)
+    levels = _table_levels(result)
+    title = f"importance{_over_seeds(result, result.seeds_counted)}"
+    if len(levels) < len(result.target_quantile):
+        title += f"; {len(levels)} of {len(result.target_quantile)} levels shown"
+    some_left_out = result.n_seeds > 1 and bool((result.seeds_counted < result.n_seeds).any())
+    rows = [["level", *(label for label, _ in columns), *["seeds"] * some_left_out, "n_target"]]
+    for level in levels:
+        row = [f"{result.target_quantile[level]:g}", *(_share(result, level, own) for _, own in columns)]
+        seeds = [str(result.seeds_counted[level])] * some_left_out
+        rows.append([*row, *seeds, size_text(result.n_target[..., level])])
+    return title, rows, ()
+
+
+def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+    d = len(result.names)
+    variance, _ = mean_and_error(result.variance.reshape(-1, d), seeds_with_data(result.status)[:, 0])
+    active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
+    bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
+    # What holds for all of them is said once, in the advice.
+    bits &= ~np.bitwise_and.reduce(bits)
+    rows = [["parameter", "importance", "p", "variance", "n active", "status"]]
+    for label, own in _shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40):
+        details = [size_text(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
+        p = _p_value(result, own)
+        rows.append([label, _share(result, 0, own), p, f"{variance[own].sum():.3g}", *details])
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    left = (0, 5)
+    if not any(row[2] for row in rows[1:]):
+        rows, left = [row[:2] + row[3:] for row in rows], (0, 4)
+    of_seeds = _over_seeds(result, result.seeds_counted[:1])
+    title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
+    return title, rows, left
+
+
+def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> list[tuple[str, np.ndarray]]:
+    """Labels and indices of what a table shows: parameters by their mean, highest first, then all others."""
+    names = [visible(name) for name in names]
+    order, short = np.argsort(-mean, kind="stable"), short_names(names, length)
+    n = len(order) if len(order) <= most + 1 else most
+    shown = [(short[names[j]], order[i : i + 1]) for i, j in enumerate(order[:n].tolist())]
+    return shown if n == len(order) else [*shown, (f"{len(order) - n} others", order[n:])]
+
+
+def _table_levels(result: ResultArrays) -> np.ndarray:
+    """Indices of the levels that a table shows, ascending."""
+    order = np.argsort(result.target_quantile, kind="stable")
+    return order if len(order) <= _MAX_LEVELS else order[_shown_levels(result.target_quantile[order])]
+
+
+def _shown_levels(levels: np.ndarray) -> np.ndarray:
+    """Indices of about eleven of many ascending levels: the tenths where they span most of (0, 1)."""
+    tenths = np.arange(1, 10) / 10
+    wanted = np.array([levels[0], *tenths[(tenths > levels[0]) & (tenths < levels[-1])], levels[-1]])
+    if len(wanted) < _LEVELS_SHOWN - 2:
+        return np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)
+    return np.unique(np.abs(levels[:, None] - wanted).argmin(axis=0))
+
+
+def _share(result: ResultArrays, level: int, parameters: Any) -> str:
+    shape = (-1, *result.importance.shape[-2:])
+    if not result.is_defined.reshape(shape)[:, level, parameters].any():
+        return "-"
+    per_seed = result.importance.reshape(shape)[:, level, parameters].sum(axis=-1)
+    mean, error = mean_and_error(per_seed, result.has_importance.reshape(len(per_seed), -1)[:, level])
+    if (known := result.uncertainty) is not None and result.n_seeds == 1:
+        low, high = known.interval_of(level, parameters)
+        mark = "" if known.any_above_chance(level, parameters) else "°"
+        return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.2f}-{high:.2f})"
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
+
+
+def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
+    """The adjusted p-value of one parameter; "" where there is none."""
+    if result.uncertainty is None or result.n_seeds > 1 or len(parameters) > 1:
+        return ""
+    known = result.uncertainty
+    p, alone = (float(x.reshape(-1)[parameters[0]]) for x in (known.p_adjusted, known.p_value))
+    if np.isnan(p):
+        return ""
+    # Where no shuffle came near, their number alone sets the p-value.
+    at_most = alone * (known.n_shuffles + 1) < 1.5 and p < 1
+    return f"{'≤' * at_most}{p:.3f}"
+
+
+def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
+    """For a title: over how many seeds, where there are several."""
+    n = result.n_seeds
+    of = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
+    return f", mean ± standard error of {of}" if n > 1 else ""
+
+
+def size_text(n: np.ndarray) -> str:
+    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
+    low, high = np.min(n), np.max(n)
+    return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
+
+
+def _report(result: ResultArrays, listed: bool) -> list[str]:
+    one = len(result.target_quantile) == 1
+    lines = [
+        (f"target: {size_text(result.n_target)} rows, " if one else "")
+        + f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})",
+        *(_sureness(result) if result.n_seeds == 1 else []),
+        *result.report.lines(result.n_seeds),
+    ]
+    rest = len(result.report.inferred) - _INFERRED_SHOWN * listed
+    if rest > 0:  # they come last
+        s = "s" * (rest > 1)
+        text = "more, in report.inferred" if listed else f"thing{s}, see the note{s} on stderr"
+        lines[-rest:] = [f"inferred: {rest} {text}"]
+    return lines
+
+
+def _sureness(result: ResultArrays) -> list[str]:
+    """What the intervals of one log are, what ° means, and whether there are enough rows."""
+    known = result.uncertainty
+    if known is None:
+        return ["one run: no standard errors (they need several seeds, or n_resamples)"]
+    lines = []
+    if known.n_resamples:
+        words = f"{known.n_resamples} {'half-samples' if known.method == 'half-sampling' else known.method}"
+        lines.append(f"in brackets: {100 * known.level:g} % intervals of one log, from {words} of its rows")
+    if known.n_shuffles:
+        lines.append(
+            f"p: by {known.n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
+        )
+    if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
+        lines[-1] += f", because there are too few shuffles; {least} are enough"
+    wrong = ["p is far too low"] * bool(known.n_shuffles)
+    wrong += ["intervals are too narrow"] * bool(known.n_resamples)
+    lines.append(f"made by a sampler that learns, such as TPE? Then {' and '.join(wrong)}.")
+    verdicts = known.verdicts() if known.n_resamples else []
+    if len(verdicts) == 1:
+        return [*lines, verdicts[0]]
+    enough = np.array([verdict.startswith("enough") for verdict in verdicts])
+    if enough.any():
+        levels = _levels(result.target_quantile, enough)
+        lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
+    if verdicts and not enough.all():
+        # Of the levels in the table, if one of these has too few.
+        short = ~enough & np.isin(np.arange(len(enough)), _table_levels(result))
+        short = short if short.any() else ~enough
+        worst = int(np.argmax(np.where(short, np.nan_to_num(known.margin.reshape(-1)), -1)))
+        lines.append(f"at level {result.target_quantile[worst]:g}: {verdicts[worst]}")
+    return lines
+
+
+def _where(result: ResultArrays, bit: Status) -> str:
+    """The levels or the parameters at which ``bit`` is set, in about 60 characters; "" for all of them."""
+    per_seed = (result.status.reshape(-1, *result.status.shape[-2:]) & int(bit)) != 0
+    is_set = per_seed.any(axis=0)
+    some = "" if (per_seed == is_set).all() else ", some seeds"
+    if bit & _OF_LEVELS:
+        return _levels(result.target_quantile, is_set.any(axis=1)) + some
+    return _parameters(result, is_set) + some
+
+
+def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
+    """ "levels 0.01-0.05, 0.9": runs of the levels asked for."""
+    if is_set.all():
+        return "all levels"
+    order = np.argsort(levels, kind="stable")
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_set[order].astype(int), [0]])))
+    ends = [(levels[order[a]], levels[order[b - 1]]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    text = ", ".join(f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in ends)
+    text = f"level{'s' * int(is_set.sum() > 1)} {text}"
+    return text if len(text) <= _WHERE_SHOWN else f"{is_set.sum()} of {len(levels)} levels"
+
+
+def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
+    """ "y at 45 of 99 levels": names, and at how many levels if not at all."""
+    q, d = is_set.shape
+    chosen = np.flatnonzero(is_set.any(axis=0))
+    counts = is_set.sum(axis=0)[chosen]
+    at = "" if (counts == q).all() else f" at {size_text(counts)} of {q} levels"
+    if len(chosen) == d > 1:
+        return "all parameters" + at
+    short = short_names(result.names, 18)
+    names = [short[result.names[j]] for j in chosen]
+    fitting = range(min(len(names), _WHERE_SHOWN // 3), 1, -1)
+    kept = next((n for n in fitting if len(_listed(names, n) + at) <= _WHERE_SHOWN), 1)
+    return _listed(names, kept) + at
+
+
+def _listed(names: list[str], kept: int) -> str:
+    rest = len(names) - kept
+    return ", ".join(names[:kept]) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
+
+
+def aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
+    columns = []
+    for i, column in enumerate(zip(*rows, strict=True)):
+        width = max(map(columns_of, column))
+        gaps = [" " * (width - columns_of(x)) for x in column]
+        columns.append([x + gap if i in left else gap + x for x, gap in zip(column, gaps, strict=True)])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]

@@ -1,0 +1,187 @@
+"""Which rows count, and which loss ranks them: an objective, a weighted combination, the Pareto order."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from parzax import _checks
+from parzax.observations import Observations, level_weight
+from parzax.results.fronts import pareto_places
+from parzax.split.ties import AbstractTies, hypervolume
+from parzax.status import Status
+
+ROWS = ("all", "complete", "feasible")
+SELECTIONS = ("objective", "pareto")
+Scalarisation = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# Of ParEGO's augmented Chebyshev norm.
+_AUGMENTED = 0.05
+
+
+def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
+    """The log with only those rows at a weight above 0 that count; the report says how many are left out.
+
+    Args:
+        rows: "all"; "complete", those with a loss, so that rows kept by ``failed="worst"`` or
+            ``pruned="worst"`` do not count; "feasible", those whose constraints are all known and <= 0; or
+            several of these, which must all hold.
+
+    Raises:
+        TypeError, ValueError: another ``rows``; "feasible" of a log without constraints.
+    """
+    words = [rows] if isinstance(rows, str) else rows
+    if not isinstance(words, Sequence) or not words:
+        raise TypeError(f"rows must be one of {', '.join(map(repr, ROWS))}, or several, got {rows!r}.")
+    keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
+    for word in words:
+        _checks.one_of("rows", word, ROWS)
+        if word == "feasible" and obs.constraints is None:
+            raise ValueError(
+                "rows='feasible' needs constraints, and the log has none: give them when it is read "
+                "(constraints=, feasible where <= 0), or take rows='all'."
+            )
+        if word != "all":
+            fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
+            seen = keep & ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+            reason = "not feasible" if word == "feasible" else "not complete"
+            dropped[reason] = dropped.get(reason, 0) + int((seen & ~fits).sum())
+            keep &= fits
+    if keep.all():
+        return obs
+    return replace(obs.select(keep), report=replace(obs.report, dropped=dropped))
+
+
+def none_feasible(obs: Observations, rows: str | Sequence[str]) -> np.ndarray:
+    """(s,) the status NONE_FEASIBLE of seeds in which feasible rows are asked for, and none is."""
+    asked = rows == "feasible" or (not isinstance(rows, str) and "feasible" in rows)
+    weight = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
+    none = ~(obs.feasible & (weight > 0)).any(axis=-1).reshape(-1)
+    return np.where(asked & none, np.int32(Status.NONE_FEASIBLE), np.int32(0))
+
+
+def by_seed(obs: Observations) -> np.ndarray:
+    """(s, n, m) losses, of one seed without a seed axis."""
+    return obs.losses.reshape(math.prod(obs.batch_shape), obs.n, obs.n_objectives)
+
+
+def objective_names(obs: Observations) -> tuple[str, ...]:
+    """Names of the objectives: those of their columns, else objective_0, objective_1, ..."""
+    return obs.report.objectives or tuple(f"objective_{i}" for i in range(obs.n_objectives))
+
+
+def objective_index(obs: Observations, objective: int | str) -> int:
+    """The number of an objective that is given by its number or its name."""
+    names = objective_names(obs)
+    if isinstance(objective, str):
+        if objective not in names:
+            raise ValueError(f"objective must be one of {', '.join(map(repr, names))}, got {objective!r}.")
+        return names.index(objective)
+    if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
+        raise TypeError(f"objective must be an integer index or a name, got {objective!r}.")
+    if not 0 <= objective < obs.n_objectives:
+        raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
+    return int(objective)
+
+
+def ranking_losses(
+    obs: Observations,
+    objective: int | str,
+    selection: str,
+    ties: AbstractTies | None,
+    levels: Sequence[float],
+    optuna_rounding: bool,
+) -> np.ndarray:
+    """(s, n) the loss by which rows are in a level set or not; NaN for rows that cannot be ranked.
+
+    One objective ("objective"), or places by non-domination rank and a tie-break ("pareto"), for sets that
+    end at ``levels``; see `parzax.results.fronts.pareto_places`.
+    """
+    _checks.one_of("selection", selection, SELECTIONS)
+    number = objective_index(obs, objective)
+    losses = by_seed(obs)
+    if selection == "objective" and ties is not None:
+        raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
+    ties = hypervolume() if ties is None else ties
+    if not isinstance(ties, AbstractTies):
+        raise TypeError(f"ties must be parzax.ties.hypervolume() or parzax.ties.crowding(), got {ties!r}.")
+    # Of one objective every front is one loss.
+    if selection == "objective" or obs.n_objectives == 1:
+        return losses[..., number]
+    weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
+    # A loss of +inf marks failed rows, which come last whatever their other objectives are.
+    worst = (losses == np.inf).any(axis=-1, keepdims=True)
+    losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
+    whole, out = bool((weights == np.floor(weights)).all()), []
+    for own, weight in zip(losses, weights, strict=True):
+        total = float(weight[~np.isnan(own).any(axis=1)].sum())
+        needed = [
+            level_weight(level, total, whole=whole, raw=optuna_rounding) for level in levels if level < 1
+        ]
+        out.append(pareto_places(own, weight, needed, ties, exact=optuna_rounding))
+    return np.stack(out)
+
+
+def weighted_sum(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """sum over j of w_j f_j, of objectives on [0, 1] (Theodorakopoulos, Stahl, Lindauer, arXiv 2405.07640).
+
+    Args:
+        losses: (..., m) normalised objectives, minimised.
+        weight: (m,) weights, summing to 1.
+
+    >>> weighted_sum(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
+    [0.5, 0.375]
+    """
+    return (losses * weight).sum(axis=-1)
+
+
+def chebyshev(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO").
+
+    Unlike a sum, it finds compromises on concave parts of a front too. Arguments as of `weighted_sum`.
+
+    >>> chebyshev(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
+    [0.525, 0.26875]
+    """
+    terms = losses * weight
+    return terms.max(axis=-1) + _AUGMENTED * terms.sum(axis=-1)
+
+
+def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalarisation) -> np.ndarray:
+    """(w, s, n) one loss per row of ``weights`` (w, m); NaN for rows that lack an objective that counts.
+
+    Every objective is brought to [0, 1] by its least and its largest finite value among the rows of each seed
+    with a weight above 0; one that does not vary is 0 everywhere. Weights are divided by their sum. A weight
+    of 0 leaves its objective out, a missing value in it included; a single objective that is left is taken
+    as it is, since rounding could make ties of different losses.
+    """
+    losses = by_seed(obs)
+    used = np.ones(losses.shape[:-1], bool)
+    if obs.weight is not None:
+        used = obs.weight.reshape(used.shape) > 0
+    normalised = _normalised(losses, used)
+    out = []
+    for weight in weights:
+        counts = np.flatnonzero(weight > 0)
+        if len(counts) == 1:
+            out.append(losses[..., counts[0]])
+            continue
+        own = normalised[..., counts]
+        missing, worst = np.isnan(own).any(axis=-1), (own == np.inf).any(axis=-1)
+        best = (own == -np.inf).any(axis=-1) & ~worst
+        found = scalarise(np.where(np.isfinite(own), own, 0.0), weight[counts] / weight[counts].sum())
+        found = np.where(worst, np.inf, np.where(best, -np.inf, found))
+        out.append(np.where(missing, np.nan, found))
+    return np.stack(out)
+
+
+def _normalised(losses: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """(s, n, m) objectives between 0 and 1; infinities and NaN stay."""
+    counts = used[..., None] & np.isfinite(losses)
+    low = np.where(counts, losses, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    high = np.where(counts, losses, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    varies = low < high
+    low, high = np.where(varies, low, 0.0), np.where(varies, high, 1.0)
+    # Halved, so that no difference overflows.
+    shares = (losses / 2 - low / 2) / (high / 2 - low / 2)
+    return np.where(varies | ~np.isfinite(losses), shares, 0.0)
