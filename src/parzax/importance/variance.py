@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
@@ -100,8 +101,12 @@ def normalise(
     """
     flag("balance", balance)
     flag("uniform_when_undefined", uniform_when_undefined)
-    if not isinstance(variance, np.ndarray) or variance.dtype.kind != "f":
-        variance = real_array("variance", variance)
+    if isinstance(variance, np.ndarray) and variance.dtype.kind == "f":
+        return _shares(variance, balance, uniform_when_undefined)
+    return _device_shares(real_array("variance", variance), balance, uniform_when_undefined)
+
+
+def _shares(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
     xp = namespace(variance)
     positive = xp.maximum(variance, 0)
     if balance and positive.shape[-1]:
@@ -109,6 +114,9 @@ def normalise(
     total = positive.sum(axis=-1, keepdims=True)
     fallback = 1 / positive.shape[-1] if uniform_when_undefined else 0.0
     return xp.where(total > 0, positive / xp.where(total > 0, total, 1), fallback)
+
+
+_device_shares = jax.jit(_shares, static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:
