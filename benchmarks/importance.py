@@ -21,9 +21,10 @@ import numpy as np
 import parzax as px
 from benchmarks import command, optuna_peer
 from benchmarks.rows import Row
-from parzax.importance.grid import grid_codes, layout, sweep_counts
-from parzax.results.sweep import sweep as sweep_of_codes
-from parzax.observations import capacity, level_sets
+from parzax.importance.counts import sweep_counts
+from parzax.observations import capacity
+from parzax.observations.encoding import encode_log
+from parzax.results.sweep import estimated
 
 PARITY = px.GridEstimator.optuna()
 LEVELS = np.arange(1, 100) / 100
@@ -49,12 +50,9 @@ def end_to_end(
 
 def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray:
     """The same from arrays to arrays: level sets, codes, one compiled call."""
-    size, losses = capacity(obs.n), obs.losses[..., 0]
     with jax.enable_x64(bits == 64):
-        sets = level_sets(losses, None, levels, 1.0, raw=True, rows=size)
-        codes = grid_codes(obs, PARITY.grid, size)
-        where = layout(obs.space, PARITY.grid)
-        return sweep_of_codes(codes, sets.level, None, sets.status, layout=where, estimator=PARITY).variance
+        log = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
+        return estimated(log.encoded, PARITY, False).variance
 
 
 def compare(
@@ -185,9 +183,10 @@ def counting(*, repeats: int, n: int = 2**17) -> list[Row]:
     rng = np.random.default_rng(0)
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(10)})
     obs = px.Observations.from_arrays(space, rng.uniform(size=(n, 10)), rng.normal(size=n))
-    where, codes = layout(space, PARITY.grid), grid_codes(obs, PARITY.grid)
-    level = level_sets(obs.losses[:, 0][None], None, np.array([0.1]), 1.0).level
-    counts = jax.jit(partial(sweep_counts, weight=None, n_levels=1, layout=where))
+    grid = px.Grid(max_cells=50, mirror=False)
+    encoded = encode_log(obs, obs.losses[:, 0][None], np.array([0.1]), 1.0, grid, rows=n).encoded
+    codes, level = encoded.codes, encoded.level
+    counts = jax.jit(partial(sweep_counts, weight=None, n_levels=1, layout=encoded.layout))
     on_device = jax.device_put((codes, level))
 
     def ours() -> Any:

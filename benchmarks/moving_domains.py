@@ -20,7 +20,7 @@ from benchmarks import command
 LEVELS = (0.1, 0.5)
 ESTIMATORS = {
     "default": px.GridEstimator(),
-    "one pool": px.GridEstimator(grid=px.GridSpec(max_cells=96, max_pools=1)),
+    "one pool": px.GridEstimator(grid=px.Grid(max_cells=96, max_pools=1)),
     "smoothed": px.GridEstimator.smoothed(),
 }
 # Places of a, b, x and y in the integrals, where one or two bounds move.

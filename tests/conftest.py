@@ -6,6 +6,7 @@ import gc
 import os
 import resource
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -126,8 +127,8 @@ def double():
 # --- a small log with every kind of parameter, for laws ---------------------------------------
 
 # A coarse grid compiles in a fraction of the time of one with 50 cells.
-COARSE = px.GridSpec(max_cells=12)
-COARSE_PARITY_GRID = px.GridSpec(max_cells=12, mirror=False)
+COARSE = px.Grid(max_cells=12)
+COARSE_PARITY_GRID = replace(px.Grid.optuna(), max_cells=12)
 ZOO = {
     "parameters": [
         {"name": "c", "kind": "float", "low": 0.0, "high": 1.0},
@@ -148,8 +149,6 @@ ZOO_LEVELS = [0.1, 0.25, 0.5]
 
 
 def coarse_estimator(parity: bool) -> px.GridEstimator:
-    from dataclasses import replace
-
     if parity:
         return replace(px.GridEstimator.optuna(), grid=COARSE_PARITY_GRID)
     return px.GridEstimator(grid=COARSE)

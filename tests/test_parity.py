@@ -121,14 +121,9 @@ def test_level_counts_follow_the_raw_product(level):
     space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
     values = np.random.default_rng(0).uniform(size=(100, 2))
     obs = px.Observations.from_arrays(space, values, np.arange(100.0))
-    grid = px.GridSpec(max_cells=4)
-    parity = px.cond_ped_anova(
-        obs,
-        level,
-        estimator=px.GridEstimator(
-            grid=grid, shared_kernel=False, debias=False, floor=1e-12, floor_quartiles=True, raw_levels=True
-        ),
+    parity, default = (
+        px.cond_ped_anova(obs, level, estimator=px.GridEstimator(grid=px.Grid(4, optuna_rounding=rounding)))
+        for rounding in (True, False)
     )
-    default = px.cond_ped_anova(obs, level, estimator=px.GridEstimator(grid=grid))
     assert parity.n_target[0] == np.ceil(level * 100)
     assert default.n_target[0] == round(level * 100)

@@ -7,8 +7,9 @@ from conftest import zoo, zoo_observations
 from reference import grid, logs
 
 import parzax as px
-from parzax.importance.grid.codes import PointCells, grid_codes
-from parzax.importance.grid.layout import grid_axis, layout
+from parzax.importance.layout import grid_axis, layout
+from parzax.importance.point_cells import PointCells
+from parzax.observations.codes import grid_codes
 from parzax.space import frame_of
 
 DOMAINS = [
@@ -33,6 +34,12 @@ def _domain(body):
     return px.Space.from_json({"parameters": [{"name": "x", **body}]})["x"][0]
 
 
+def _codes(obs, spec, rows=None):
+    """Those of a log, which has a seed axis or none."""
+    shape = (-1, obs.n, len(obs.space))
+    return grid_codes(obs.space, obs.values.reshape(shape), obs.regime.reshape(shape), spec, rows)
+
+
 def _values(body, rng):
     if body["kind"] == "categorical":
         return rng.integers(0, len(body["choices"]), 50).astype(float)
@@ -52,7 +59,7 @@ def _values(body, rng):
 @pytest.mark.parametrize("max_cells", [50, 12])
 def test_cells_against_the_loop(body, mirror, max_cells):
     """Grid sizes and cells, value by value: catches the rounding rule and the size of integer log grids."""
-    domain, spec = _domain(body), px.GridSpec(max_cells=max_cells, mirror=mirror)
+    domain, spec = _domain(body), px.Grid(max_cells=max_cells, mirror=mirror)
     values = _values(body, np.random.default_rng(0))
     assert grid_axis(domain, spec).n_cells == grid.grid_size(body, mirror, max_cells)
     expected = [grid.cell(body, x, mirror, max_cells) for x in values]
@@ -62,7 +69,7 @@ def test_cells_against_the_loop(body, mirror, max_cells):
 @pytest.mark.parametrize("body", DOMAINS, ids=str)
 def test_every_cell_can_be_reached(body):
     """Both ends and all between: catches cells that are lost to an off-by-one."""
-    domain, spec = _domain(body), px.GridSpec()
+    domain, spec = _domain(body), px.Grid()
     size = grid_axis(domain, spec).n_cells
     n_values = grid.number_of_values(body)
     if n_values is None:
@@ -85,8 +92,8 @@ def test_codes_of_real_logs(name):
     log = logs.load(name)
     rows, losses = log.values[:1, :60], log.objective[:1, :60]
     obs = px.Observations.from_arrays(px.Space.from_json(log.space), rows, losses, log.direction)
-    spec = px.GridSpec(mirror=False)
-    codes, where = grid_codes(obs, spec), layout(obs.space, spec)
+    spec = px.Grid(max_cells=50, mirror=False)
+    codes, where = _codes(obs, spec), layout(obs.space, spec)
     assert codes.dtype == np.uint8
     for j, entry in enumerate(log.space["parameters"]):
         sizes = [grid.grid_size(domain, False) for domain in grid.domains_of(entry)]
@@ -105,19 +112,19 @@ def test_codes_of_real_logs(name):
 def test_codes_of_points_are_those_of_rows(mirror, double):
     """On the device, where only places and numbers are known."""
     values, losses = zoo(70)
-    obs, spec = zoo_observations(values, losses), px.GridSpec(max_cells=12, mirror=mirror)
+    obs, spec = zoo_observations(values, losses), px.Grid(max_cells=12, mirror=mirror)
     frame, cells = frame_of(obs.space, np.dtype(np.float64)), PointCells.of(obs.space, spec)
     found = jax.jit(lambda x: cells.codes(frame.encode(x)))(values)
-    np.testing.assert_array_equal(found, grid_codes(obs, spec)[0])
+    np.testing.assert_array_equal(found, _codes(obs, spec)[0])
 
 
 def test_padding():
     """Rows beyond the log's are inactive ones, so that they stand in no cell."""
     values, losses = zoo(70)
-    obs, spec = zoo_observations(values, losses), px.GridSpec()
-    codes, where = grid_codes(obs, spec, 256), layout(obs.space, spec)
+    obs, spec = zoo_observations(values, losses), px.Grid()
+    codes, where = _codes(obs, spec, 256), layout(obs.space, spec)
     assert codes.shape == (1, 5, 256)
-    np.testing.assert_array_equal(codes[..., :70], grid_codes(obs, spec))
+    np.testing.assert_array_equal(codes[..., :70], _codes(obs, spec))
     inactive = np.array(where.inactive) - np.array(where.offsets)
     np.testing.assert_array_equal(codes[0, :, 70:], np.repeat(inactive[:, None], 186, axis=1))
 
@@ -127,7 +134,7 @@ def test_wide_codes():
     for n_choices, dtype in ((255, np.uint8), (256, np.uint16), (70_000, np.uint32)):
         space = px.Space({"z": px.Categorical([str(i) for i in range(n_choices)])})
         obs = px.Observations.from_arrays(space, [[n_choices - 1.0], [0.0]], [1, 2])
-        codes = grid_codes(obs, px.GridSpec())
+        codes = _codes(obs, px.Grid())
         assert codes.dtype == dtype
         assert codes.ravel().tolist() == [n_choices - 1, 0]
 
@@ -140,4 +147,4 @@ def test_values_within_rounding_of_the_bounds_fall_into_the_end_cells(log):
     slack = 60 * 2.0**-52
     values = np.array([[low - slack], [low], [high], [high + slack]])
     obs = px.Observations.from_arrays(px.Space({"x": domain}), values, np.arange(4.0))
-    assert grid_codes(obs, px.GridSpec())[0, 0].tolist() == [0, 0, 49, 49]
+    assert _codes(obs, px.Grid(max_cells=50))[0, 0].tolist() == [0, 0, 49, 49]

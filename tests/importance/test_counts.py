@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance.grid import Block, Layout, sweep_counts
+from parzax.importance.counts import sweep_counts
+from parzax.importance.layout import Block, Layout
 from parzax.kernels import TruncatedNormal
 
 

@@ -16,8 +16,9 @@ from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_estimator, synthetic_sw
 from reference import grid, logs, problems, resolutions
 
 import parzax as px
-from parzax.importance.grid.layout import grid_axis
-from parzax.importance.regime import RegimeComparison
+from parzax.divergence import Explained, GridSmoothing, Smoothed
+from parzax.divergence.divergence import regime_divergence
+from parzax.importance.layout import grid_axis
 
 # Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
 # four digits.
@@ -28,10 +29,14 @@ PARITY = pytest.mark.parametrize(
 )
 
 
-def _divergence(target, region, kind, estimator=None, uniform=False):
-    estimator = px.GridEstimator() if estimator is None else estimator
+def _divergences(counts, kind, divergence=None, uniform=False, n_cells=None):
+    divergence = Explained() if divergence is None else divergence
+    return regime_divergence(divergence, counts, n_cells, KERNELS[kind], uniform)
+
+
+def _divergence(target, region, kind, divergence=None, uniform=False):
     counts = jnp.stack([jnp.asarray(target), jnp.asarray(region)])
-    return RegimeComparison(KERNELS[kind], estimator, uniform).divergences(counts)[0]
+    return _divergences(counts, kind, divergence, uniform)[0]
 
 
 def _counts(rng, size, n_r, n_t):
@@ -48,8 +53,7 @@ SIZES = ((2, 5), (1, 30), (3, 6), (7, 50), (29, 30), (100, 1000), (900, 1000))
 def test_smoothed_divergence_equals_its_loops(double, kind, debias):
     """One regime, counts of many sizes: catches a wrong kernel, prior share, subtracted term or factor."""
     rng = np.random.default_rng(0)
-    estimator = px.GridEstimator.smoothed(debias=debias)
-    function = jax.jit(lambda t, r: _divergence(t, r, kind, estimator))
+    function = jax.jit(lambda t, r: _divergence(t, r, kind, Smoothed(debias=debias)))
     for n_t, n_r in SIZES:
         target, region = _counts(rng, 12, n_r, n_t)
         expected = grid.smoothed_divergence(target, region, kind, debias)
@@ -75,7 +79,7 @@ def test_divergence_equals_its_loops(double, kind, uniform, size):
     rng = np.random.default_rng(size)
     functions = {
         debias: jax.jit(
-            lambda t, r, debias=debias: _divergence(t, r, kind, px.GridEstimator(debias=debias), uniform)
+            lambda t, r, debias=debias: _divergence(t, r, kind, Explained(debias=debias), uniform)
         )
         for debias in (True, False)
     }
@@ -93,7 +97,7 @@ def test_divergence_equals_its_loops(double, kind, uniform, size):
 def test_crowded_cells_and_many_levels_equal_their_loops(double, uniform):
     """Catches polynomials that rest on a few rows, and sums that are written otherwise for many levels."""
     rng = np.random.default_rng(8)
-    many = jax.jit(RegimeComparison(KERNELS["numeric"], px.GridEstimator(), uniform).divergences)
+    many = jax.jit(lambda counts: _divergences(counts, "numeric", uniform=uniform))
     without = 0
     for crowding in (10.0, 1.0, 0.1, 0.03):
         chance = rng.dirichlet(np.full(30, crowding))
@@ -111,8 +115,7 @@ def test_crowded_cells_and_many_levels_equal_their_loops(double, uniform):
 
 def test_float32_follows_float64_where_rows_crowd():
     """Catches polynomials that lose orthogonality in float32."""
-    rng, how = np.random.default_rng(9), RegimeComparison(KERNELS["numeric"], px.GridEstimator())
-    function = jax.jit(how.divergences)
+    rng, function = np.random.default_rng(9), jax.jit(lambda counts: _divergences(counts, "numeric"))
     worst = 0.0
     for i in range(60):
         region = rng.multinomial((300, 30_000)[i % 2], rng.dirichlet(np.full(96, (1.0, 0.1, 0.02)[i % 3])))
@@ -135,8 +138,7 @@ def test_float32_follows_float64_where_rows_crowd():
 def test_padding_changes_nothing(double, kind, uniform, sizes, width):
     """Grids of several sizes in one batch: catches partitions and polynomials of the padded width."""
     rng = np.random.default_rng(3)
-    how = RegimeComparison(KERNELS[kind], px.GridEstimator(), uniform)
-    padded = jax.jit(jax.vmap(how.divergences))
+    padded = jax.jit(jax.vmap(lambda own, n: _divergences(own, kind, uniform=uniform, n_cells=n)))
     sizes = np.array(sizes)
     counts = [np.stack(_counts(rng, size, 200, 60)) for size in sizes]
     stacked = np.stack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in counts])
@@ -161,10 +163,10 @@ def test_chance_explains_nothing_over_all_targets(double):
     """Every subset of a small region, of categories: what is explained by chance is 0 on average, exactly."""
     cells = np.array([0, 0, 1, 3, 3, 3, 4, 6])
     region = np.bincount(cells, minlength=7)
-    estimator = px.GridEstimator(resolutions=px.Resolutions(chance_rows=0))
+    exact = Explained(chance_rows=0)
     plain, signed = (
         jax.jit(jax.vmap(lambda t, own=own: _divergence(t, region, "categorical", own)))
-        for own in (replace(estimator, debias=False), estimator)
+        for own in (replace(exact, debias=False), exact)
     )
     for n_t in (1, 3, 7):
         subsets = np.array(
@@ -183,7 +185,7 @@ def test_the_choice_of_a_resolution_adds_nothing_by_chance(double):
     region, target = np.zeros((2, n_logs, 96))
     np.add.at(region, (logs, cells), 1)
     np.add.at(target, (logs, cells[:, :n_t]), 1)
-    found = jax.jit(jax.vmap(lambda t, r: _divergence(t, r, "numeric", px.GridEstimator())))(target, region)
+    found = jax.jit(jax.vmap(lambda t, r: _divergence(t, r, "numeric")))(target, region)
     # In units of what a single function explains by chance; it was 0.36, the standard error is 0.04.
     per_function = (n - n_t) / (n * n_t)
     assert abs(found.mean() / per_function) < 0.2
@@ -195,9 +197,8 @@ def test_few_rows_leave_few_functions(double):
     for n, most in ((6, 3), (24, 8), (36, 16), (60, 30)):
         assert resolutions.most_functions(n) == most
     # The coarsest one counts, whatever it has.
-    for own in (px.Resolutions(), px.Resolutions(cells=(12,), degrees=())):
-        estimator = px.GridEstimator(debias=False, resolutions=own)
-        explained = jax.jit(lambda t, r, own=estimator: _divergence(t, r, "numeric", own))
+    for own in (Explained(debias=False), Explained(cells=(12,), degrees=(), debias=False)):
+        explained = jax.jit(lambda t, r, own=own: _divergence(t, r, "numeric", own))
         for n in (5, 6, 20):
             target, region = _counts(rng, 96, n, 2)
             assert (explained(target, region) > 0) == (n > 6 or len(own.degrees) > 0)
@@ -258,7 +259,7 @@ def test_smoothed_subtracted_term_is_the_expectation_over_all_targets(double):
     cells = np.array([0, 0, 1, 3, 3, 3, 4, 6])
     size, n_r = 7, 8
     region = np.bincount(cells, minlength=size)
-    fixed = replace(px.GridEstimator.smoothed(), min_bandwidth=6.0)
+    fixed = Smoothed(GridSmoothing(min_bandwidth=6.0))
     plain = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", replace(fixed, debias=False))))
     signed = jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", fixed)))
     for n_t in (1, 3, 7):
@@ -283,9 +284,8 @@ def test_mean_is_zero_under_a_random_target(double):
     draws = np.stack(
         [np.bincount(rng.choice(region_cells, 60, replace=False), minlength=50) for _ in range(4000)]
     )
-    estimator = px.GridEstimator()
-    signed = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", estimator)))(draws))
-    raw = replace(estimator, debias=False)
+    signed = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric")))(draws))
+    raw = Explained(debias=False)
     plain = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", raw)))(draws))
     error = signed.std() / np.sqrt(len(signed))
     assert abs(signed.mean()) <= 0.1 * plain.mean() + 4 * error
@@ -328,9 +328,9 @@ def test_parity_gives_a_constant_a_share():
     obs = px.Observations.from_arrays(
         px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}), values, values[:, 0]
     )
-    grid_spec = px.GridSpec(max_cells=4)
+    grid_spec, as_optuna = px.Grid(max_cells=4), px.Grid(max_cells=4, optuna_rounding=True)
     default = px.cond_ped_anova(obs, 0.1, estimator=px.GridEstimator(grid=grid_spec))
-    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(px.GridEstimator.optuna(), grid=grid_spec))
+    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(px.GridEstimator.optuna(), grid=as_optuna))
     assert default.importance[0, 1] == 0
     assert parity.importance[0, 1] > 0
 
@@ -338,7 +338,7 @@ def test_parity_gives_a_constant_a_share():
 # --- integer mirror ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("grid_spec", [px.GridSpec(), px.GridEstimator().grid], ids=["50", "96"])
+@pytest.mark.parametrize("grid_spec", [px.Grid(max_cells=50), px.Grid()], ids=["50", "96"])
 @pytest.mark.parametrize(
     "n_values", [2, 3, 12, 49, 50, 51, 52, 53, 95, 96, 97, 98, 99, 100, 101, 150, 191, 192, 1000, 1001]
 )

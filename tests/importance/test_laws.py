@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from reference import grid
 
 import parzax as px
-from parzax.importance.regime import RegimeComparison
+from parzax.divergence import Explained, Smoothed
+from parzax.divergence.divergence import regime_divergence
 from parzax.importance.variance import inter_regime_variance
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -354,12 +355,12 @@ def _pair(draw):
     return np.array(target), np.array(region)
 
 
-_plain = px.GridEstimator.smoothed(debias=False)
+_plain = Smoothed(debias=False)
 _both = {
     kind: jax.jit(
         lambda t, r, kernel=kernel: (
-            RegimeComparison(kernel, _plain).divergences(jnp.stack([t, r]))[0],
-            RegimeComparison(kernel, _plain).densities(jnp.stack([t, r])),
+            regime_divergence(_plain, jnp.stack([t, r]), None, kernel, False)[0],
+            _plain.densities(jnp.stack([t, r]), kernel, False),
         )
     )
     for kind, kernel in KERNELS.items()
@@ -409,9 +410,8 @@ def test_importance_is_a_share():
 def test_debias_lowers_the_variance():
     """The subtracted term is positive wherever something is estimated: catches its sign."""
     values, losses = zoo()
-    plain = px.cond_ped_anova(
-        zoo_observations(values, losses), ZOO_LEVELS, estimator=replace(coarse_estimator(False), debias=False)
-    )
+    raw = replace(coarse_estimator(False), divergence=Explained(debias=False))
+    plain = px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, estimator=raw)
     signed = zoo_sweep(values, losses)
     # The fifth parameter's target is all of one regime or none of it at the last level: exactly 0 in both.
     assert (signed.variance[:, :4] < plain.variance[:, :4]).all()

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import parzax as px
-from parzax.importance import null
-from parzax.importance.grid import layout
+from parzax.importance.layout import layout
+from parzax.results import null
 
 
 @pytest.fixture(params=["rows", "counts"])
@@ -38,7 +38,7 @@ def test_regimes_keep_their_rows_at_every_level():
         "x": [px.Float(0, 1, when=px.In("c", ["a"])), px.Int(1, 4, when=px.In("c", ["b"]))],
         "k": px.Int(1, 5),
     })  # fmt: skip
-    columns = layout(space, px.GridSpec(max_cells=8))
+    columns = layout(space, px.Grid(max_cells=8))
     counts = _counts(200, columns, rng, rng.uniform(size=200) < 0.7)
     found = null.shuffled_counts(rng, counts, columns, 50)
     assert found.dtype == np.int32
@@ -56,7 +56,7 @@ def test_regimes_keep_their_rows_at_every_level():
 @pytest.mark.usefixtures("way")
 def test_all_shuffles_are_equally_likely():
     """Of cells of 3, 1 and 2 rows two nested sets of 2 and 3 rows: catches draws that favour a cell."""
-    columns = layout(px.Space({"k": px.Int(1, 4)}), px.GridSpec())
+    columns = layout(px.Space({"k": px.Int(1, 4)}), px.Grid())
     region, sizes, n = [3, 0, 1, 2], (2, 3), 40_000
     counts = np.array([[2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [*region, 0]])
     found = null.shuffled_counts(np.random.default_rng(1), counts, columns, n)[:, :2, :4]
@@ -76,7 +76,7 @@ def test_all_shuffles_are_equally_likely():
 
 def test_time_is_that_of_cells_for_many_rows():
     """A region of 10^8 rows is shuffled without them: catches a way that goes by rows."""
-    columns = layout(px.Space({"x": px.Float(0, 1)}), px.GridSpec())
+    columns = layout(px.Space({"x": px.Float(0, 1)}), px.Grid(max_cells=50))
     counts = np.zeros((2, columns.n_columns), np.int64)
     counts[1, :-1], counts[0, :25] = 2_000_000, 400_000
     found = null.shuffled_counts(np.random.default_rng(0), counts, columns, 100)[:, 0, :-1]
@@ -87,7 +87,7 @@ def test_time_is_that_of_cells_for_many_rows():
 
 
 def test_without_a_target_or_with_one_cell_nothing_is_drawn():
-    columns = layout(px.Space({"k": px.Int(1, 3)}), px.GridSpec())
+    columns = layout(px.Space({"k": px.Int(1, 3)}), px.Grid())
     for counts in ([[0, 0, 0, 4], [1, 2, 3, 4]], [[0, 2, 0, 1], [0, 5, 0, 2]]):
         found = null.shuffled_counts(np.random.default_rng(0), np.array(counts), columns, 3)
         np.testing.assert_array_equal(found, np.broadcast_to(counts, (3, 2, 4)))

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import parzax as px
-from parzax.importance import replicates
 from parzax.importance.draws import bootstrap_samples, half_samples, sample_levels
+from parzax.results import replicates
 
 N = 90
 
@@ -190,7 +190,7 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     x = np.random.default_rng(0).uniform(size=(3, 100, 3))
     losses = np.stack([x[j, :, j] for j in range(3)])
     obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)
-    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=12))
+    estimator = px.GridEstimator(grid=px.Grid(max_cells=12))
     own = px.cond_ped_anova(
         obs, 0.3, n_resamples=6, n_shuffles=22, key=jax.random.key(0), estimator=estimator
     )

@@ -1,6 +1,6 @@
 """The result object: shapes, order, densities, files."""
 
-from dataclasses import asdict
+import json
 
 import numpy as np
 import pytest
@@ -8,6 +8,8 @@ from conftest import ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sw
 from reference import grid
 
 import parzax as px
+from parzax.divergence import Explained, GridSmoothing, Smoothed
+from parzax.kernels.bandwidth import MINIMUM
 
 
 @pytest.fixture(scope="module")
@@ -195,15 +197,79 @@ def test_save_and_load(result, tmp_path):
     assert loaded.ranking() == result.ranking()
 
 
+def _older(**changed):
+    """What `dataclasses.asdict` gave of the estimator when all settings were fields of it."""
+    resolutions = {
+        "cells": [3, 4, 6, 8, 12, 24, 48, 96], "degrees": [2, 4, 8], "smoothness": 4.0, "temperature": 8.0,
+        "chance_rows": 3.0,
+    }  # fmt: skip
+    return {
+        "grid": {"max_cells": 96, "mirror": True, "max_pools": 8}, "resolutions": resolutions,
+        "shared_kernel": True, "debias": True, "prior_weight": 1.0, "min_bandwidth": MINIMUM, "floor": 0.0,
+        "floor_quartiles": False, "raw_levels": False, "balance": True, "min_regime_rows": 2,
+        "uniform_when_undefined": False,
+    } | changed  # fmt: skip
+
+
 def test_estimators_of_older_files_load():
-    """Catches a field that was renamed since: polynomials were given by their highest degree."""
-    stored = asdict(px.GridEstimator())
-    older = stored["resolutions"]
-    del older["degrees"], older["smoothness"]
-    loaded = px.GridEstimator.from_dict(stored | {"resolutions": older | {"degree": 4}})
-    assert loaded.resolutions == px.Resolutions(degrees=(2, 3, 4), smoothness=1.0)
-    loaded = px.GridEstimator.from_dict(stored | {"resolutions": older | {"degree": 0}})
-    assert loaded.resolutions.degrees == ()
+    """Catches a setting that is lost since: of flags of the estimator, and of polynomials by their degree."""
+    load = px.GridEstimator.from_dict
+    assert load(_older()) == px.GridEstimator()
+    wanted = px.GridEstimator(divergence=Explained(debias=False, min_rows=3))
+    assert load(_older(debias=False, min_regime_rows=3)) == wanted
+    fifty = {"max_cells": 50, "mirror": True, "max_pools": 8}
+    smoothed = _older(grid=fifty, resolutions=None, balance=False)
+    assert load(smoothed) == px.GridEstimator.smoothed()
+    assert load(smoothed | {"debias": False}) == px.GridEstimator.smoothed(debias=False)
+    found = load(smoothed | {"prior_weight": 2.0, "min_bandwidth": 0.5, "min_regime_rows": 4})
+    assert found.divergence == Smoothed(GridSmoothing(prior_weight=2.0, min_bandwidth=0.5), min_rows=4)
+    optuna = _older(
+        grid={"max_cells": 50, "mirror": False, "max_pools": 0}, resolutions=None, shared_kernel=False,
+        debias=False, floor=1e-12, floor_quartiles=True, raw_levels=True, balance=False,
+        uniform_when_undefined=True,
+    )  # fmt: skip
+    assert load(optuna) == px.GridEstimator.optuna()
+    # Older ones lack resolutions, pools and balance.
+    oldest = {name: optuna[name] for name in optuna if name not in ("resolutions", "balance")}
+    assert load(oldest | {"grid": {"max_cells": 50, "mirror": False}}) == px.GridEstimator.optuna()
+    older = {name: x for name, x in _older()["resolutions"].items() if name not in ("degrees", "smoothness")}
+    for degree, degrees in ((4, (2, 3, 4)), (0, ())):
+        loaded = load(_older(resolutions=older | {"degree": degree}))
+        assert loaded.divergence == Explained(degrees=degrees, smoothness=1.0)
+
+
+def test_files_of_older_versions_load(result, tmp_path):
+    """The whole file, as it was written when all settings were fields of the estimator."""
+    path, older = tmp_path / "result.npz", tmp_path / "older.npz"
+    result.save(path)
+    with np.load(path) as data:
+        arrays, meta = dict(data), json.loads(str(data["meta"]))
+    meta["estimator"] = _older(grid={"max_cells": 12, "mirror": True, "max_pools": 8})
+    np.savez(older, **(arrays | {"meta": np.asarray(json.dumps(meta))}))
+    loaded = px.ImportanceResult.load(older)
+    assert loaded.estimator == result.estimator
+    np.testing.assert_array_equal(loaded.importance, result.importance)
+
+
+ESTIMATORS = {
+    "default": px.GridEstimator(),
+    "settings": px.GridEstimator(
+        px.Grid(20, mirror=False, max_pools=3, optuna_rounding=True),
+        Explained((5, 7), (3,), 2.0, 4.0, 1.0, debias=False, min_rows=5),
+        balance=False,
+    ),
+    "smoothed": px.GridEstimator(divergence=Smoothed(GridSmoothing(2.0, 0.5, 1e-9, True), False, 3)),
+    "optuna": px.GridEstimator.optuna(),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_in_files(name):
+    """Through JSON and back: catches a field that is lost, or comes back as a list."""
+    stored = json.loads(json.dumps(ESTIMATORS[name].to_dict()))
+    loaded = px.GridEstimator.from_dict(stored)
+    assert loaded == ESTIMATORS[name]
+    assert hash(loaded) == hash(ESTIMATORS[name])
 
 
 def test_broken_files_are_named(result, tmp_path):

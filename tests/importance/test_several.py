@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.results.sweep import compiled_sweep
+from parzax.results.sweep import sweep as program
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})
 LEVELS = [0.3, 0.1]
@@ -67,7 +67,7 @@ def test_a_missing_objective_without_weight_is_not_missed():
     assert a.results[1].n_region == 51
 
 
-@pytest.mark.parametrize("scalarise", [px.importance.weighted_sum, px.importance.chebyshev])
+@pytest.mark.parametrize("scalarise", [px.results.weighted_sum, px.results.chebyshev])
 def test_units_do_not_matter(scalarise):
     """A power of two rounds nothing, so nothing may change; nor may the sums of the weights."""
     obs = log()
@@ -106,11 +106,11 @@ def test_one_program_for_all():
     """Catches a program per objective, or per weight."""
     obs = log(n=40)
     levels = [0.11, 0.22, 0.33]
-    before = compiled_sweep.n_compiled
+    before = program.n_compiled
     px.importance_over_weights(obs, np.random.default_rng(0).uniform(size=(5, 2)), levels)
-    assert compiled_sweep.n_compiled == before + 1
+    assert program.n_compiled == before + 1
     px.importance_over_weights(obs, np.random.default_rng(1).uniform(size=(5, 2)), levels)
-    assert compiled_sweep.n_compiled == before + 1
+    assert program.n_compiled == before + 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,8 +109,6 @@ def test_text_of_many_parameters_sums_up_the_rest():
 
 def test_long_inferred_lists_are_cut():
     """Catches a screen full of inferred domains above the advice."""
-    from dataclasses import replace
-
     result = make_result()
     many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
     assert "inferred: 42 more, in report.inferred" in to_text(many)
@@ -126,23 +125,25 @@ def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
     assert level in shown
 
 
+def _with_status(result, status):
+    return replace(result, estimates=replace(result.estimates, status=status))
+
+
 def test_a_sweep_says_where_each_advice_holds():
     """Catches advice about one level, or one parameter, that reads as if about all."""
-    from dataclasses import replace
-
     result = make_result(levels=np.arange(1, 10) / 10)
     status = np.zeros_like(result.status)
     status[[0, 1, 8]] = px.Status.LOW_DATA
     status[2:6, 1] |= px.Status.NOT_ABOVE_CHANCE
     status[:, 2] |= px.Status.CONSTANT
-    text = to_text(replace(result, status=status))
+    text = to_text(_with_status(result, status))
     assert "\nLOW_DATA (levels 0.1-0.2, 0.9): " in text
     assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 9 levels): " in text
     assert "\nCONSTANT (p2): " in text
     scattered = replace(make_result(n_seeds=2, levels=np.arange(1, 100) / 100), report=result.report)
     status = np.zeros_like(scattered.status)
     status[0, ::2] = px.Status.LOW_DATA
-    text = to_text(replace(scattered, status=status))
+    text = to_text(_with_status(scattered, status))
     assert "\nLOW_DATA (50 of 99 levels, some seeds): " in text
     assert "one run" not in text
 

@@ -236,7 +236,7 @@ def test_many_parameters_can_be_above_chance():
     x = rng.uniform(size=(150, 102))
     space = px.Space({f"p{i}": px.Float(0, 1) for i in range(102)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
-    coarse = px.GridEstimator(grid=px.GridSpec(max_cells=6))
+    coarse = px.GridEstimator(grid=px.Grid(max_cells=6))
     known = px.cond_ped_anova(obs, 0.2, estimator=coarse, n_resamples=2, key=jax.random.key(0)).uncertainty
     assert known.above_chance[0, 0]
 

@@ -10,7 +10,7 @@ from conftest import coarse_estimator
 
 import parzax as px
 from page import logs
-from parzax.importance.flags import usual_level
+from parzax.results.usual_level import usual_level
 from parzax.page.content import Origin, content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words

@@ -9,6 +9,7 @@ from array_functions import KERNELS
 from reference import grid
 
 import parzax as px
+from parzax.divergence import Explained, GridSmoothing, Pearson, Smoothed
 from parzax.kernels import AitchisonAitken
 
 
@@ -17,10 +18,9 @@ from parzax.kernels import AitchisonAitken
 def test_against_the_loops(kind, size, double):
     """(K counts + prior) / (n + 1), in parity and default: catches shares, prior and quartile rule."""
     rng = np.random.default_rng(0)
-    parity = px.GridEstimator.optuna()
     functions = [
-        jax.jit(lambda c, e=e: px.grid_density(c, kernel=KERNELS[kind], estimator=e))
-        for e in (parity, px.GridEstimator())
+        jax.jit(lambda c, s=s: px.grid_density(c, kernel=KERNELS[kind], smoothing=s))
+        for s in (Pearson().smoothing, None)
     ]
     for n in (0, 1, 2, 17, 400):
         counts = np.bincount(rng.integers(0, size, n), minlength=size)
@@ -48,7 +48,7 @@ def test_prior_weight():
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
         np.asarray(
-            px.grid_density(counts, kernel=AitchisonAitken, estimator=px.GridEstimator(prior_weight=w))
+            px.grid_density(counts, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w))
         )
         for w in (1.0, 8.0)
     )
@@ -67,11 +67,26 @@ def test_options_are_checked():
         ({"min_bandwidth": 0.0}, "min_bandwidth"),
         ({"floor": -1e-12}, "floor"),
         ({"floor": True}, "floor"),
-        ({"shared_kernel": False, "resolutions": None}, "debias"),
-        ({"resolutions": 5}, "resolutions must be Resolutions"),
+        ({"floor_quartiles": 1}, "floor_quartiles must be True or False"),
     ):
-        with pytest.raises((ValueError, TypeError), match=name):
+        with pytest.raises((ValueError, TypeError), match=f"GridSmoothing: .*{name}"):
+            GridSmoothing(**options)
+    for options, name in (
+        ({"grid": 5}, "grid must be a parzax.Grid"),
+        ({"divergence": 5}, "divergence must be one of parzax.divergence"),
+        ({"divergence": Explained}, "divergence must be one of parzax.divergence"),
+        ({"balance": 1}, "balance must be True or False"),
+        ({"uniform_when_undefined": "no"}, "uniform_when_undefined must be True or False"),
+    ):
+        with pytest.raises(TypeError, match=f"GridEstimator: {name}"):
             px.GridEstimator(**options)
+    for divergence in (Explained, Smoothed, Pearson):
+        for rows in (-1, 1.5, True):
+            with pytest.raises((ValueError, TypeError), match=f"{divergence.__name__}: min_rows"):
+                divergence(min_rows=rows)
+    for divergence in (Explained, Smoothed):
+        with pytest.raises(TypeError, match=f"{divergence.__name__}: debias must be True or False"):
+            divergence(debias=1)
     for options, name in (
         ({"cells": 5}, "cells"),
         ({"cells": (True, 3)}, "cells"),
@@ -84,12 +99,15 @@ def test_options_are_checked():
         ({"temperature": 1e-60}, "temperature"),
         ({"chance_rows": -1.0}, "chance_rows"),
     ):
-        with pytest.raises((ValueError, TypeError), match=f"Resolutions: {name}"):
-            px.Resolutions(**options)
+        with pytest.raises((ValueError, TypeError), match=f"Explained: {name}"):
+            Explained(**options)
     with pytest.raises(ValueError, match="max_cells"):
-        px.GridSpec(max_cells=1)
-    with pytest.raises(TypeError, match="mirror must be True or False"):
-        px.GridSpec(mirror="no")
+        px.Grid(max_cells=1)
+    for name in ("mirror", "optuna_rounding"):
+        with pytest.raises(TypeError, match=f"{name} must be True or False"):
+            px.Grid(**{name: "no"})
+    with pytest.raises(ValueError, match="max_pools"):
+        px.Grid(max_pools=-1)
     with pytest.raises(TypeError, match="kernel must be a class of kernels"):
         px.grid_density(np.ones(3), kernel="ordinal")
 
@@ -100,12 +118,13 @@ def test_parity_is_data():
     assert parity == px.GridEstimator.optuna()
     assert hash(parity) == hash(px.GridEstimator.optuna())
     assert replace(parity) == parity
-    assert (parity.floor, parity.debias, parity.shared_kernel, parity.raw_levels) == (
-        1e-12,
-        False,
-        False,
-        True,
-    )
+    assert parity.grid == px.Grid.optuna() == px.Grid(50, mirror=False, max_pools=0, optuna_rounding=True)
+    assert parity.divergence == Pearson(GridSmoothing(floor=1e-12, floor_quartiles=True))
+    assert (parity.balance, parity.uniform_when_undefined) == (False, True)
+    assert px.GridEstimator() == px.GridEstimator(px.Grid(96), Explained(debias=True), balance=True)
+    assert px.GridEstimator.smoothed(debias=False).divergence == Smoothed(debias=False)
+    # Leaves of a pytree would be traced.
+    assert jax.tree.leaves(parity.divergence) == []
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
@@ -114,9 +133,9 @@ def test_grids_padded_to_one_width(kind, n_cells, double):
     """Counts padded with zeros to 12 cells: the same density, and 0 in the padding, gradient included."""
     counts = np.random.default_rng(0).integers(0, 5, n_cells)
     padded = np.pad(counts, (0, 12 - n_cells))
-    for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
+    for smoothing in (GridSmoothing(), Pearson().smoothing):
         function = jax.jit(
-            lambda c, n=None, e=estimator: px.grid_density(c, n, kernel=KERNELS[kind], estimator=e)
+            lambda c, n=None, s=smoothing: px.grid_density(c, n, kernel=KERNELS[kind], smoothing=s)
         )
         density = np.asarray(function(padded, n_cells))
         alone = function(counts)

@@ -1,16 +1,13 @@
 """How often the sweep is compiled and dispatched."""
 
-import importlib
-
 import jax
 import numpy as np
 import pytest
 from conftest import COARSE, synthetic_observations
 
 import parzax as px
+from parzax.results import sweep as _module
 
-# `parzax.results.sweep` the attribute is the function; the module is needed to replace it.
-_module = importlib.import_module("parzax.results.sweep")
 
 
 @pytest.mark.slow
@@ -19,13 +16,13 @@ def test_few_compilations_over_fifty_sizes():
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
     rng = np.random.default_rng(0)
     # A grid of its own, so that no other test has compiled these shapes.
-    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=5))
+    estimator = px.GridEstimator(grid=px.Grid(max_cells=5))
     sizes = sorted(
         {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
     )
     while len(sizes) < 50:
         sizes.append(int(rng.integers(1, 4097)))
-    before = _module.compiled_sweep.n_compiled
+    before = _module.sweep.n_compiled
     for n in sizes:
         values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
         result = px.cond_ped_anova(
@@ -33,7 +30,7 @@ def test_few_compilations_over_fifty_sizes():
         )
         assert result.n_region == n
         assert result.n_target[0] == -(-n // 10)
-    compiled = _module.compiled_sweep.n_compiled - before
+    compiled = _module.sweep.n_compiled - before
     print(f"\n{len(sizes)} sizes, {compiled} compilations")
     assert len(sizes) == 50
     assert 1 <= compiled <= 4
@@ -45,13 +42,13 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     Catches a loop over levels, seeds or parameters, and stray eager arithmetic around the call.
     """
     calls = []
-    original = _module.compiled_sweep
+    original = _module.sweep
 
     def counted(*args, **kwargs):
         calls.append(args[0].shape)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(_module, "compiled_sweep", counted)
+    monkeypatch.setattr(_module, "sweep", counted)
     obs = synthetic_observations("activation-disjoint")
     levels = np.arange(1, 100) / 100
     estimator = px.GridEstimator(grid=COARSE)
@@ -89,7 +86,7 @@ class _NoCompilation:
 def test_data_are_traced():
     """New data of the same shape compile nothing: catches data used as static arguments."""
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
-    estimator = px.GridEstimator(grid=px.GridSpec(max_cells=6))
+    estimator = px.GridEstimator(grid=px.Grid(max_cells=6))
     rng = np.random.default_rng(0)
 
     def run(weight):
@@ -98,11 +95,11 @@ def test_data_are_traced():
         levels = np.sort(rng.uniform(0.05, 0.9, 2))
         return px.cond_ped_anova(obs, levels, 0.95, estimator=estimator)
 
-    before = _module.compiled_sweep.n_compiled
+    before = _module.sweep.n_compiled
     for _ in range(3):
         run(None)
-    assert _module.compiled_sweep.n_compiled == before + 1
+    assert _module.sweep.n_compiled == before + 1
     for _ in range(3):
         run(rng.integers(0, 3, 50))
     # Weights are another argument type, once.
-    assert _module.compiled_sweep.n_compiled == before + 2
+    assert _module.sweep.n_compiled == before + 2

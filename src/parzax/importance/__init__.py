@@ -6,6 +6,8 @@ from parzax.importance.encoded import Encoded as Encoded
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
 from parzax.importance.layout import Grid as Grid
+from parzax.importance.resample import resample as resample
+from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance
 from parzax.importance.variance import normalise as normalise
 from parzax.importance.variance import unweighted_variance as unweighted_variance

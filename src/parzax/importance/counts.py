@@ -104,7 +104,7 @@ def sweep_counts(
 
 def _flat_histogram(
     codes: Integer[Array, "s d n"],
-    level: Int[Array, "s n"],
+    level: Int[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     sets: int,
     layout: Layout,
@@ -113,7 +113,8 @@ def _flat_histogram(
     n_seeds = len(codes)
     seed = jnp.arange(n_seeds, dtype=jnp.int32)[:, None, None]
     column = jnp.asarray(layout.offsets, jnp.int32)[None, :, None] + codes.astype(jnp.int32)
-    bins = (seed * sets + level[:, None, :]) * layout.n_columns + column
+    own_level = level[:, None, :] if level.ndim == 2 else level
+    bins = (seed * sets + own_level) * layout.n_columns + column
     weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
     histogram = _histogram(bins.reshape(-1), weights, n_seeds * sets * layout.n_columns)
     return histogram.reshape(n_seeds, sets, layout.n_columns)
@@ -133,13 +134,16 @@ def _histograms_by_column(
 
 def replicate_counts(
     codes: Integer[Array, "d n"],
-    level: Integer[Array, "b n"],
-    weight: Shaped[Array, "b n"],
+    level: Integer[Array, "b *d n"],
+    weight: Shaped[Array, "b n"] | None,
     *,
     n_levels: int,
     layout: Layout,
 ) -> Shaped[Array, "b q1 w"]:
-    """Counts of one log whose rows have levels and weights anew in each of b replicates."""
+    """Counts of one log whose rows have levels and weights anew in each of b replicates.
+
+    Levels are (b, n), or (b, d, n) where each parameter has its own.
+    """
     repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
     return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
 

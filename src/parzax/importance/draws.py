@@ -11,43 +11,37 @@ from jaxtyping import Array, Int, PRNGKeyArray
 _LARGEST = np.uint32(2**32 - 1)
 
 
-def half_samples(
-    key: PRNGKeyArray, b: int, n: int, size: Int[Array, ""], usable: Int[Array, ""]
-) -> Int[Array, "b n"]:
-    """1 for the rows of each of b random subsets of ``size`` of the first ``usable`` rows, else 0."""
-    there = (jnp.arange(n, dtype=jnp.int32) < usable)[None]
-    bits = jnp.where(there, jax.random.bits(key, (b, n), jnp.uint32), _LARGEST)
+def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]) -> Int[Array, " n"]:
+    """1 for the rows of a random subset of ``size`` of the first ``usable`` of n rows, else 0."""
+    there = jnp.arange(n, dtype=jnp.int32) < usable
+    bits = jnp.where(there, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
 
-    def number(cut: Array) -> Array:
-        return (bits <= cut[:, None]).sum(axis=1, dtype=jnp.int32)
-
-    def halve(now: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        low, high, _ = now
+    def halve(now: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = now
         middle = low + (high - low) // 2
-        found = number(middle)
+        number = (bits <= middle).sum(dtype=jnp.int32)
         # Once the number is right both ends are the cut-off.
-        low, high = (
-            jnp.where(found >= size, jnp.where(found == size, middle, low), middle + 1),
-            jnp.where(found >= size, middle, high),
+        enough = number >= size
+        return (
+            jnp.where(enough, jnp.where(number == size, middle, low), middle + 1),
+            jnp.where(enough, middle, high),
         )
-        return low, high, (low < high).any()
 
     # Bisection for a cut-off, in less time than a sort. Equal bits there add a row once in 2^32 / n subsets.
-    ends = jnp.zeros(b, jnp.uint32), jnp.full(b, _LARGEST), jnp.array(True)
-    _, cut, _ = jax.lax.while_loop(lambda now: now[2], halve, ends)
-    return ((bits <= cut[:, None]) & there & (size > 0)).astype(jnp.int32)
+    ends = jnp.zeros((), jnp.uint32), jnp.full((), _LARGEST)
+    _, cut = jax.lax.while_loop(lambda now: now[0] < now[1], halve, ends)
+    return ((bits <= cut) & there & (size > 0)).astype(jnp.int32)
 
 
-def bootstrap_samples(
-    key: PRNGKeyArray, b: int, n: int, size: Int[Array, ""], usable: Int[Array, ""]
-) -> Int[Array, "b n"]:
-    """How often each of the first ``usable`` rows is among ``size`` that are drawn with replacement."""
-    drawn = jax.random.randint(key, (b, n), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
-    once = (jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32)
-    return jnp.zeros((b, n), jnp.int32).at[jnp.arange(b, dtype=jnp.int32)[:, None], drawn].add(once[None])
+def bootstrap_sample(
+    key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
+) -> Int[Array, " n"]:
+    """How often each of the first ``usable`` of n rows is among ``size`` that are drawn with replacement."""
+    drawn = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
+    return jnp.zeros(n, jnp.int32).at[drawn].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
 
 
-METHODS = {"half-sampling": half_samples, "bootstrap": bootstrap_samples}
+METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}
 
 
 def sample_levels(
@@ -58,7 +52,7 @@ def sample_levels(
     Args:
         weight: how often each row is in the sample.
         first_tied: the first row, in order, of those with the same loss.
-        level_after: the first level set that a row is in of which so many rows of the sample are better.
+        level_after: first level set of a row, by the number of better rows in the sample.
     """
     upto = jnp.cumsum(weight, axis=1, dtype=jnp.int32)
     better = (upto - weight)[:, first_tied]

@@ -19,8 +19,8 @@ class Encoded(eqx.Module):
             "inactive" last; see `Layout`.
         level: (n,) index of the first level set, in ascending order of the levels, that holds the row; q for
             rows of the region alone, q + 1 for rows outside it and rows that are left out.
-        rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; the number of
-            usable rows for rows that are left out. None where no resampling was asked for.
+        rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; n for rows that
+            are left out. None where no resampling was asked for.
         weight: (n,) frequency weights, or None for 1 each.
         status: (q,) int32 bits of `parzax.Status` known from the losses, in ascending order of the levels.
         layout: where each cell is counted; static.

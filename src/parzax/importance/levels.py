@@ -82,7 +82,7 @@ def device_levels(
     starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
     first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
     rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
-    return DeviceLevels(level, rank, status)
+    return DeviceLevels(level, jnp.where(usable, rank, n), status)
 
 
 def sizes(levels: tuple[float, ...], total: Any, whole: Any, optuna_rounding: bool) -> Float[Array, " q"]:

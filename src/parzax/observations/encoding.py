@@ -60,10 +60,10 @@ def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
     return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if whole else float)
 
 
-def _ranks(losses: np.ndarray, weight: np.ndarray | None, size: int) -> np.ndarray:
-    """(s, size) int32 number of usable rows with a smaller loss; that of all usable rows for the others."""
+def _ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:
+    """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for those that are left out."""
     usable = ~np.isnan(losses) & (True if weight is None else weight > 0)
-    ranks = np.repeat(usable.sum(axis=1, dtype=np.int32)[:, None], size, axis=1)
-    for own, loss, rows in zip(ranks, losses, usable, strict=True):
-        own[: loss.size][rows] = np.searchsorted(np.sort(loss[rows]), loss[rows])
+    ranks = np.full((len(losses), rows), rows, np.int32)
+    for own, loss, used in zip(ranks, losses, usable, strict=True):
+        own[: loss.size][used] = np.searchsorted(np.sort(loss[used]), loss[used])
     return ranks

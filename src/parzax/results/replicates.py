@@ -8,34 +8,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped, UInt
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
-from parzax.importance.counts import replicate_counts
-from parzax.importance.draws import METHODS, sample_levels
 from parzax.importance.layout import Layout
 from parzax.importance.measures import measures
+from parzax.importance.resample import Ranked, sampled_counts
 from parzax.results.null import shuffled_counts
 
 # Numbers that are counted, and counts, of as many replicates as are computed side by side.
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
 # Counts of shuffles in one call of the compiled function, about; calls run side by side.
 _SHUFFLED = 1 << 22
-
-
-class Rows(NamedTuple):
-    """Logs of s seeds, their rows in the order of the losses; n with padding, which comes last.
-
-    Attributes:
-        codes: (s, d, n) grid codes.
-        first_tied: (s, n) the first row with the same loss.
-        usable: (s,) rows that have a loss.
-    """
-
-    codes: UInt[np.ndarray, "s d n"]
-    first_tied: Int[np.ndarray, "s n"]
-    usable: Int[np.ndarray, " s"]
 
 
 class Replicates(NamedTuple):
@@ -47,10 +32,8 @@ class Replicates(NamedTuple):
 
 def replicates(
     key: PRNGKeyArray,
-    rows: Rows,
+    rows: Ranked,
     counts: Shaped[np.ndarray, "s q1 w"],
-    level_after: Int[np.ndarray, "s n1"],
-    size: Int[np.ndarray, " s"],
     *,
     n_samples: int,
     n_shuffles: int,
@@ -59,16 +42,15 @@ def replicates(
     uniform: bool = False,
     method: str = "half-sampling",
 ) -> Replicates:
-    """Samples of ``size`` rows each, with cut-offs of their own, and shuffles of the losses within regimes.
+    """Samples of the rows, with cut-offs of their own, and shuffles of the losses within regimes.
 
-    All parameters and levels see the same rows in a sample.
+    All parameters and levels see the same rows in a sample. The samples of a log are those that
+    `parzax.importance.resample` draws with the same key; of several seeds, with keys folded by the seed.
 
     Args:
         key: a typed key.
-        rows: the logs.
+        rows: the logs, s seeds, of NumPy arrays.
         counts: of the whole logs, whole numbers; see `parzax.importance.counts.sweep_counts`.
-        level_after: (s, n + 1) see `parzax.importance.draws.sample_levels`.
-        size: (s,) rows in a sample.
         n_samples, n_shuffles: how many of each.
         layout, divergence, uniform: as in `parzax.importance.estimate`.
         method: "half-sampling" (without replacement) or "bootstrap".
@@ -83,6 +65,7 @@ def replicates(
     groups = math.ceil(s / max(_SHUFFLED // of_seed, 1))
     rounds, side = tuple(math.ceil(x / parts) for x in in_all), math.ceil(s / groups)
     seed, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
+    keys = key[None] if s == 1 else jax.vmap(lambda i: jax.random.fold_in(key, i))(np.arange(s))
 
     def call(i: int) -> np.ndarray:
         group = np.minimum(np.arange(side) + i // parts * side, s - 1)  # filled up with the last seed
@@ -90,12 +73,12 @@ def replicates(
         if rounds[1]:
             for own, j in zip(null, group, strict=True):
                 own[:] = shuffled_counts(np.random.default_rng([*seed, i, j]), counts[j], layout, len(own))
+        first = np.int32(i % parts * rounds[0] * b)
         with jax.enable_x64(x64):  # which holds for a thread
             found = compiled_replicates(
-                key, np.int32(i), Rows(*(x[group] for x in rows)), null.reshape(-1, b, q1, w),
-                level_after[group].astype(np.int32), size[group].astype(np.int32), n_levels=q1 - 1,
-                rounds=rounds, side_by_side=b, layout=layout, divergence=divergence, uniform=uniform,
-                method=method,
+                keys[group], first, Ranked(*(np.asarray(x)[group] for x in rows)), null.reshape(-1, b, q1, w),
+                n_levels=q1 - 1, rounds=rounds, side_by_side=b, layout=layout, divergence=divergence,
+                uniform=uniform, method=method,
             )  # fmt: skip
             return np.asarray(found).reshape(side, sum(rounds) * b, q1 - 1, d)
 
@@ -112,12 +95,10 @@ def replicates(
 
 @program(size="middling")
 def compiled_replicates(
-    key: PRNGKeyArray,
-    call: Int[Any, ""],
-    rows: Rows,
+    keys: PRNGKeyArray,
+    first: Int[Any, ""],
+    rows: Ranked,
     null: Int[Any, "t b q1 w"],
-    level_after: Int[Any, "s n1"],
-    size: Int[Any, " s"],
     *,
     n_levels: int,
     rounds: tuple[int, int],
@@ -129,22 +110,20 @@ def compiled_replicates(
 ) -> Float[Array, "all b q d"]:
     """`replicates` as one compiled function: rounds of samples, then of shuffles, of each seed in turn.
 
-    The ``null`` holds the counts of the shuffles, and every ``call`` has draws of its own.
+    The ``null`` holds the counts of the shuffles; ``first`` is the number of the first sample.
     """
-    s, _, n = rows.codes.shape
-    keys = jax.random.split(jax.random.fold_in(key, call), s * sum(rounds))
-    seed = np.repeat(np.arange(s), sum(rounds))
-    shuffles = np.tile(np.repeat([False, True], rounds), s)
-    place = np.cumsum(shuffles) - 1
-    arrays = jax.tree.map(jnp.asarray, (rows, level_after, size))
+    s = len(rows.codes)
+    seed, shuffles = np.repeat(np.arange(s), sum(rounds)), np.tile(np.repeat([False, True], rounds), s)
+    place, number = np.cumsum(shuffles) - 1, np.tile(np.arange(sum(rounds)), s)
+    arrays = jax.tree.map(jnp.asarray, rows)
 
-    def sampled(key: PRNGKeyArray, seed: Int[Array, ""], _: Int[Array, ""]) -> Int[Array, "b q1 w"]:
-        row, after, size = jax.tree.map(lambda x: x[seed], arrays)
-        weight = METHODS[method](key, side_by_side, n, size, row.usable)
-        level = sample_levels(weight, row.first_tied, after)
-        return replicate_counts(row.codes, level, weight, n_levels=n_levels, layout=layout)
+    def sampled(seed: Int[Array, ""], number: Int[Array, ""], _: Int[Array, ""]) -> Int[Array, "b q1 w"]:
+        samples = first + number * side_by_side + jnp.arange(side_by_side, dtype=jnp.int32)
+        own = jax.vmap(lambda i: jax.random.fold_in(keys[seed], i))(samples)
+        of_seed = jax.tree.map(lambda x: x[seed], arrays)
+        return sampled_counts(own, of_seed, layout=layout, n_levels=n_levels, method=method)
 
-    def shuffled(_: PRNGKeyArray, __: Int[Array, ""], place: Int[Array, ""]) -> Int[Array, "b q1 w"]:
+    def shuffled(_: Int[Array, ""], __: Int[Array, ""], place: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return null[place]
 
     def one_round(_: None, now: Any) -> tuple[None, Float[Array, "b q d"]]:
@@ -155,5 +134,5 @@ def compiled_replicates(
             counts = jax.lax.cond(shuffle, shuffled, sampled, *own)
         return None, measures(counts, layout, divergence, uniform).variance
 
-    rest = tuple(jnp.asarray(x.astype(np.int32)) for x in (seed, np.maximum(place, 0)))
-    return jax.lax.scan(one_round, None, (jnp.asarray(shuffles), keys, *rest))[1]
+    rest = tuple(jnp.asarray(x.astype(np.int32)) for x in (seed, number, np.maximum(place, 0)))
+    return jax.lax.scan(one_round, None, (jnp.asarray(shuffles), *rest))[1]

@@ -6,9 +6,11 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance import Encoded, Importance
+from parzax.importance.draws import METHODS
+from parzax.importance.resample import Ranked
 from parzax.observations import Observations, level_weight
 from parzax.results.estimator import GridEstimator
-from parzax.results.replicates import METHODS, Rows, replicates
+from parzax.results.replicates import replicates
 from parzax.results.uncertainty import Uncertainty, shuffles_for
 
 # Roundings by which a variance may differ from the same counts' in another place of the program.
@@ -73,14 +75,11 @@ def uncertainty(
     codes, counts, layout = encoded.codes, found.counts, encoded.layout
     if obs.weight is not None:
         losses, codes = _repeated(losses, obs.weight.reshape(losses.shape), codes)
-    rows = _ordered(losses, codes)
-    usable = rows.usable.astype(np.int64)
-    size = usable // 2 if method == "half-sampling" else usable
     levels = [*sorted(encoded.levels), encoded.region]
-    after = _level_after(size, levels, codes.shape[2], raw=encoded.grid.optuna_rounding)
+    rows = _ordered(losses, codes, method, levels, encoded.grid.optuna_rounding)
+    size, usable = (x.astype(np.int64) for x in (rows.size, rows.usable))
     drawn = replicates(
-        key, rows, np.rint(counts).astype(np.int64), after, size, n_samples=n_samples,
-        n_shuffles=n_shuffles, layout=layout, divergence=estimator.divergence, uniform=uniform, method=method,
+        key, rows, np.rint(counts).astype(np.int64), n_samples=n_samples, n_shuffles=n_shuffles, layout=layout, divergence=estimator.divergence, uniform=uniform, method=method,
     )  # fmt: skip
     # Every row is in one column of the first parameter.
     n_set = counts[..., : layout.n_codes[0]].sum(axis=-1)
@@ -103,8 +102,10 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
 
 
-def _ordered(losses: np.ndarray, codes: np.ndarray) -> Rows:
-    """The rows by loss, best first, NaN and padding last."""
+def _ordered(
+    losses: np.ndarray, codes: np.ndarray, method: str, levels: list[float], optuna_rounding: bool
+) -> Ranked:
+    """The rows of s logs by loss, best first, NaN and padding last."""
     s, _, padded = codes.shape
     order = np.empty((s, padded), np.int64)
     order[:, : losses.shape[1]] = np.argsort(losses, axis=1, kind="stable")
@@ -114,11 +115,11 @@ def _ordered(losses: np.ndarray, codes: np.ndarray) -> Rows:
     starts = np.ones((s, padded), bool)
     starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     first_tied = np.maximum.accumulate(np.where(starts, np.arange(padded), 0), axis=1)
-    return Rows(
-        np.take_along_axis(codes, order[:, None], axis=2),
-        first_tied.astype(np.int32),
-        (~np.isnan(losses)).sum(axis=1).astype(np.int32),
-    )
+    usable = (~np.isnan(losses)).sum(axis=1)
+    size = usable // 2 if method == "half-sampling" else usable
+    after = _level_after(size, levels, padded, raw=optuna_rounding)
+    codes, *rest = np.take_along_axis(codes, order[:, None], axis=2), first_tied, after, size, usable
+    return Ranked(codes, *(x.astype(np.int32) for x in rest))
 
 
 def _level_after(size: np.ndarray, levels: list[float], padded: int, *, raw: bool) -> np.ndarray:
