@@ -37,7 +37,7 @@ def import_parzax() -> Callable[[], Any]:
 def importance(d: int, q: int) -> Callable[[], Any]:
     """One log of 1000 rows of floats."""
     import parzax as px
-    import parzax.importance
+    import parzax.results
 
     x = np.random.default_rng(0).uniform(size=(1000, d))
     obs = px.Observations.from_arrays(

@@ -12,12 +12,15 @@ PROMISED = {
     *("ImportanceResult", "cond_ped_anova", "ped_anova", "grid_density", "pearson_divergence"),
     *("level_counts", "within_regime_variance", "Status", "Problem", "ParzenEstimator"),
     *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
-    *("optimize", "optimize_many"),
+    *("optimize", "optimize_many", "Grid", "Encoded", "Importance", "encode"),
 }
 # Members that are packages, and what is used of them.
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
+    "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
+    "importance": {"estimate", "inter_regime_variance", "normalise", "unweighted_variance"},
+    "results": {"ImportanceOverWeights", "RegimeDensity", "chebyshev", "weighted_sum"},
     "pareto": {
         *("attainment_surface", "crowding_distance", "hypervolume", "hypervolume_host", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),
@@ -83,6 +86,7 @@ def test_documented(name):
     "name",
     [
         "cond_ped_anova",
+        "encode",
         "grid_density",
         "level_counts",
         "pearson_divergence",

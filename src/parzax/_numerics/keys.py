@@ -26,18 +26,22 @@ def ordered_key(x: Any) -> Any:
     return xp.where(xp.isnan(x), dtype(info.max), key)
 
 
-def float_of_key(key: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """The floats of `ordered_key`, in NumPy."""
-    bits = np.where(key < 0, np.iinfo(key.dtype).min - key, key)
-    return bits.astype(_BITS[np.dtype(dtype).itemsize]).view(dtype)
+def float_of_key(key: Any, dtype: Any = None) -> Any:
+    """The floats of `ordered_key`; of NumPy's integers of another width, those of ``dtype``."""
+    xp = namespace(key)
+    bits = xp.where(key < 0, key.dtype.type(np.iinfo(key.dtype).min) - key, key)
+    if dtype is not None:
+        bits = bits.astype(_BITS[np.dtype(dtype).itemsize])
+    dtype = np.float64 if bits.dtype.itemsize == 8 else np.float32
+    return bits.view(dtype) if xp is np else jax.lax.bitcast_convert_type(bits, dtype)
 
 
 def count_below(table: Any, x: Int[Array, "..."], start: Any, size: Any, largest: int) -> Int[Array, "..."]:
-    """How many of the ascending ``table[start + 1], ..., table[start + size]`` are below x.
+    """How many of the ascending ``table[start + 1], ..., table[start + size]`` are below x; start may be -1.
 
     A bisection of ``largest.bit_length()`` written-out steps, so that there is no loop in compiled code
     (`jax.numpy.searchsorted` has one). ``start`` and ``size`` are broadcast against x; no size is above
-    ``largest``. What stands at ``table[start]`` does not matter.
+    ``largest``. What stands at ``table[start]`` does not matter; with a size of 0 it must exist.
     """
     table, position = jnp.asarray(table), jnp.zeros_like(x, jnp.int32)
     for step in (1 << k for k in reversed(range(largest.bit_length()))):

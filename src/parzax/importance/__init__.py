@@ -6,6 +6,9 @@ from parzax.importance.encoded import Encoded as Encoded
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
 from parzax.importance.layout import Grid as Grid
+from parzax.importance.objectives import chebyshev as chebyshev
+from parzax.importance.objectives import pareto_losses as pareto_losses
+from parzax.importance.objectives import weighted_sum as weighted_sum
 from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance

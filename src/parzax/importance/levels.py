@@ -64,10 +64,9 @@ def device_levels(
         status = jnp.full(q, int(Status.NO_DATA), jnp.int32)
         return DeviceLevels(jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), status)
     cut_off = ranked[jnp.clip(reached, 0, n - 1)]
-    table = jnp.concatenate([cut_off[:1], cut_off])
-    level = jnp.where(usable, count_below(table, key, 0, q + 1, q + 1), q + 1)
+    level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
     # Rows up to and with those that are tied with the cut-off.
-    ends = count_below(jnp.concatenate([ranked[:1], ranked]), cut_off + cut_off.dtype.type(1), 0, n, n)
+    ends = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
     if weight is None:
         with jax.enable_x64(True):
             tied = ends.astype(jnp.float64) > needed

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
-from parzax.pareto.order import order_key, value_of_key
+from parzax._numerics import float_of_key, ordered_key
 
 
 class AttainmentSurface(NamedTuple):
@@ -69,7 +69,7 @@ def _surface(losses, level, mask):
     s, n, _ = losses.shape
     if s * n == 0:
         return AttainmentSurface(*(jnp.zeros(0, dtype) for dtype in (losses.dtype, losses.dtype, bool)))
-    key = order_key(losses).reshape(-1, 2)
+    key = ordered_key(losses).reshape(-1, 2)
     never = jnp.iinfo(key.dtype).max
     there = mask.reshape(-1) & ~jnp.any(jnp.isnan(losses.reshape(-1, 2)), axis=1)
     x_key, y_key = (jnp.where(there, key[:, j], never) for j in range(2))
@@ -81,8 +81,8 @@ def _surface(losses, level, mask):
     # Points at one x count together.
     surface = surface[jnp.searchsorted(x_key, x_key, side="right") - 1]
     before = jnp.concatenate([jnp.full(1, never, surface.dtype), surface[:-1]])
-    infinite = order_key(jnp.full((), jnp.inf, losses.dtype))
+    infinite = ordered_key(jnp.full((), jnp.inf, losses.dtype))
     corner = (surface < before) & (x_key < never)
-    y = value_of_key(jnp.minimum(surface, infinite))
-    x = jnp.where(x_key < never, value_of_key(jnp.where(x_key < never, x_key, 0)), jnp.nan)
+    y = float_of_key(jnp.minimum(surface, infinite))
+    x = jnp.where(x_key < never, float_of_key(jnp.where(x_key < never, x_key, 0)), jnp.nan)
     return AttainmentSurface(x.astype(losses.dtype), y.astype(losses.dtype), corner)

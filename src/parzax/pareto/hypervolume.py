@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax.pareto.order import Losses, Mask, Reference, checked_rows, order_key
+from parzax._numerics import ordered_key
+from parzax.pareto.order import Losses, Mask, Reference, checked_rows
 from parzax.status import Status
 
 
@@ -127,7 +128,7 @@ class Boxes(NamedTuple):
 
 def boxes(losses: Float[Array, "n m"], reference: Float[Array, " m"], present: Bool[Array, " n"]) -> Boxes:
     """The boxes of the present rows. Scaling by powers of two rounds nothing."""
-    inside = present & jnp.all(order_key(losses) < order_key(reference)[None], axis=1)
+    inside = present & jnp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
     inside = inside & ~jnp.any(jnp.isnan(losses), axis=1) & ~jnp.any(jnp.isnan(reference))
     ends = inside[:, None] & jnp.isfinite(losses) & jnp.isfinite(reference)[None]
     width = jnp.where(ends, reference[None], 0) - jnp.where(ends, losses, 0)

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, Shaped
 
+from parzax._numerics import ordered_key
+
 Losses = Num[ArrayLike, "n m"]
 Reference = Num[ArrayLike, " m"]
 Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
@@ -30,27 +32,6 @@ def checked_rows(losses: Losses, mask: Mask) -> tuple[Float[Array, "n m"], Bool[
     return losses.astype(jnp.result_type(float, losses)), mask if mask.dtype == bool else mask > 0
 
 
-def order_key(x: Float[Array, "..."]) -> Int[Array, "..."]:
-    """Integers of the same width in the order of x: exact where XLA's comparison takes subnormals for 0.
-
-    -0.0 and 0.0 get one key, infinities the outermost ones, and NaN the largest integer, after +inf.
-    """
-    integer = jnp.int64 if x.dtype == jnp.float64 else jnp.int32
-    if x.dtype.itemsize < 4:
-        x = x.astype(jnp.float32)
-    bits = jax.lax.bitcast_convert_type(x, integer)
-    largest = jnp.iinfo(integer).max
-    key = jnp.where(bits < 0, jnp.bitwise_xor(bits, largest) + 1, bits)
-    return jnp.where(jnp.isnan(x), largest, key)
-
-
-def value_of_key(key: Int[Array, "..."]) -> Float[Array, "..."]:
-    """The float whose `order_key` is given, float32 of int32 and float64 of int64."""
-    dtype = jnp.float64 if key.dtype == jnp.int64 else jnp.float32
-    bits = jnp.where(key < 0, jnp.bitwise_xor(key - 1, jnp.iinfo(key.dtype).max), key)
-    return jax.lax.bitcast_convert_type(bits, dtype)
-
-
 def value_rank(key: Int[Array, " n"]) -> Int[Array, " n"]:
     """How many of the integers are smaller than each: equal ones share a number."""
     # One sort of bare integers and a binary search; XLA sorts pairs of key and index five times slower.
@@ -62,7 +43,7 @@ def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tupl
     # What is not proper is dominated by all that is, and equal to itself.
     proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
     largest = jnp.iinfo(jnp.int64 if losses.dtype == jnp.float64 else jnp.int32).max
-    keys = jnp.where(proper[:, None], order_key(losses), largest)
+    keys = jnp.where(proper[:, None], ordered_key(losses), largest)
     return [value_rank(keys[:, j]) for j in range(keys.shape[1])], proper
 
 

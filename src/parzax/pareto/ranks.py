@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
 
@@ -86,7 +87,7 @@ def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> I
 
     def step(smallest, block):
         y, first = block
-        before = jnp.searchsorted(smallest, y, side="right", method="scan_unrolled").astype(jnp.int32)
+        before = count_below(smallest, y + 1, -1, n, n)
         rank = _chains(before, first[:, None] & (y[:, None] <= y[None]))
         return smallest.at[jnp.where(first, rank, n)].min(y, mode="drop"), rank
 

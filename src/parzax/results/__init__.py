@@ -12,6 +12,4 @@ from parzax.results.result import RegimeDensity as RegimeDensity
 from parzax.results.several import ImportanceOverWeights as ImportanceOverWeights
 from parzax.results.several import importance_by_objective as importance_by_objective
 from parzax.results.several import importance_over_weights as importance_over_weights
-from parzax.results.targets import chebyshev as chebyshev
-from parzax.results.targets import weighted_sum as weighted_sum
 from parzax.results.uncertainty import Uncertainty as Uncertainty

@@ -10,6 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax.importance.estimate import REFERENCES
 from parzax.importance.levels import checked_levels
+from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.estimator import GridEstimator
@@ -22,7 +23,6 @@ from parzax.results.targets import (
     none_feasible,
     objective_names,
     scalarised_losses,
-    weighted_sum,
 )
 
 # Weights of two objectives where none are given.
@@ -128,7 +128,7 @@ def importance_over_weights(
         weights: (w, m) at least 0, divided by their sums; by default, for two objectives, 0, 0.1, ..., 1
             for the second and the rest for the first.
         scalarise: how normalised objectives (..., m) and weights (m,) give a loss (...,):
-            `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or a function of one's own.
+            `parzax.results.weighted_sum`, `parzax.results.chebyshev` or a function of one's own.
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from parzax import _checks
+from parzax.importance.objectives import normalised
 from parzax.observations import Observations, level_weight
 from parzax.results.fronts import pareto_places
 from parzax.split.ties import AbstractTies, hypervolume
@@ -14,9 +16,7 @@ from parzax.status import Status
 
 ROWS = ("all", "complete", "feasible")
 SELECTIONS = ("objective", "pareto")
-Scalarisation = Callable[[np.ndarray, np.ndarray], np.ndarray]
-# Of ParEGO's augmented Chebyshev norm.
-_AUGMENTED = 0.05
+Scalarisation = Callable[[Any, Any], Any]
 
 
 def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
@@ -122,31 +122,6 @@ def ranking_losses(
     return np.stack(out)
 
 
-def weighted_sum(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """sum over j of w_j f_j, of objectives on [0, 1] (Theodorakopoulos, Stahl, Lindauer, arXiv 2405.07640).
-
-    Args:
-        losses: (..., m) normalised objectives, minimised.
-        weight: (m,) weights, summing to 1.
-
-    >>> weighted_sum(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
-    [0.5, 0.375]
-    """
-    return (losses * weight).sum(axis=-1)
-
-
-def chebyshev(losses: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO").
-
-    Unlike a sum, it finds compromises on concave parts of a front too. Arguments as of `weighted_sum`.
-
-    >>> chebyshev(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
-    [0.525, 0.26875]
-    """
-    terms = losses * weight
-    return terms.max(axis=-1) + _AUGMENTED * terms.sum(axis=-1)
-
-
 def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalarisation) -> np.ndarray:
     """(w, s, n) one loss per row of ``weights`` (w, m); NaN for rows that lack an objective that counts.
 
@@ -159,7 +134,7 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
     used = np.ones(losses.shape[:-1], bool)
     if obs.weight is not None:
         used = obs.weight.reshape(used.shape) > 0
-    normalised = _normalised(losses, used)
+    normalised = normalised(losses, used)
     out = []
     for weight in weights:
         counts = np.flatnonzero(weight > 0)
@@ -173,15 +148,3 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
         found = np.where(worst, np.inf, np.where(best, -np.inf, found))
         out.append(np.where(missing, np.nan, found))
     return np.stack(out)
-
-
-def _normalised(losses: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """(s, n, m) objectives between 0 and 1; infinities and NaN stay."""
-    counts = used[..., None] & np.isfinite(losses)
-    low = np.where(counts, losses, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-    high = np.where(counts, losses, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    varies = low < high
-    low, high = np.where(varies, low, 0.0), np.where(varies, high, 1.0)
-    # Halved, so that no difference overflows.
-    shares = (losses / 2 - low / 2) / (high / 2 - low / 2)
-    return np.where(varies | ~np.isfinite(losses), shares, 0.0)

@@ -1,0 +1,140 @@
+"""Several objectives as one loss: weighted combinations, and places among fronts."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from parzax import pareto
+from parzax._numerics import namespace
+from parzax.importance.levels import checked_levels, sizes
+from parzax.pareto.order import checked_rows, lexicographic, value_ranks
+from parzax.split.ties import AbstractTies, Crowding, Hypervolume, hypervolume, reference_point
+
+# Of ParEGO's augmented Chebyshev norm.
+_AUGMENTED = 0.05
+
+
+def weighted_sum(losses: Any, weight: Any) -> Any:
+    """sum over j of w_j f_j, of objectives on [0, 1] (Theodorakopoulos, Stahl, Lindauer, arXiv 2405.07640).
+
+    Args:
+        losses: (..., m) normalised objectives, minimised.
+        weight: (m,) weights, summing to 1.
+
+    >>> weighted_sum(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
+    [0.5, 0.375]
+    """
+    return (losses * weight).sum(axis=-1)
+
+
+def chebyshev(losses: Any, weight: Any) -> Any:
+    """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO").
+
+    Unlike a sum, it finds compromises on concave parts of a front too. Arguments as of `weighted_sum`.
+
+    >>> chebyshev(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
+    [0.525, 0.26875]
+    """
+    terms = losses * weight
+    return terms.max(axis=-1) + _AUGMENTED * terms.sum(axis=-1)
+
+
+def normalised(losses: Any, used: Any) -> Any:
+    """(..., n, m) objectives divided by their range among the rows ``used`` (..., n), least value 0.
+
+    Infinities and NaN stay, and do not count for the range; an objective that does not vary is 0. NumPy's
+    arrays are computed on the host.
+    """
+    xp = namespace(losses)
+    counts = used[..., None] & xp.isfinite(losses)
+    low = xp.where(counts, losses, np.inf).min(axis=-2, keepdims=True, initial=np.inf)
+    high = xp.where(counts, losses, -np.inf).max(axis=-2, keepdims=True, initial=-np.inf)
+    varies = low < high
+    low, high = xp.where(varies, low, 0.0), xp.where(varies, high, 1.0)
+    # Halved, so that no difference overflows.
+    shares = (losses / 2 - low / 2) / (high / 2 - low / 2)
+    return xp.where(varies | ~xp.isfinite(losses), shares, 0.0)
+
+
+def pareto_losses(
+    losses: Float[Array, "n m"], levels: Any, region: float = 1.0, ties: AbstractTies | None = None
+) -> Float[Array, " n"]:
+    """One loss that orders rows by front, and within a front that a level cuts as ``ties`` say.
+
+    For `parzax.encode` with the same levels, as ``selection="pareto"`` of `parzax.cond_ped_anova` is on the
+    host. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
+
+    Args:
+        losses: (n, m) objectives, minimised. Rows with a NaN have no place: NaN.
+        levels, region: of `parzax.encode`; static. Which fronts are cut depends on them.
+        ties: `parzax.ties.hypervolume()` (the default, for two or three objectives) or
+            `parzax.ties.crowding()`.
+
+    Returns:
+        (n,) places, lower is better; equal rows, and rows that ``ties`` cannot tell apart, share one.
+
+    Raises:
+        TypeError, ValueError: for other ties, or more objectives than they take.
+
+    >>> import jax.numpy as jnp
+    >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [4.0, 0.0], [5.0, 5.0]])
+    >>> pareto_losses(losses, 0.25).tolist()
+    [2.0, 0.0, 1.0, 3.0]
+    """
+    ties = hypervolume() if ties is None else ties
+    if not isinstance(ties, Hypervolume | Crowding):
+        raise TypeError(f"ties must be parzax.ties.hypervolume() or parzax.ties.crowding(), got {ties!r}.")
+    losses, _ = checked_rows(losses, None)
+    ties.check(losses.shape[1])
+    target, region = checked_levels(levels, region)
+    if not len(losses):
+        return jnp.zeros(0, losses.dtype)
+    return _places(losses, levels=(*target.tolist(), region), by_area=isinstance(ties, Hypervolume))
+
+
+@partial(jax.jit, static_argnames=("levels", "by_area"))
+def _places(
+    losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: bool
+) -> Float[Array, " n"]:
+    n = len(losses)
+    used = ~jnp.isnan(losses).any(axis=1)
+    rank = pareto.non_domination_rank(losses, used)
+    # Equal rows share the place of the first of them.
+    equal_to = _first_rows(lexicographic(value_ranks(losses, used)[0]).position)
+    first = used & (equal_to == jnp.arange(n, dtype=jnp.int32))
+    if by_area:
+        needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
+        cut = jax.vmap(partial(_cut_front, jnp.sort(rank)))(needed)
+
+        def chosen(front: Int[Array, ""]) -> Int[Array, " n"]:
+            mask = first & (rank == front)
+            return pareto.greedy_hypervolume_order(losses, reference_point(losses, mask), n, mask)
+
+        # A front that no level cuts stays one place.
+        within = jnp.where(rank[None] == cut[:, None], jax.lax.map(chosen, cut), 0).max(axis=0)
+    else:
+        within = -pareto.crowding_distance(losses, rank, first)
+    within = within[equal_to].astype(losses.dtype)
+    row = jnp.lexsort((within, rank))
+    changed = (rank[row][1:] != rank[row][:-1]) | (within[row][1:] != within[row][:-1])
+    place = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(changed, dtype=jnp.int32)])
+    places = jnp.zeros(n, losses.dtype).at[row].set(place.astype(losses.dtype), unique_indices=True)
+    return jnp.where(used, places, jnp.nan)
+
+
+def _first_rows(position: Int[Array, " n"]) -> Int[Array, " n"]:
+    """The first row of the equals of each, from their common place in lexicographic order."""
+    n = len(position)
+    first = jnp.full(n, n, jnp.int32).at[position].min(jnp.arange(n, dtype=jnp.int32))
+    return first[position]
+
+
+def _cut_front(ranks: Int[Array, " n"], size: Int[Array, ""]) -> Int[Array, ""]:
+    """The front inside which the best ``size`` of rows with these ascending ranks end; -1 where it is none."""
+    last = ranks[jnp.clip(size - 1, 0, len(ranks) - 1)]
+    following = ranks[jnp.clip(size, 0, len(ranks) - 1)]
+    return jnp.where((last == following) & (size < len(ranks)) & (last < pareto.ABSENT), last, -1)
