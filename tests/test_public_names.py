@@ -19,8 +19,11 @@ PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
     "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
-    "importance": {"estimate", "inter_regime_variance", "normalise", "unweighted_variance"},
-    "results": {"ImportanceOverWeights", "RegimeDensity", "chebyshev", "weighted_sum"},
+    "importance": {
+        *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample", "shuffle"),
+        *("unweighted_variance", "weighted_sum"),
+    },
+    "results": {"ImportanceOverWeights", "RegimeDensity"},
     "pareto": {
         *("attainment_surface", "crowding_distance", "hypervolume", "hypervolume_host", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),

@@ -10,7 +10,7 @@ from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
 from parzax._numerics import float_of_key, ordered_key
-from parzax.pareto import ABSENT, non_domination_rank, non_domination_rank_host
+from parzax.pareto import ABSENT, non_domination_rank, non_domination_rank_host, order
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4])

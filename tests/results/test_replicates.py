@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import parzax as px
-from parzax.importance.draws import bootstrap_samples, half_samples, sample_levels
+from parzax.importance.draws import bootstrap_sample, half_sample, sample_levels
 from parzax.results import replicates
 
 N = 90
@@ -31,6 +31,15 @@ def _log(n=N, seed=0, ties=False):
     return px.Observations.from_arrays(space, x, loss)
 
 
+def _weights(draw, key, b, size):
+    """(b, 256) how often each row is in each sample, of the usable ones of `_log` in their order."""
+
+    def sample(i):
+        return draw(jax.random.fold_in(key, i), 256, jnp.int32(size), jnp.int32(N - 3))
+
+    return jax.vmap(sample)(jnp.arange(b, dtype=jnp.int32))
+
+
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize(
     "estimator",
@@ -46,14 +55,8 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
         result = px.cond_ped_anova(
             obs, levels, 0.9, estimator=estimator, n_resamples=b, n_shuffles=0, key=key
         )
-        usable, padded = N - 3, 256
-        weight = half_samples(
-            jax.random.split(jax.random.fold_in(key, 0), 1)[0],
-            b,
-            padded,
-            jnp.int32(usable // 2),
-            jnp.int32(usable),
-        )
+        usable = N - 3
+        weight = _weights(half_sample, key, b, usable // 2)
         order = np.argsort(obs.losses[:, 0], kind="stable")
         for i in range(b):
             rows = order[np.flatnonzero(np.asarray(weight[i, :usable]))]
@@ -65,16 +68,10 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
 @pytest.mark.slow
 def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
     obs, levels = _log(), [0.1, 0.5]
-    key, b, usable, padded = jax.random.key(4), 4, N - 3, 256
+    key, b, usable = jax.random.key(4), 4, N - 3
     with jax.enable_x64(True):
         result = px.cond_ped_anova(obs, levels, n_resamples=b, n_shuffles=0, resampling="bootstrap", key=key)
-        weight = bootstrap_samples(
-            jax.random.split(jax.random.fold_in(key, 0), 1)[0],
-            b,
-            padded,
-            jnp.int32(usable),
-            jnp.int32(usable),
-        )
+        weight = _weights(bootstrap_sample, key, b, usable)
         order = np.argsort(obs.losses[:, 0], kind="stable")
         for i in range(b):
             times = np.zeros(N)
@@ -88,7 +85,8 @@ def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
 
 def test_all_halves_are_equally_likely():
     n, size, b = 6, 3, 20_000
-    weight = np.asarray(half_samples(jax.random.key(0), b, 8, jnp.int32(size), jnp.int32(n)))
+    keys = jax.random.split(jax.random.key(0), b)
+    weight = np.asarray(jax.vmap(lambda key: half_sample(key, 8, jnp.int32(size), jnp.int32(n)))(keys))
     assert (weight[:, n:] == 0).all()
     assert (weight.sum(axis=1) == size).all()
     _, counts = np.unique(weight, axis=0, return_counts=True)

@@ -67,7 +67,7 @@ def test_a_missing_objective_without_weight_is_not_missed():
     assert a.results[1].n_region == 51
 
 
-@pytest.mark.parametrize("scalarise", [px.results.weighted_sum, px.results.chebyshev])
+@pytest.mark.parametrize("scalarise", [px.importance.weighted_sum, px.importance.chebyshev])
 def test_units_do_not_matter(scalarise):
     """A power of two rounds nothing, so nothing may change; nor may the sums of the weights."""
     obs = log()

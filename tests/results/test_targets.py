@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.results.targets import chebyshev, scalarised_losses, weighted_sum
+from parzax.importance import chebyshev, weighted_sum
+from parzax.results.targets import scalarised_losses
 from parzax.status import Status
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})

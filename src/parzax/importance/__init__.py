@@ -5,6 +5,8 @@ from parzax.importance.encode import encode_arrays as encode_arrays
 from parzax.importance.encoded import Encoded as Encoded
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
+from parzax.importance.interactions import Interactions as Interactions
+from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid
 from parzax.importance.objectives import chebyshev as chebyshev
 from parzax.importance.objectives import pareto_losses as pareto_losses

@@ -1,38 +1,56 @@
 """The null of an interaction: membership is a sum of a function of either parameter, and noise.
 
-A shuffle of all losses would test that neither parameter has any effect: beside strong additive effects I
-varies more than in such shuffles, and a shuffle within the cells of one parameter leaves out the effect of
-the other. So the additive part is fitted by least squares, and the signs of what it leaves of every row are
-flipped at random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are, and the noise of
-every cell stays as large as it is.
+A permutation of all losses would test that neither parameter has any effect: beside strong additive effects I
+varies more than it does there, and a permutation within the cells of one parameter loses the effect of the
+other. So the additive part is fitted by least squares, and the signs of the rows' residuals are flipped at
+random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are, and the noise of every cell
+stays as large as it is.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, UInt32
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from parzax._numerics import divisor
-from parzax.importance.anova import explained, inverse
+from parzax.importance.anova import explained, interaction, inverse
+from parzax.importance.pair_layout import PairLayout
 
-# Rounds of the fit: after k of them rho^2k of the error is left, for parameters with a correlation of rho.
+# Rounds of the fit: k of them leave rho^2k of the error, for parameters with a correlation of rho.
 _ROUNDS = 30
 _WORD = 32
+# Cells along an axis are fewer than this, so that the random words of a cell have a number.
+_MOST_CELLS = 32
+# Draws that are computed side by side; their random words stay in a CPU's second-level cache.
+_BLOCK = 256
 
 
-def additive_fit(region: Float[Array, "w w"], excess: Float[Array, "w w"]) -> Float[Array, "w w"]:
+def additive_fit(region: Float[Array, "*r w w"], excess: Float[Array, "*r w w"]) -> Float[Array, "*r w w"]:
     """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
-    of_rows, of_columns = inverse(region.sum(axis=1)), inverse(region.sum(axis=0))
 
     def step(_: Any, fit: tuple[Array, Array]) -> tuple[Array, Array]:
         _, b = fit
-        a = (excess - region * b[None]).sum(axis=1) * of_rows
-        return a, (excess - region * a[:, None]).sum(axis=0) * of_columns
+        a = (excess - region * b).sum(axis=-1, keepdims=True) * of_rows
+        return a, (excess - region * a).sum(axis=-2, keepdims=True) * of_columns
 
-    start = jnp.zeros(region.shape[0], region.dtype), jnp.zeros(region.shape[1], region.dtype)
+    of_rows, of_columns = (inverse(region.sum(axis=axis, keepdims=True)) for axis in (-1, -2))
+    start = jnp.zeros_like(of_rows), jnp.zeros_like(of_columns)
     a, b = jax.lax.fori_loop(0, _ROUNDS, step, start)
-    return a[:, None] + b[None]
+    return a + b
+
+
+def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "2 w w n"]:
+    """Random bits of (w, w) cells; those of a cell do not depend on w."""
+    cell = jnp.arange(w, dtype=jnp.uint32)[:, None] * _MOST_CELLS + jnp.arange(w, dtype=jnp.uint32)[None]
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, cell.reshape(-1))
+    # A word of 64 bits takes as long as one of 32.
+    with jax.enable_x64(True):
+        words = jax.vmap(lambda key: jax.random.bits(key, (n,), jnp.uint64))(keys).reshape(w, w, n)
+        return jnp.stack([words.astype(jnp.uint32), (words >> _WORD).astype(jnp.uint32)])
 
 
 def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Array, "w w b"]:
@@ -51,16 +69,19 @@ def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Ar
 
 
 def null_interactions(
-    region: Float[Array, "w w"], target: Float[Array, "w w"], words: UInt32[Array, "2 w w b"]
+    region: Float[Array, "w w"],
+    target: Float[Array, "w w"],
+    fit: Float[Array, "w w"],
+    words: UInt32[Array, "2 w w b"],
 ) -> Float[Array, " b"]:
     """I of draws from the null, for one slot and level.
 
     Args:
         region, target: r and t, rows per cell.
+        fit: `additive_fit` of the excess.
         words: random bits, for the rows in the target and for the others.
     """
     share = target.sum() / divisor(region.sum())
-    fit = additive_fit(region, target - share * region)
     # A row's residual is one of two numbers, by whether it is in the target.
     inside, outside = 1 - share - fit, -share - fit
     residual = inside[..., None] * sign_sums(target, words[0])
@@ -68,4 +89,54 @@ def null_interactions(
     kept = (region * jnp.square(fit)).sum() + (target * jnp.square(inside)).sum()
     kept += ((region - target) * jnp.square(outside)).sum()
     squares = kept + 2 * (fit[..., None] * residual).sum(axis=(0, 1))
-    return explained(region, (region * fit)[..., None] + residual, squares).interaction
+    return interaction(explained(region, (region * fit)[..., None] + residual, squares))
+
+
+def draws_beyond(
+    key: PRNGKeyArray,
+    least: Float[Array, "p q"],
+    region: Float[Array, "r w w"],
+    target: Float[Array, "q r w w"],
+    fit: Float[Array, "q r w w"],
+    part: Float[Array, " r"],
+    where: PairLayout,
+    n_draws: int,
+    over_slots: Callable[..., Any],
+) -> Int[Array, "q p"]:
+    """How many draws from the null have an interaction of at least ``least``.
+
+    Pairs and levels share the random words, as draws of one are compared with that one alone; slots of a pair
+    do not. The words depend on the regimes of a slot and the place of a cell, not on what else is computed.
+
+    Args:
+        key: of the draws.
+        least: what the interactions of pairs are compared with.
+        region, target, fit: rows of slots per cell, and their `additive_fit`.
+        part: the slots' shares of the region's rows.
+        where: the slots.
+        n_draws: number of draws.
+        over_slots: `jax.vmap`, or a loop, over slots.
+    """
+    n_rounds = -(-n_draws // _BLOCK)
+    size = -(-n_draws // n_rounds)
+    kinds, which = np.unique([slot.regimes for slot in where.slots], axis=0, return_inverse=True)
+
+    def of_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
+        in_round = jax.random.fold_in(key, number)
+        keys = jax.vmap(partial(jax.random.fold_in, in_round))(jnp.asarray(kinds @ [_MOST_CELLS**2, 1]))
+        words = jax.vmap(partial(random_words, w=region.shape[-1], n=size))(keys)
+        counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
+
+        def of_slot(which: Array, part: Array, *rows: Array) -> Float[Array, " b"]:
+            return part * null_interactions(*rows, words[which])
+
+        def of_level(own: tuple[Array, ...]) -> Int[Array, " p"]:
+            least, *rows = own
+            drawn = over_slots(of_slot)(jnp.asarray(which.reshape(-1)), part, region, *rows)
+            beyond = (where.pair_sums(drawn) >= least[:, None]) & counted[None]
+            return beyond.sum(axis=1, dtype=jnp.int32)
+
+        return jax.lax.map(of_level, (least.T, target, fit))
+
+    rounds = jnp.arange(n_rounds, dtype=jnp.int32)
+    return jax.lax.map(of_round, rounds).sum(axis=0, dtype=jnp.int32)

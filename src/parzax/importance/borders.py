@@ -17,6 +17,8 @@ from parzax.space.cells import Listed, Steps
 from parzax.space.walk import UNITS
 
 _Rule = Callable[[np.ndarray], np.ndarray]
+# Values at steps other than 1 are listed up to this many.
+_MOST_LISTED = 1 << 16
 _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
@@ -30,9 +32,10 @@ class Tables(NamedTuple):
         cell_start, n_borders: (s,) where those of a slot follow, and how many there are.
         code: (s,) code of the first cell.
         inactive: (d,) code of "inactive".
-        least, most: (s,) smallest and largest key of the domain, but for values at steps.
-        first, last, step: (s,) of values at steps, step 0 for others.
-        list_keys: (v + 1,) one less than the smallest key of each listed value, after one unused entry.
+        least, most: (s,) smallest and largest key of the domain.
+        first, step: (s,) of values at steps that are not listed, step 0 for others.
+        list_keys: (v + 1,) one less than the smallest key of each listed value, after one unused entry; a
+            device cannot be trusted with steps such as 0.1, whose products it rounds in its own way.
         list_ends: (v + 1,) the largest key of the same values.
         list_start, n_listed: (s,) where those of a slot follow, and how many there are.
         low, high: (t,) keys between which a test of `parzax.space.walk.Walk` holds, the latter excluded.
@@ -49,7 +52,6 @@ class Tables(NamedTuple):
     least: np.ndarray
     most: np.ndarray
     first: np.ndarray
-    last: np.ndarray
     step: np.ndarray
     list_keys: np.ndarray
     list_ends: np.ndarray
@@ -85,10 +87,7 @@ def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
         inactive=np.array(where.n_codes, np.int32) - 1,
         least=np.array([span[0] for span in spans], integer),
         most=np.array([span[1] for span in spans], integer),
-        **{
-            name: np.array([own[i] for own in steps], dtype)
-            for i, name in enumerate(("first", "last", "step"))
-        },
+        **{name: np.array([own[i] for own in steps], dtype) for i, name in enumerate(("first", "step"))},
         list_keys=np.concatenate(unused + [keys for keys, _ in lists]),
         list_ends=np.concatenate(unused + [ends for _, ends in lists]),
         list_start=start,
@@ -131,33 +130,44 @@ def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.fl
 def _held(domain: Domain, dtype: Any) -> tuple[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
     """Smallest and largest key of a domain; of each listed value one less than the smallest, and the largest.
 
-    As the domain itself has it in NumPy, where its slack depends on the dtype.
+    As the domain itself has it in NumPy. A float32 may be any number that the host takes, or any within the
+    slack of float32.
     """
-    axis, info = domain.axis, np.iinfo(_INTEGER[dtype])
-    none, everything = (np.zeros(0, info.dtype),) * 2, (info.min, info.max - 1)
+    axis = domain.axis
+
+    def holds(key: np.ndarray) -> np.ndarray:
+        x = float_of_key(key, dtype)
+        return axis.holds(x) | axis.holds(x.astype(np.float64))
 
     def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
-        def holds(key: np.ndarray) -> np.ndarray:
-            return axis.holds(float_of_key(key, dtype))
+        with np.errstate(over="ignore"):
+            value, low, high = (np.asarray(x).astype(dtype) for x in (value, low, high))
+        below = first_key(holds, np.minimum(low, np.nextafter(value, dtype(-np.inf))), value, dtype)
+        above = np.maximum(high, np.nextafter(value, dtype(np.inf)))
+        return below - 1, first_key(lambda key: ~holds(key), value, above, dtype) - 1
 
-        first = first_key(holds, np.broadcast_to(low, value.shape), value, dtype)
-        after = first_key(lambda key: ~holds(key), value, np.broadcast_to(high, value.shape), dtype)
-        return first - 1, after - 1
-
-    if isinstance(axis, Listed):
-        middles = (axis.values[1:] + axis.values[:-1]) / 2
-        low, high = np.append(-np.inf, middles), np.append(middles, np.inf)
-        return everything, ends(axis.values, low, high)
-    if isinstance(axis, Steps):
-        return everything, none
-    below, upto = ends(axis.native(np.array([0.0, 1.0]), np.zeros(2, int)), -np.inf, np.inf)
-    return (int(below[0]) + 1, int(upto[1])), none
+    listed = np.zeros(0, _INTEGER[dtype]), np.zeros(0, _INTEGER[dtype])
+    n = int(axis.n_values)
+    outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
+    if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
+        values = np.asarray(axis.value(np.arange(n), np.float64))
+        middles = (values[1:] + values[:-1]) / 2
+        listed = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
+    step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
+    below, upto = ends(outer, outer - step, outer + step)
+    return (int(below[0]) + 1, int(upto[1])), listed
 
 
-def _steps(domain: Domain) -> tuple[float, float, float]:
-    """First and last value, and step, of values at steps; no step for others."""
+def _by_units(axis: Any) -> bool:
+    """Whether the values are whole numbers at steps of 1."""
+    return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
+
+
+def _steps(domain: Domain) -> tuple[float, float]:
+    """First value and step of values at steps that are not listed; step 0 for others."""
     axis = domain.axis
-    return (axis.first, axis.last, axis.step) if isinstance(axis, Steps) else (0.0, 0.0, 0.0)
+    stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
+    return (axis.first, axis.step) if isinstance(axis, Steps) and stepped else (0.0, 0.0)
 
 
 def _starts(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -116,9 +116,11 @@ def _held(x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, own: Tables
     """Whether the domain of a slot has a value, but for rounding; `parzax.space.Domain.outside`, in JAX."""
     held = (key >= _of(own.least, slot)) & (key <= _of(own.most, slot))
     if own.step.any():
-        first, last, step = (_of(table, slot) for table in (own.first, own.last, own.step))
-        steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
-        nearest = jnp.clip(first + steps * step, first, last)
+        first, step = (_of(table, slot) for table in (own.first, own.step))
+        nearest = jnp.round(x)
+        if not np.isin(own.step, (0, 1)).all():
+            steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
+            nearest = jnp.where(step == 1, nearest, first + steps * step)
         held = held & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
     if own.n_listed.any():
         start, n = _of(own.list_start, slot), _of(own.n_listed, slot)

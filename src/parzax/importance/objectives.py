@@ -97,9 +97,7 @@ def pareto_losses(
 
 
 @partial(jax.jit, static_argnames=("levels", "by_area"))
-def _places(
-    losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: bool
-) -> Float[Array, " n"]:
+def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: bool) -> Float[Array, " n"]:
     n = len(losses)
     used = ~jnp.isnan(losses).any(axis=1)
     rank = pareto.non_domination_rank(losses, used)

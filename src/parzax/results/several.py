@@ -128,7 +128,7 @@ def importance_over_weights(
         weights: (w, m) at least 0, divided by their sums; by default, for two objectives, 0, 0.1, ..., 1
             for the second and the rest for the first.
         scalarise: how normalised objectives (..., m) and weights (m,) give a loss (...,):
-            `parzax.results.weighted_sum`, `parzax.results.chebyshev` or a function of one's own.
+            `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or a function of one's own.
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:

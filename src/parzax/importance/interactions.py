@@ -1,0 +1,243 @@
+"""From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled computation."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
+
+from parzax import _checks
+from parzax._numerics import divisor, namespace
+from parzax.importance.additive import additive_fit, draws_beyond
+from parzax.importance.anova import explained, interaction
+from parzax.importance.encoded import Encoded
+from parzax.importance.flags import _bit, few_rows
+from parzax.importance.pair_counts import PairCounts, pair_counts
+from parzax.importance.pair_layout import PairLayout, Slot, pair_layout
+from parzax.status import Status
+
+# Where these stand an interaction says nothing, so there is no p-value.
+_UNKNOWN = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.CONSTANT | Status.SINGLE_VALUE
+_UNKNOWN |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
+# Roundings, of the variance of membership, by which two equal interactions may differ.
+_ROUNDING = 64
+
+
+class Interactions(eqx.Module):
+    """Interactions of p pairs of parameters at q levels, in r slots; leading axes are batches.
+
+    A slot is two regimes, one of each parameter of a pair: the rows that are active in both. A pytree whose
+    arrays are all JAX's or all NumPy's.
+
+    Attributes:
+        joint: (..., q, p) v_xy, variance of membership that the two explain together.
+        main: (..., q, p, 2) v_x and v_y, what each of them explains on the same cells.
+        p_value: (..., q, p) of the null that there is no interaction; NaN where nothing is known, and
+            everywhere without draws.
+        status: (..., q, p) int32 bits of `parzax.Status`.
+        n_active: (..., p) rows (weight) of the region in which both are active.
+        n_target, n_region: (..., q) and (...,) rows (weight) of target sets and region, ties included.
+        slot_variance: (..., q, r) the part of each slot in the variance of its pair.
+        pairs: indices of both parameters of each pair; static.
+        slots: pair and regimes of each slot; static.
+        n_draws: number of draws from the null; static.
+    """
+
+    joint: Float[Any, "*s q p"]
+    main: Float[Any, "*s q p 2"]
+    p_value: Float[Any, "*s q p"]
+    status: Int[Any, "*s q p"]
+    n_active: Shaped[Any, "*s p"]
+    n_target: Shaped[Any, "*s q"]
+    n_region: Shaped[Any, "*s"]
+    slot_variance: Float[Any, "*s q r"]
+    pairs: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    slots: tuple[Slot, ...] = eqx.field(static=True)
+    n_draws: int = eqx.field(static=True)
+
+    @property
+    def variance(self) -> Float[Any, "*s q p"]:
+        """(..., q, p) I = v_xy - v_x - v_y, signed."""
+        return self.joint - self.main[..., 0] - self.main[..., 1]
+
+    @property
+    def importance(self) -> Float[Any, "*s q p"]:
+        """(..., q, p) second-order Sobol index: max(I, 0) over g (1 - g), g = n_T / n_R; 0 where that is 0."""
+        xp, variance = namespace(self.variance), self.variance
+        n_target = self.n_target.astype(variance.dtype)
+        share = n_target / divisor(self.n_region.astype(variance.dtype))[..., None]
+        whole = xp.broadcast_to((share * (1 - share))[..., None], variance.shape)
+        return xp.where(whole > 0, xp.maximum(variance, 0) / xp.where(whole > 0, whole, 1), 0)
+
+
+def interactions(
+    encoded: Encoded, key: PRNGKeyArray | None = None, *, pairs: Any = None, n_draws: int = 0
+) -> Interactions:
+    """What pairs of parameters explain of membership in the target together, beyond each alone.
+
+    `parzax.interactions` has the equations. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
+
+    A slot (two regimes, one of each parameter) with n_r rows of a region of n_R is counted on at most G x G
+    cells, G being the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10. They are cells of
+    ``encoded.grid`` that are merged, see `parzax.importance.pair_cells.merged_cells`.
+
+    Args:
+        encoded: of `parzax.encode`.
+        key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+        pairs: ((first, second), ...) indices of parameters, or None for all pairs; static.
+        n_draws: draws from the null, for p-values; static.
+
+    Returns:
+        `Interactions`, levels in the order in which they were asked for; NumPy arrays for NumPy arrays. In
+        float64 inside ``jax.enable_x64(True)``, in float32 otherwise. Nothing is raised for data; statuses of
+        pairs are those of the log at each level (NO_DATA, ALL_EQUAL, TIED_CUTOFF, INVALID_ROWS), and
+
+        * NEVER_TOGETHER: no row of the region has both active; SAME_SETS: every row is in the target;
+        * CONSTANT: one of the two stays in one cell wherever both are active;
+        * SINGLE_VALUE, UNIDENTIFIABLE: a domain has one value, or bounds that move, so it has no cells;
+        * LOW_DATA: at most ten rows in the target, or outside it; NOT_ABOVE_CHANCE: I < 0.
+
+    Raises:
+        TypeError, ValueError: for what is not an `Encoded`, a batch without `jax.vmap`, other pairs or draws.
+
+    >>> import jax, jax.numpy as jnp, parzax as px
+    >>> x = jax.random.uniform(jax.random.key(0), (1000, 3), minval=-1)
+    >>> space = px.Space({name: px.Float(-1, 1) for name in "xyz"})
+    >>> found = px.importance.interactions(px.encode(space, x, x[:, 0] * x[:, 1], levels=[0.5]))
+    >>> found.pairs[found.importance[0].argmax()], bool(found.importance.max() > 0.8)
+    ((0, 1), True)
+    """
+    if not isinstance(encoded, Encoded):
+        raise TypeError(
+            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
+        )
+    if encoded.codes.ndim != 2:
+        raise ValueError(
+            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap(interactions)."
+        )
+    n_draws = _checks.whole_number("n_draws", n_draws, 0)
+    key = jax.random.key(0) if key is None else key
+    _checks.check_key(key)
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
+    _checks.check_mesh(key, *arrays)
+    where = pair_layout(encoded.layout, pairs)
+    found = _interactions(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
+    return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
+
+
+@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
+def _interactions(
+    key: PRNGKeyArray | None, *arrays: Any, where: PairLayout, place: tuple[int, ...], n_draws: int
+) -> Interactions:
+    keys = (jax.random.key(0) if key is None else key)[None]
+    batch = jax.tree.map(lambda a: jnp.asarray(a)[None], arrays)
+    found = interactions_of_seeds(keys, *batch, where=where, n_draws=n_draws)
+    return in_order(jax.tree.map(lambda a: a[0], found), place)
+
+
+def in_order(found: Interactions, place: tuple[int, ...]) -> Interactions:
+    """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
+    if list(place) == sorted(place):
+        return found
+    axes = {"joint": 2, "main": 3, "p_value": 2, "status": 2, "n_target": 1, "slot_variance": 2}
+    after = {name: (slice(None),) * (axis - 1) for name, axis in axes.items()}
+    index = np.array(place)
+    return replace(found, **{name: getattr(found, name)[(..., index, *own)] for name, own in after.items()})
+
+
+def interactions_of_seeds(
+    keys: PRNGKeyArray,
+    codes: Integer[Any, "s d n"],
+    level: Integer[Any, "s n"],
+    weight: Shaped[Any, "s n"] | None,
+    log_status: Int[Any, "s q"],
+    *,
+    where: PairLayout,
+    n_draws: int,
+) -> Interactions:
+    """`interactions` of s seeds, levels in ascending order.
+
+    On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
+    """
+    one = partial(_interactions_of_log, where=where, n_draws=n_draws)
+
+    def in_turn(*arrays: Any) -> Interactions:
+        return jax.lax.map(lambda own: one(*own, over_slots=_mapped), arrays)
+
+    at_once = jax.vmap(partial(one, over_slots=jax.vmap))
+    return jax.lax.platform_dependent(
+        keys, codes, level, weight, log_status, cpu=in_turn, default=at_once
+    )
+
+
+def _mapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arrays: jax.lax.map(lambda own: function(*own), arrays)
+
+
+def _interactions_of_log(
+    key: PRNGKeyArray,
+    codes: Integer[Array, "d n"],
+    level: Integer[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    log_status: Int[Array, " q"],
+    *,
+    where: PairLayout,
+    n_draws: int,
+    over_slots: Callable[..., Any],
+) -> Interactions:
+    counts, dtype = pair_counts(codes, level, weight, where, len(log_status)), jnp.result_type(float)
+    n_target, n_region = counts.sets[:-1], counts.sets[-1]
+    region, target = counts.cells[-1].astype(dtype), counts.cells[:-1].astype(dtype)
+    rows = region.sum(axis=(1, 2))
+    part = rows / divisor(n_region.astype(dtype))
+    share = target.sum(axis=(2, 3)) / divisor(rows)[None]
+    excess = target - share[..., None, None] * region[None]
+    of_slots = jax.vmap(explained, in_axes=(0, 0, 1))
+    found = of_slots(region, jnp.moveaxis(excess, 0, -1), share * (1 - share) * rows[None])
+    found = found * part[:, None, None]
+    of_pairs = where.pair_sums(found)
+    variance = interaction(of_pairs)
+    status = _status(counts, variance, where) | log_status[:, None]
+    p_value = jnp.full(status.shape, jnp.nan, dtype)
+    if n_draws and where.slots:
+        # Sums of the same numbers in another order are equal but for some roundings.
+        whole = n_target.astype(dtype) / divisor(n_region.astype(dtype))
+        slack = _ROUNDING * jnp.finfo(dtype).eps * whole * (1 - whole)
+        beyond = draws_beyond(
+            key, variance - slack[None], region, target, additive_fit(region[None], excess), part,
+            where, n_draws, over_slots,
+        )  # fmt: skip
+        known = status & np.int32(_UNKNOWN) == 0
+        p_value = jnp.where(known, (1 + beyond).astype(dtype) / (n_draws + 1), jnp.nan)
+    joint, main = of_pairs[:, 0].T, of_pairs[:, 1:].transpose(2, 0, 1)
+    return Interactions(
+        joint, main, p_value, status, counts.active, n_target, n_region, interaction(found).T,
+        pairs=where.pairs, slots=where.slots, n_draws=n_draws,
+    )  # fmt: skip
+
+
+def _status(counts: PairCounts, variance: Float[Array, "p q"], where: PairLayout) -> Int[Array, "q p"]:
+    """Status bits of every level and pair that follow from the counts."""
+    blocks, of_pair = where.layout.blocks, where.parameters
+    of_parameter = [[b for b in blocks if b.parameter == j] for j in range(len(where.layout.offsets))]
+    varying = np.array([any(b.varying for b in own) for own in of_parameter])
+    single = np.array([all(b.family is None for b in own) for own in of_parameter]) & ~varying
+    region, together = counts.cells[-1], counts.active > 0
+    lines = [((region > 0).any(axis=axis).sum(axis=1) > 1) for axis in (1, 2)]
+    varied = where.pair_sums((lines[0] & lines[1]).astype(jnp.int32)) > 0
+    rows = where.pair_sums(jnp.moveaxis(counts.cells, 1, 0).sum(axis=(2, 3), dtype=region.dtype)).T
+    few = few_rows(rows[:-1], jnp.broadcast_to(rows[-1:], rows[:-1].shape))
+    n_region = counts.sets[-1]
+    of_levels = _bit(Status.SAME_SETS, counts.sets[:-1] == n_region)[:, None]
+    of_levels |= _bit(Status.LOW_DATA, few & (together & varied)[None])
+    of_levels |= _bit(Status.NOT_ABOVE_CHANCE, variance.T < 0)
+    of_pairs = _bit(Status.UNIDENTIFIABLE, varying[of_pair].any(axis=0))
+    of_pairs |= _bit(Status.SINGLE_VALUE, single[of_pair].any(axis=0))
+    constant = together & ~varied & ~(varying | single)[of_pair].any(axis=0)
+    of_pairs |= _bit(Status.NEVER_TOGETHER, ~together & (n_region > 0)) | _bit(Status.CONSTANT, constant)
+    return of_levels | of_pairs[None]

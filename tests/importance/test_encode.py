@@ -1,0 +1,290 @@
+"""The encoder of device arrays against that of logs, bit by bit: cells, regimes, validity, levels."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax._numerics import float_of_key, ordered_key
+from parzax.importance.borders import cell_borders, tables
+from parzax.importance.encode import codes_of
+from parzax.observations.codes import grid_codes
+
+DOMAINS = {
+    "float": px.Float(0, 1),
+    "float, negative": px.Float(-3.3, 7.7),
+    "float, narrow": px.Float(1.0, 1.0 + 1e-9),
+    "float, tiny": px.Float(0, 1e-300),
+    "float, wide": px.Float(-8e307, 8e307),
+    "float, log": px.Float(1e-5, 10, log=True),
+    "float, log down to 1e-300": px.Float(1e-300, 1, log=True),
+    "float, narrow log": px.Float(1e8, 1e8 + 1e-4, log=True),
+    "float, step": px.Float(0.3, 2.3, step=0.1),
+    "float, many steps": px.Float(-1, 1, step=1e-3),
+    "int": px.Int(-4, 9),
+    "int, more than cells": px.Int(1, 1000),
+    "int, step": px.Int(3, 300, step=3),
+    "int, log": px.Int(1, 4096, log=True),
+    "int, beyond 65,536": px.Int(0, 100_000),
+    "int, beyond 2^31": px.Int(0, 2**40),
+    "int, beyond 2^31, log": px.Int(1, 2**40, log=True),
+    "int, shifted": px.Int(-(2**45), 2**45),
+    "ordinal": px.Ordinal([16, 32, 64, 128]),
+    "ordinal, more than cells": px.Ordinal(np.cumsum(np.arange(1, 151)).tolist()),
+    "ordinal, log": px.Ordinal([1e-8, 1e-4, 1e-3, 1.0], log=True),
+    "categorical": px.Categorical(["a", "b", "c"]),
+    "categorical, many": px.Categorical([f"c{i}" for i in range(300)]),
+    "single": px.Float(2.5, 2.5),
+}
+GRIDS = {"default": px.Grid(), "parity": px.Grid.optuna()}
+
+
+def around(values: np.ndarray, dtype=np.float64, units: int = 6) -> np.ndarray:
+    """Each number and its neighbours up to so many units in the last place."""
+    values = np.asarray(values, np.float64)
+    with np.errstate(over="ignore"):
+        key = ordered_key(values.astype(dtype)).astype(np.int64)
+    near = (key[:, None] + np.arange(-units, units + 1)).reshape(-1)
+    return float_of_key(near.astype(ordered_key(np.zeros(1, dtype)).dtype)).astype(np.float64)
+
+
+def adversarial(domain: px.space.Domain, grid: px.Grid, dtype=np.float64) -> np.ndarray:
+    """Borders, bounds, values, edges of slacks, and what is outside."""
+    rng, axis = np.random.default_rng(0), domain.axis
+    borders = float_of_key(cell_borders(domain, grid, np.float64))
+    n = int(axis.n_values)
+    chosen = (
+        np.unique(np.r_[0, 1, n // 3, n // 2, n - 2, n - 1, rng.integers(0, n, 20)]).clip(0)
+        if n
+        else np.zeros(1, int)
+    )
+    values = np.asarray(axis.native(rng.uniform(size=len(chosen)), chosen), np.float64)
+    ends = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
+    slack = np.array([0, 64 * 2.0**-52, 4 * 2.0**-23, 1e-6])
+    with np.errstate(over="ignore", invalid="ignore"):
+        slacks = np.concatenate([ends * (1 + slack[:, None]), ends * (1 - slack[:, None])]).reshape(-1)
+        step = float(getattr(axis, "step", 1.0))
+        steps = (values[:, None] + step * np.array([-1, -0.5, -1e-3, 1e-3, 0.5, 1])).reshape(-1)
+        listed = (values[:, None] * np.array([1 - 1e-6, 1 + 1e-6])).reshape(-1)
+        found = around(np.concatenate([borders, values, ends, slacks, steps, listed]), dtype)
+        inside = axis.native(rng.uniform(size=500), rng.integers(0, max(n, 1), 500))
+        rest = [0.0, -0.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1e300]
+        return np.concatenate([found, inside, rest]).astype(dtype).astype(np.float64)
+
+
+def on_host(space: px.Space, x: np.ndarray, grid: px.Grid) -> tuple[np.ndarray, np.ndarray]:
+    """Codes by NumPy, and which rows are valid, of a space of always active parameters."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        codes = grid_codes(space, x[None], np.zeros((1, *x.shape), np.int16), grid)[0]
+    outside = [domains[0].outside(x[:, j]) for j, domains in enumerate(space.domains)]
+    return codes, ~np.any(outside, axis=0)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_cells_are_the_hosts(kind, grid, double):
+    """float64: cells and validity at every border, bound, step and slack, six units around each."""
+    domain, grid = DOMAINS[kind], GRIDS[grid]
+    x, space = adversarial(domain, grid)[:, None], px.Space({"x": domain})
+    codes, valid = on_host(space, x, grid)
+    device_codes, device_valid = jax.jit(lambda x: codes_of(x, space, grid))(jnp.asarray(x))
+    wrong = np.flatnonzero(np.asarray(device_valid) != valid)
+    assert not len(wrong), (x[wrong[:5], 0].tolist(), valid[wrong[:5]])
+    wrong = np.flatnonzero(valid & (np.asarray(device_codes)[0] != codes[0]))
+    assert not len(wrong), (x[wrong[:5], 0].tolist(), codes[0, wrong[:5]])
+    assert device_codes.dtype == codes.dtype
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_cells_in_float32(kind):
+    """float32: the host's cells of all values of the domain that float32 holds."""
+    domain, grid = DOMAINS[kind], GRIDS["default"]
+    x, space = adversarial(domain, grid, np.float32)[:, None], px.Space({"x": domain})
+    codes, valid = on_host(space, x, grid)
+    found = jax.jit(lambda x: codes_of(x, space, grid))(jnp.asarray(x, jnp.float32))
+    codes_32, valid_32 = map(np.asarray, found)
+    assert valid_32[valid].all()  # a wider slack may let more pass
+    np.testing.assert_array_equal(codes_32[0, valid], codes[0, valid])
+
+
+CONDITIONAL = px.Space(
+    {
+        "c": px.Float(0, 1),
+        "x": (
+            px.Float(-5, -2, when=px.Between("c", high=0.3)),
+            px.Int(1, 9, when=px.Between("c", 0.3, 0.7)),
+            px.Float(1e-3, 1, log=True, when=px.Between("c", low=0.7)),
+        ),
+        "booster": px.Categorical(["tree", "linear", "dart"]),
+        "depth": px.Int(1, 20, when=px.In("booster", ["tree", "dart"])),
+        "units": px.Ordinal([16, 32, 64], when=(px.In("booster", ["tree"]), px.Between("depth", 4, 9))),
+        "k": px.Int(1, 200, log=True),
+        "rate": px.Float(0, 1, when=px.Between("k", low=17)),
+        "late": px.Float(0, 1, when=px.In("units", [32, 64])),
+        "given": px.Float(0, 1, when=px.Recorded()),
+        "dropped": px.Float(0, 1, step=0.25),
+        "only": px.Float(0, 1, when=px.In("dropped", [0.25, 0.75])),
+        "exact": px.Float(0, 1, when=px.In("c", [0.5])),
+    }
+)
+
+
+def conditional_rows(n: int, seed: int = 0, dtype=np.float64) -> np.ndarray:
+    """Rows of `CONDITIONAL` with parents at and around their thresholds; inactive values are NaN."""
+    rng = np.random.default_rng(seed)
+    drawn = np.empty((n, len(CONDITIONAL)))
+    for j, domains in enumerate(CONDITIONAL.domains):
+        axis = domains[0].axis
+        drawn[:, j] = axis.native(rng.uniform(size=n), rng.integers(0, max(int(axis.n_values), 1), n))
+    # In float32 one value on a continuum is that value within 64 units of float32.
+    edges = around(np.array([0.3, 0.7] if dtype == np.float32 else [0.3, 0.7, 0.5]), dtype)
+    drawn[: len(edges), 0] = edges
+    drawn = drawn.astype(dtype).astype(np.float64)
+    for _ in range(4):  # one generation after the other
+        regime = CONDITIONAL.derive_regimes(drawn)
+        for j, domains in enumerate(CONDITIONAL.domains):
+            for i, domain in enumerate(domains):
+                here = (regime[:, j] == i) & domain.outside(drawn[:, j])
+                axis, m = domain.axis, int(here.sum())
+                new = axis.native(rng.uniform(size=m), rng.integers(0, max(int(axis.n_values), 1), m))
+                drawn[here, j] = np.asarray(new).astype(dtype)
+            drawn[regime[:, j] < 0, j] = np.nan
+            if any(isinstance(c, px.Recorded) for c in domains[0].conditions):
+                drawn[rng.uniform(size=n) < 0.3, j] = np.nan
+    return drawn
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_regimes_are_the_hosts(dtype):
+    """Nested conditions, several domains, parents at their thresholds; in both precisions."""
+    with jax.enable_x64(dtype == np.float64):
+        x = conditional_rows(3000, dtype=dtype)
+        obs = px.Observations.from_arrays(CONDITIONAL, x, np.arange(3000.0))
+        host = obs.encode([0.1, 0.5])
+        device = px.encode(CONDITIONAL, jnp.asarray(x, dtype), jnp.arange(3000, dtype=dtype), [0.1, 0.5])
+    active = (obs.regime >= 0).mean(axis=0)
+    assert (active > 0)[: 11 if dtype == np.float32 else 12].all() and (active[[3, 4, 6, 7, 8, 10, 11]] < 1).all()
+    for name in ("codes", "level", "rank", "status"):
+        np.testing.assert_array_equal(np.asarray(getattr(device, name)), getattr(host, name), err_msg=name)
+
+
+def test_invalid_rows_are_left_out(double):
+    """Outside the domain, active without a value, inactive with one: weight 0 and INVALID_ROWS, no more."""
+    x = conditional_rows(500)
+    bad = x.copy()
+    bad[0, 0], bad[1, 2], bad[2, 2] = 1.5, np.nan, 7
+    inactive = np.flatnonzero(np.isnan(x[:, 3]))[0]
+    bad[inactive, 3] = 2.0
+    rows = np.array([0, 1, 2, inactive])
+    found = px.encode(CONDITIONAL, jnp.asarray(bad), jnp.arange(500.0), 0.2)
+    keep = np.ones(500)
+    keep[rows] = 0
+    host = px.Observations.from_arrays(CONDITIONAL, x, np.arange(500.0), weight=keep).encode(0.2)
+    np.testing.assert_array_equal(np.asarray(found.level), host.level)
+    assert (np.asarray(found.level)[rows] == 2).all()
+    assert (found.status & px.Status.INVALID_ROWS > 0).all()
+    assert not (px.encode(CONDITIONAL, jnp.asarray(x), jnp.arange(500.0), 0.2).status).any()
+    for weight in (np.nan, -1.0, np.inf):
+        weights = jnp.ones(500).at[3].set(weight)
+        of_weight = px.encode(CONDITIONAL, jnp.asarray(x), jnp.arange(500.0), 0.2, weight=weights)
+        assert (of_weight.status & px.Status.INVALID_ROWS > 0).all()
+        assert of_weight.weight[3] == 0 and of_weight.level[3] == 2
+
+
+LOSSES = {
+    "continuous": lambda rng, n: rng.normal(size=n),
+    "tied": lambda rng, n: rng.integers(0, 7, n).astype(float),
+    "tied at the cut-off": lambda rng, n: np.where(np.arange(n) < n // 2, 0.0, rng.normal(size=n) + 5),
+    "equal": lambda rng, n: np.ones(n),
+    "subnormal": lambda rng, n: rng.integers(-3, 4, n) * 5e-324,
+    "zeros of both signs": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 0.0, -0.0),
+    "infinite": lambda rng, n: rng.choice([-np.inf, 1.0, 2.0, 3.0], n),
+    "missing": lambda rng, n: np.where(rng.uniform(size=n) < 0.3, np.nan, rng.normal(size=n)),
+    "none": lambda rng, n: np.full(n, np.nan),
+    "huge": lambda rng, n: rng.choice([-1.7e308, 1.7e308, 1e308], n),
+}
+WEIGHTS = {
+    "none": lambda rng, n: None,
+    "whole": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "fractions": lambda rng, n: rng.uniform(0, 2, n),
+    "zero": lambda rng, n: np.zeros(n),
+}
+LEVELS = [0.5, 0.07, 1 / 3, 0.9, 1e-9]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 300])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("losses", LOSSES)
+def test_levels_are_the_hosts(losses, weights, n, double):
+    """Ties, subnormals, infinities, missing losses, weights; sizes that are whole but for rounding."""
+    rng = np.random.default_rng(n)
+    loss, weight = LOSSES[losses](rng, n), WEIGHTS[weights](rng, n)
+    space, x = px.Space({"x": px.Float(0, 1)}), rng.uniform(size=(n, 1))
+    for grid, region in ((px.Grid(), 1.0), (px.Grid(), 0.95), (px.Grid.optuna(), 1.0)):
+        host = px.Observations.from_arrays(space, x, loss, weight=weight).encode(LEVELS, region, grid=grid)
+        arrays = (jnp.asarray(a) if a is not None else None for a in (x, loss, weight))
+        device = px.encode(
+            space, *list(arrays)[:2], LEVELS, region, None if weight is None else jnp.asarray(weight), grid
+        )
+        for name in ("level", "rank", "status"):
+            np.testing.assert_array_equal(
+                np.asarray(getattr(device, name)), getattr(host, name), err_msg=name
+            )
+
+
+@pytest.mark.parametrize("n", [3, 10, 99, 100, 300, 1000])
+def test_level_sizes_in_a_float32_program(n):
+    """k = ceil(q N) is exact although the program is in float32: all hundredths of n rows."""
+    levels = (np.arange(1, 100) / 100).tolist()
+    space, x = px.Space({"x": px.Float(0, 1)}), np.linspace(0, 1, n, dtype=np.float32)[:, None]
+    device = px.encode(space, jnp.asarray(x), jnp.arange(n, dtype=jnp.float32), levels)
+    host = px.Observations.from_arrays(space, x, np.arange(n)).encode(levels)
+    np.testing.assert_array_equal(np.asarray(device.level), host.level)
+
+
+def test_random_spaces(double):
+    """Random floats and integers of random bounds: codes of random values and of all borders."""
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        low = rng.normal() * 10.0 ** rng.integers(-6, 7)
+        width = abs(rng.normal()) * 10.0 ** rng.integers(-6, 7) + 1e-9
+        start = int(abs(low)) + 1
+        domains = (px.Float(low, low + width), px.Float(abs(low) + 1e-9, abs(low) + width + 1e-3, log=True),
+                   px.Int(start, start + int(width) + 3), px.Int(start, start + int(width) + 3, log=True))  # fmt: skip
+        for domain in domains:
+            x, space = adversarial(domain, px.Grid())[:, None], px.Space({"x": domain})
+            codes, valid = on_host(space, x, px.Grid())
+            found, device_valid = jax.jit(lambda x, s=space: codes_of(x, s, px.Grid()))(jnp.asarray(x))
+            np.testing.assert_array_equal(np.asarray(device_valid), valid)
+            np.testing.assert_array_equal(np.asarray(found)[0, valid], codes[0, valid], err_msg=repr(domain))
+
+
+def test_refused_with_the_remedy():
+    """What only the host can decide is refused by name, and the message says what to do."""
+    x, loss = jnp.ones((3, 1)), jnp.arange(3.0)
+    moving, recorded = (
+        px.Space({"x": px.Varying(0, 2)}),
+        px.Space({"x": (px.Float(0, 1, when=px.Recorded()), px.Float(0, 2, when=px.Recorded()))}),
+    )
+    for space, what in ((moving, "'x' move"), (recorded, "domain of 'x'")):
+        with pytest.raises(ValueError, match=what) as error:
+            px.encode(space, x, loss, 0.5)
+        assert "Observations.from_arrays(...).encode(levels)" in str(error.value)
+    space = px.Space({"x": px.Float(0, 1)})
+    with pytest.raises(ValueError, match=r"x must have shape \(n, 1\)"):
+        px.encode(space, jnp.ones((2, 3, 1)), jnp.ones((2, 3)), 0.5)
+    with pytest.raises(ValueError, match="weight must have shape"):
+        px.encode(space, x, loss, 0.5, weight=jnp.ones(2))
+    with pytest.raises(ValueError, match="below region_quantile"):
+        px.encode(space, x, loss, 0.5, 0.4)
+    with pytest.raises(TypeError, match="space must be"):
+        px.encode({"x": 1}, x, loss, 0.5)
+
+
+def test_tables_are_small():
+    """At most 95 borders a regime of numbers, however many values it has."""
+    for name, domain in DOMAINS.items():
+        if "categorical" not in name:
+            assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
+    assert tables(px.Space(DOMAINS), px.Grid(), np.float32).cell_keys.dtype == np.int32
