@@ -20,8 +20,8 @@ PACKAGES = {
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
     "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
     "importance": {
-        *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample", "shuffle"),
-        *("unweighted_variance", "weighted_sum"),
+        *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample"),
+        *("shuffle", "unweighted_variance", "weighted_sum"),
     },
     "results": {"ImportanceOverWeights", "RegimeDensity"},
     "pareto": {

@@ -257,17 +257,14 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
 
 
 def check_mesh(*arrays: Any) -> None:
-    """Raise for arrays that are sharded over axes of a mesh whose type is Explicit."""
+    """Raise for arrays on a mesh with axes of type Explicit, also where `jax.vmap` hides the sharded axis."""
     for array in jax.tree.leaves(arrays):
         sharding = getattr(jax.typeof(array), "sharding", None) if isinstance(array, jax.Array) else None
-        mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", ())
-        if mesh is None or mesh.empty or not any(spec):
-            continue
-        kinds = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-        names = [name for part in spec if part for name in (part if isinstance(part, tuple) else (part,))]
-        if any(kinds[name] == jax.sharding.AxisType.Explicit for name in names):
+        mesh = getattr(sharding, "mesh", None)
+        kinds = () if mesh is None or mesh.empty else mesh.axis_types
+        if any(kind == jax.sharding.AxisType.Explicit for kind in kinds):
             raise ValueError(
-                f"an array is sharded over the axis {names[0]!r} of type Explicit; call the function within "
-                "jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the mesh with "
-                "axes of type Auto: jax.make_mesh(shape, names, axis_types=(jax.sharding.AxisType.Auto,) * n)."
+                f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the function "
+                "within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the mesh "
+                "with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
             )

@@ -47,9 +47,7 @@ def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
-        np.asarray(
-            px.grid_density(counts, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w))
-        )
+        np.asarray(px.grid_density(counts, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w)))
         for w in (1.0, 8.0)
     )
     spread = 1 / 2

@@ -164,7 +164,9 @@ def test_regimes_are_the_hosts(dtype):
         host = obs.encode([0.1, 0.5])
         device = px.encode(CONDITIONAL, jnp.asarray(x, dtype), jnp.arange(3000, dtype=dtype), [0.1, 0.5])
     active = (obs.regime >= 0).mean(axis=0)
-    assert (active > 0)[: 11 if dtype == np.float32 else 12].all() and (active[[3, 4, 6, 7, 8, 10, 11]] < 1).all()
+    assert (active > 0)[: 11 if dtype == np.float32 else 12].all() and (
+        active[[3, 4, 6, 7, 8, 10, 11]] < 1
+    ).all()
     for name in ("codes", "level", "rank", "status"):
         np.testing.assert_array_equal(np.asarray(getattr(device, name)), getattr(host, name), err_msg=name)
 

@@ -10,10 +10,10 @@ from conftest import coarse_estimator
 
 import parzax as px
 from page import logs
-from parzax.results.usual_level import usual_level
 from parzax.page.content import Origin, content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
+from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals

@@ -1,5 +1,7 @@
 """Results to draw, and a check that no test leaves figures or settings behind."""
 
+from dataclasses import replace
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -20,6 +22,10 @@ def _clean():
     yield
     plt.close("all")
     assert matplotlib.rcParams.copy() == before
+
+
+def with_status(result: px.ImportanceResult, status: np.ndarray) -> px.ImportanceResult:
+    return replace(result, estimates=replace(result.estimates, status=status))
 
 
 def activation(n_seeds: int | None, n: int = 200) -> px.Observations:

@@ -11,7 +11,7 @@ import parzax as px
 from parzax.plotting import importance_bars, importance_sweep, regimes
 from parzax.plotting.bars import value_text
 
-from .conftest import activation, mixed_observations
+from .conftest import activation, mixed_observations, with_status
 from .reading import written
 
 
@@ -100,9 +100,9 @@ def test_statuses_are_signed_and_explained(mixed):
 )
 def test_every_status_has_its_words(single, bit, words):
     # Catches a status that no picture mentions; none at all must give no footnote.
-    clean = dataclasses.replace(single, status=np.zeros_like(single.status))
+    clean = with_status(single, np.zeros_like(single.status))
     assert words not in written(importance_bars(clean))
-    flagged = dataclasses.replace(clean, status=np.full_like(single.status, int(bit)))
+    flagged = with_status(single, np.full_like(single.status, int(bit)))
     assert words in written(importance_bars(flagged))
 
 

@@ -12,7 +12,7 @@ from matplotlib.text import Annotation, Text
 import parzax as px
 from parzax.plotting import _text, importance_sweep
 
-from .conftest import mixed_observations
+from .conftest import mixed_observations, with_status
 from .reading import ribbons
 
 
@@ -174,7 +174,7 @@ def test_a_cutoff_between_regimes_is_marked(seeds):
     bands = [p for p in ax.patches if p.get_hatch() == "||"]
     assert any(p.get_x() <= seeds.target_quantile[level] <= p.get_x() + p.get_width() for p in bands)
     assert "cut-off between regimes" in texts(ax)
-    never = dataclasses.replace(seeds, status=seeds.status & ~int(px.Status.REGIME_BOUNDARY))
+    never = with_status(seeds, seeds.status & ~int(px.Status.REGIME_BOUNDARY))
     assert "||" not in hatches(importance_sweep(never))
 
 

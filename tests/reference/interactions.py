@@ -1,9 +1,12 @@
-"""Interactions of pairs as loops over rows and cells, in float64; of parzax only the domains' fields."""
+"""Interactions of pairs as loops over rows and cells, in float64; of parzax only the space as JSON."""
 
+import json
 from fractions import Fraction
-from math import ceil, floor, log, sqrt
+from math import ceil, floor, sqrt
 
 import numpy as np
+
+from reference import grid
 
 
 def most_cells(n: float, n_region: float) -> tuple[int, int]:
@@ -13,49 +16,38 @@ def most_cells(n: float, n_region: float) -> tuple[int, int]:
     return cells, 2 * cells if n >= 8 * cells**2 else cells
 
 
-def place(twice: Fraction, whole: Fraction, n: int) -> int:
-    """Which n-th of the whole a place is in, from twice the place; between two, that nearer the middle."""
-    at = n * twice / (2 * whole)
-    if abs(at - round(at)) < 1e-9:  # logarithms are rounded
+def part(twice: Fraction, whole: Fraction, n: int) -> int:
+    """Which n-th of the whole a place is in, from twice the place; between two, the one nearer the middle."""
+    at = n * twice / whole
+    if abs(at - round(at)) < 1e-9:  # sums of weights are rounded
         at = Fraction(round(at))
-    return min(floor(at) if twice <= whole else ceil(at) - 1, n - 1)
+    return min(max(floor(at) if 2 * twice <= whole else ceil(at) - 1, 0), n - 1)
 
 
-def unit(domain, value: float) -> float:
-    """Place on the axis of a Float, an Int (its cell's centre) or an Ordinal."""
-    if hasattr(domain, "values"):
-        return (domain.values.index(value) + 0.5) / len(domain.values)
-    low, high = domain.low, domain.high
-    if domain.kind == "int":
-        low, high = low - 0.5, high + 0.5
-    change = log if domain.log else float
-    return (change(value) - change(low)) / (change(high) - change(low))
-
-
-def cells(domain, values, weight, n: float, n_region: float) -> list[int]:
+def cells(domain: dict, values, weight, n: float, n_region: float) -> list[int]:
     """Cells of the rows of a regime, when the pair has n rows, of so many in the region."""
     numbers, labels = most_cells(n, n_region)
-    mass: dict[float, float] = {}
-    for value, own in zip(values, weight, strict=True):
-        mass[value] = mass.get(value, 0) + own
-    known = sorted(mass)
-    categorical = hasattr(domain, "choices")
-    most = labels if categorical else numbers
-    if len(known) <= most:
-        cell = {value: i for i, value in enumerate(known)}
-    elif categorical:
-        by_mass = sorted(known, key=lambda value: (-mass[value], value))
-        cell = {value: min(i, most - 1) for i, value in enumerate(by_mass)}
+    categorical = domain["kind"] == "categorical"
+    most, width = labels if categorical else numbers, grid.grid_size(domain, True, 96)
+    on_grid = [grid.cell(domain, value, True, 96) for value in values]
+    mass: dict[int, float] = {}
+    for code, own in zip(on_grid, weight, strict=True):
+        mass[code] = mass.get(code, 0) + own
+    occupied, total = sorted(mass), sum(mass.values())
+    if categorical:
+        by_mass = sorted(occupied, key=lambda code: (-mass[code], code))
+        merged = {code: min(i, most - 1) for i, code in enumerate(by_mass)}
+    elif len(occupied) <= most:
+        merged = {code: i for i, code in enumerate(occupied)}
     else:
-        cell = {v: place(2 * Fraction(unit(domain, v)), Fraction(1), most) for v in known}
-        total = sum(mass.values())
-        shares = [sum(mass[v] for v in known if cell[v] == i) for i in range(most)]
+        merged = {code: part(Fraction(2 * code + 1), Fraction(2 * width), most) for code in occupied}
+        shares = [sum(mass[code] for code in occupied if merged[code] == i) for i in range(most)]
         if min(shares) < 0.5 * total / most:
             before = 0.0
-            for v in known:
-                cell[v] = place(Fraction(2 * before + mass[v]), Fraction(total), most)
-                before += mass[v]
-    return [cell[value] for value in values]
+            for code in occupied:
+                merged[code] = part(Fraction(2 * before + mass[code]), Fraction(2 * total), most)
+                before += mass[code]
+    return [merged[code] for code in on_grid]
 
 
 def explained(groups, member, weight) -> float:
@@ -81,12 +73,13 @@ def interactions(obs, target, region) -> dict[tuple[str, str], tuple[float, floa
     weight = np.ones(obs.n) if obs.weight is None else obs.weight
     used = [r for r in range(obs.n) if region[r] and weight[r] > 0]
     whole = sum(weight[r] for r in used)
+    domains = [grid.domains_of(entry) for entry in json.loads(obs.space.to_json())["parameters"]]
     out = {}
     for a, first in enumerate(obs.space.names):
         for b, second in list(enumerate(obs.space.names))[a + 1 :]:
             sums = np.zeros(3)
-            for i, of_first in enumerate(obs.space.domains[a]):
-                for k, of_second in enumerate(obs.space.domains[b]):
+            for i, of_first in enumerate(domains[a]):
+                for k, of_second in enumerate(domains[b]):
                     both = [r for r in used if obs.regime[r, a] == i and obs.regime[r, b] == k]
                     n = sum(weight[r] for r in both)
                     cell = []

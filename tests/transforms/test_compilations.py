@@ -9,7 +9,6 @@ import parzax as px
 from parzax.results import sweep as _module
 
 
-
 @pytest.mark.slow
 def test_few_compilations_over_fifty_sizes():
     """n over 50 sizes from 1 to 4096: at most 4 compilations, with the answer's size right each time."""

@@ -56,7 +56,7 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
     """
     whole = cell_sum(weight)
     x = (2 * jnp.cumsum(weight) - weight) / jnp.where(whole > 0, whole, 1) - 1
-    spread = jnp.sqrt(cell_sum(weight * jnp.square(x)) / jnp.where(whole > 0, whole, 1))
+    spread = _root(cell_sum(weight * jnp.square(x)) / jnp.where(whole > 0, whole, 1))
     x = x / jnp.where(spread > 0, spread, 1)
     constant = jnp.where(whole > 0, jax.lax.rsqrt(jnp.where(whole > 0, whole, 1)), 0)
 
@@ -66,7 +66,7 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
         before, last, b, there = carry
         raw = x * last
         raw = raw - cell_sum(weight * raw * last) * last - b * before
-        norm = jnp.sqrt(cell_sum(weight * jnp.square(raw)))
+        norm = _root(cell_sum(weight * jnp.square(raw)))
         there = there & (norm > _EXHAUSTED) & (degree_of < occupied)
         new = jnp.where(there, raw / jnp.where(norm > 0, norm, 1), 0)
         return (last, new, norm, there), (new, there)
@@ -75,3 +75,8 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
     start = jnp.zeros_like(x), flat, jnp.zeros_like(constant), whole > 0
     _, (rest, there) = jax.lax.scan(step, start, jnp.arange(1, degree + 1))
     return jnp.concatenate([flat[None], rest]), jnp.concatenate([(whole > 0)[None], there])
+
+
+def _root(x: Float[Array, ""]) -> Float[Array, ""]:
+    """Square root, with slope 0 at 0."""
+    return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)

@@ -7,7 +7,6 @@ random (the wild bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are
 stays as large as it is.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,13 +22,11 @@ from parzax.importance.pair_layout import PairLayout
 # Rounds of the fit: k of them leave rho^2k of the error, for parameters with a correlation of rho.
 _ROUNDS = 30
 _WORD = 32
-# Cells along an axis are fewer than this, so that the random words of a cell have a number.
-_MOST_CELLS = 32
 # Draws that are computed side by side; their random words stay in a CPU's second-level cache.
 _BLOCK = 256
 
 
-def additive_fit(region: Float[Array, "*r w w"], excess: Float[Array, "*r w w"]) -> Float[Array, "*r w w"]:
+def additive_fit(region: Float[Array, "*#r w w"], excess: Float[Array, "*r w w"]) -> Float[Array, "*r w w"]:
     """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
 
     def step(_: Any, fit: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -38,19 +35,17 @@ def additive_fit(region: Float[Array, "*r w w"], excess: Float[Array, "*r w w"])
         return a, (excess - region * a).sum(axis=-2, keepdims=True) * of_columns
 
     of_rows, of_columns = (inverse(region.sum(axis=axis, keepdims=True)) for axis in (-1, -2))
-    start = jnp.zeros_like(of_rows), jnp.zeros_like(of_columns)
+    start = jnp.zeros_like(excess[..., :1]), jnp.zeros_like(excess[..., :1, :])
     a, b = jax.lax.fori_loop(0, _ROUNDS, step, start)
     return a + b
 
 
-def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "2 w w n"]:
-    """Random bits of (w, w) cells; those of a cell do not depend on w."""
-    cell = jnp.arange(w, dtype=jnp.uint32)[:, None] * _MOST_CELLS + jnp.arange(w, dtype=jnp.uint32)[None]
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, cell.reshape(-1))
-    # A word of 64 bits takes as long as one of 32.
-    with jax.enable_x64(True):
-        words = jax.vmap(lambda key: jax.random.bits(key, (n,), jnp.uint64))(keys).reshape(w, w, n)
-        return jnp.stack([words.astype(jnp.uint32), (words >> _WORD).astype(jnp.uint32)])
+def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "w w 2 n"]:
+    """Random bits of (w, w) cells; those of a cell are the same for every w."""
+    a, b = np.indices((w, w))
+    # Numbers of cells in which those of a smaller w come first.
+    number = np.where(a < b, b * b + a, a * a + 2 * a - b)
+    return jax.random.bits(key, (w * w, 2, n), jnp.uint32)[jnp.asarray(number)]
 
 
 def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Array, "w w b"]:
@@ -72,7 +67,7 @@ def null_interactions(
     region: Float[Array, "w w"],
     target: Float[Array, "w w"],
     fit: Float[Array, "w w"],
-    words: UInt32[Array, "2 w w b"],
+    words: UInt32[Array, "w w 2 b"],
 ) -> Float[Array, " b"]:
     """I of draws from the null, for one slot and level.
 
@@ -84,8 +79,8 @@ def null_interactions(
     share = target.sum() / divisor(region.sum())
     # A row's residual is one of two numbers, by whether it is in the target.
     inside, outside = 1 - share - fit, -share - fit
-    residual = inside[..., None] * sign_sums(target, words[0])
-    residual += outside[..., None] * sign_sums(region - target, words[1])
+    residual = inside[..., None] * sign_sums(target, words[..., 0, :])
+    residual += outside[..., None] * sign_sums(region - target, words[..., 1, :])
     kept = (region * jnp.square(fit)).sum() + (target * jnp.square(inside)).sum()
     kept += ((region - target) * jnp.square(outside)).sum()
     squares = kept + 2 * (fit[..., None] * residual).sum(axis=(0, 1))
@@ -101,7 +96,6 @@ def draws_beyond(
     part: Float[Array, " r"],
     where: PairLayout,
     n_draws: int,
-    over_slots: Callable[..., Any],
 ) -> Int[Array, "q p"]:
     """How many draws from the null have an interaction of at least ``least``.
 
@@ -115,24 +109,28 @@ def draws_beyond(
         part: the slots' shares of the region's rows.
         where: the slots.
         n_draws: number of draws.
-        over_slots: `jax.vmap`, or a loop, over slots.
     """
     n_rounds = -(-n_draws // _BLOCK)
     size = -(-n_draws // n_rounds)
-    kinds, which = np.unique([slot.regimes for slot in where.slots], axis=0, return_inverse=True)
+    k = where.layout.n_regimes
+    kinds, which = np.unique([i * k + j for _, (i, j) in where.slots], return_inverse=True)
 
     def of_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
-        in_round = jax.random.fold_in(key, number)
-        keys = jax.vmap(partial(jax.random.fold_in, in_round))(jnp.asarray(kinds @ [_MOST_CELLS**2, 1]))
+        keys = jax.vmap(partial(jax.random.fold_in, key))(number * k**2 + jnp.asarray(kinds, number.dtype))
         words = jax.vmap(partial(random_words, w=region.shape[-1], n=size))(keys)
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
         def of_slot(which: Array, part: Array, *rows: Array) -> Float[Array, " b"]:
             return part * null_interactions(*rows, words[which])
 
+        def in_turn(*slots: Array) -> Float[Array, "r b"]:
+            return jax.lax.map(lambda own: of_slot(*own), slots)
+
         def of_level(own: tuple[Array, ...]) -> Int[Array, " p"]:
             least, *rows = own
-            drawn = over_slots(of_slot)(jnp.asarray(which.reshape(-1)), part, region, *rows)
+            drawn = jax.lax.platform_dependent(
+                jnp.asarray(which), part, region, *rows, cpu=in_turn, default=jax.vmap(of_slot)
+            )
             beyond = (where.pair_sums(drawn) >= least[:, None]) & counted[None]
             return beyond.sum(axis=1, dtype=jnp.int32)
 

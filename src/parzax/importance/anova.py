@@ -26,19 +26,18 @@ def explained(
         excess: u, sum per cell of b memberships less a constant; 0 in cells without rows.
         squares: sum of the squares of the same, over rows.
     """
-    n = region.sum()
-    offset = jnp.square(excess.sum(axis=(0, 1))) / divisor(n)
-    within = squares - offset
+    n, lines = region.sum(), [region.sum(axis=axis) for axis in (1, 0)]
+    of_lines = [excess.sum(axis=axis) for axis in (1, 0)]
+    offset = jnp.square(of_lines[0].sum(axis=0)) / divisor(n)
 
     def variance(rows: Float[Array, "*c"], sums: Float[Array, "*c b"]) -> Float[Array, " b"]:
-        between = (jnp.square(sums) * inverse(rows)[..., None]).sum(axis=tuple(range(rows.ndim))) - offset
+        between = (jnp.square(sums) * inverse(rows)[..., None]).sum(axis=tuple(range(rows.ndim)))
         cells = (rows > 0).sum().astype(rows.dtype)
         chance = (cells - 1) / jnp.where(n > cells, n - cells, 1)
-        return (between - chance * (within - between)) / divisor(n)
+        return (between - offset - chance * (squares - between)) / divisor(n)
 
-    margins = [(region.sum(axis=axis), excess.sum(axis=axis)) for axis in (1, 0)]
-    found = jnp.stack([variance(rows, sums) for rows, sums in ((region, excess), *margins)])
-    varied = jnp.stack([(rows > 0).sum() > 1 for rows, _ in margins]).all()
+    found = jnp.stack([variance(region, excess), *map(variance, lines, of_lines)])
+    varied = jnp.stack([(rows > 0).sum() > 1 for rows in lines]).all()
     return jnp.where(varied & (n > (region > 0).sum().astype(n.dtype)), found, 0)
 
 

@@ -62,7 +62,7 @@ def _encoded(
     usable = valid
     if weight is not None:
         weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
-        usable = usable & (weight >= 0) & (weight < jnp.inf)
+        usable = usable & (weight >= 0) & jnp.isfinite(weight)
     some_invalid = (~usable & ~jnp.isnan(losses)).any()
     if weight is not None:
         weight = jnp.where(usable, weight, 0)

@@ -122,7 +122,7 @@ def crowded(region: Shaped[Array, "s w"], layout: Layout) -> Int[Array, "s d"]:
     at_ends = jnp.maximum(low - first, last - high)[0]
     bits = (2 * at_ends > rows) & (occupied > 1)
     member = np.array([block.parameter for block in blocks])[:, None] == np.arange(len(layout.offsets))
-    return _bit(Status.CROWDED, (bits[..., None] & jnp.asarray(member)).any(axis=1))
+    return _bit(Status.CROWDED, (bits[..., None] & jnp.asarray(member)[None]).any(axis=1))
 
 
 def _bit(status: Status, where: Any) -> Any:

@@ -1,6 +1,5 @@
 """From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled computation."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax import _checks
-from parzax._numerics import divisor, namespace
+from parzax._numerics import divisor
 from parzax.importance.additive import additive_fit, draws_beyond
 from parzax.importance.anova import explained, interaction
 from parzax.importance.encoded import Encoded
@@ -35,6 +34,9 @@ class Interactions(eqx.Module):
     arrays are all JAX's or all NumPy's.
 
     Attributes:
+        variance: (..., q, p) I = v_xy - v_x - v_y, signed.
+        importance: (..., q, p) max(I, 0) over the variance of membership in the target, g (1 - g) with g = n_T /
+            n_R: a second-order Sobol index. 0 where g (1 - g) is 0.
         joint: (..., q, p) v_xy, variance of membership that the two explain together.
         main: (..., q, p, 2) v_x and v_y, what each of them explains on the same cells.
         p_value: (..., q, p) of the null that there is no interaction; NaN where nothing is known, and
@@ -48,6 +50,8 @@ class Interactions(eqx.Module):
         n_draws: number of draws from the null; static.
     """
 
+    variance: Float[Any, "*s q p"]
+    importance: Float[Any, "*s q p"]
     joint: Float[Any, "*s q p"]
     main: Float[Any, "*s q p 2"]
     p_value: Float[Any, "*s q p"]
@@ -59,20 +63,6 @@ class Interactions(eqx.Module):
     pairs: tuple[tuple[int, int], ...] = eqx.field(static=True)
     slots: tuple[Slot, ...] = eqx.field(static=True)
     n_draws: int = eqx.field(static=True)
-
-    @property
-    def variance(self) -> Float[Any, "*s q p"]:
-        """(..., q, p) I = v_xy - v_x - v_y, signed."""
-        return self.joint - self.main[..., 0] - self.main[..., 1]
-
-    @property
-    def importance(self) -> Float[Any, "*s q p"]:
-        """(..., q, p) second-order Sobol index: max(I, 0) over g (1 - g), g = n_T / n_R; 0 where that is 0."""
-        xp, variance = namespace(self.variance), self.variance
-        n_target = self.n_target.astype(variance.dtype)
-        share = n_target / divisor(self.n_region.astype(variance.dtype))[..., None]
-        whole = xp.broadcast_to((share * (1 - share))[..., None], variance.shape)
-        return xp.where(whole > 0, xp.maximum(variance, 0) / xp.where(whole > 0, whole, 1), 0)
 
 
 def interactions(
@@ -121,8 +111,8 @@ def interactions(
             f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap(interactions)."
         )
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
-    key = jax.random.key(0) if key is None else key
-    _checks.check_key(key)
+    if key is not None:
+        _checks.check_key(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
     _checks.check_mesh(key, *arrays)
     where = pair_layout(encoded.layout, pairs)
@@ -144,8 +134,8 @@ def in_order(found: Interactions, place: tuple[int, ...]) -> Interactions:
     """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
     if list(place) == sorted(place):
         return found
-    axes = {"joint": 2, "main": 3, "p_value": 2, "status": 2, "n_target": 1, "slot_variance": 2}
-    after = {name: (slice(None),) * (axis - 1) for name, axis in axes.items()}
+    names = ("variance", "importance", "joint", "main", "p_value", "status", "n_target", "slot_variance")
+    after = {name: (slice(None),) * {"main": 2, "n_target": 0}.get(name, 1) for name in names}
     index = np.array(place)
     return replace(found, **{name: getattr(found, name)[(..., index, *own)] for name, own in after.items()})
 
@@ -164,19 +154,15 @@ def interactions_of_seeds(
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
-    one = partial(_interactions_of_log, where=where, n_draws=n_draws)
+    # Compiled code of its own, so that it is traced once for both.
+    one = jax.jit(partial(_interactions_of_log, where=where, n_draws=n_draws))
 
     def in_turn(*arrays: Any) -> Interactions:
-        return jax.lax.map(lambda own: one(*own, over_slots=_mapped), arrays)
+        return jax.lax.map(lambda own: one(*own), arrays)
 
-    at_once = jax.vmap(partial(one, over_slots=jax.vmap))
     return jax.lax.platform_dependent(
-        keys, codes, level, weight, log_status, cpu=in_turn, default=at_once
+        keys, codes, level, weight, log_status, cpu=in_turn, default=jax.vmap(one)
     )
-
-
-def _mapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *arrays: jax.lax.map(lambda own: function(*own), arrays)
 
 
 def _interactions_of_log(
@@ -188,35 +174,35 @@ def _interactions_of_log(
     *,
     where: PairLayout,
     n_draws: int,
-    over_slots: Callable[..., Any],
 ) -> Interactions:
     counts, dtype = pair_counts(codes, level, weight, where, len(log_status)), jnp.result_type(float)
     n_target, n_region = counts.sets[:-1], counts.sets[-1]
     region, target = counts.cells[-1].astype(dtype), counts.cells[:-1].astype(dtype)
-    rows = region.sum(axis=(1, 2))
-    part = rows / divisor(n_region.astype(dtype))
-    share = target.sum(axis=(2, 3)) / divisor(rows)[None]
+    rows = counts.slots.astype(dtype)
+    part = rows[-1] / divisor(n_region.astype(dtype))
+    share = rows[:-1] / divisor(rows[-1:])
     excess = target - share[..., None, None] * region[None]
     of_slots = jax.vmap(explained, in_axes=(0, 0, 1))
-    found = of_slots(region, jnp.moveaxis(excess, 0, -1), share * (1 - share) * rows[None])
+    found = of_slots(region, jnp.moveaxis(excess, 0, -1), share * (1 - share) * rows[-1:])
     found = found * part[:, None, None]
     of_pairs = where.pair_sums(found)
     variance = interaction(of_pairs)
     status = _status(counts, variance, where) | log_status[:, None]
+    of_target = n_target.astype(dtype) / divisor(n_region.astype(dtype))
+    membership = of_target * (1 - of_target)
+    importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
     if n_draws and where.slots:
         # Sums of the same numbers in another order are equal but for some roundings.
-        whole = n_target.astype(dtype) / divisor(n_region.astype(dtype))
-        slack = _ROUNDING * jnp.finfo(dtype).eps * whole * (1 - whole)
-        beyond = draws_beyond(
-            key, variance - slack[None], region, target, additive_fit(region[None], excess), part,
-            where, n_draws, over_slots,
-        )  # fmt: skip
+        least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
+        fit = additive_fit(region[None], excess)
+        beyond = draws_beyond(key, least, region, target, fit, part, where, n_draws)
         known = status & np.int32(_UNKNOWN) == 0
         p_value = jnp.where(known, (1 + beyond).astype(dtype) / (n_draws + 1), jnp.nan)
-    joint, main = of_pairs[:, 0].T, of_pairs[:, 1:].transpose(2, 0, 1)
+    main = of_pairs[:, 1:].transpose(2, 0, 1)
     return Interactions(
-        joint, main, p_value, status, counts.active, n_target, n_region, interaction(found).T,
+        variance.T, importance.T, of_pairs[:, 0].T, main, p_value, status,
+        counts.active, n_target, n_region, interaction(found).T,
         pairs=where.pairs, slots=where.slots, n_draws=n_draws,
     )  # fmt: skip
 
@@ -230,7 +216,7 @@ def _status(counts: PairCounts, variance: Float[Array, "p q"], where: PairLayout
     region, together = counts.cells[-1], counts.active > 0
     lines = [((region > 0).any(axis=axis).sum(axis=1) > 1) for axis in (1, 2)]
     varied = where.pair_sums((lines[0] & lines[1]).astype(jnp.int32)) > 0
-    rows = where.pair_sums(jnp.moveaxis(counts.cells, 1, 0).sum(axis=(2, 3), dtype=region.dtype)).T
+    rows = where.pair_sums(counts.slots.T).T
     few = few_rows(rows[:-1], jnp.broadcast_to(rows[-1:], rows[:-1].shape))
     n_region = counts.sets[-1]
     of_levels = _bit(Status.SAME_SETS, counts.sets[:-1] == n_region)[:, None]

@@ -45,11 +45,13 @@ def slot_sizes(n_region: Shaped[Array, ""], n_slot: Shaped[Array, " r"]) -> Int[
 
     G is the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10, for n_r rows of a region of n_R.
     """
-    index = jnp.zeros(n_slot.shape, jnp.int32)
-    for size in SIZES[1:]:
-        index += (n_region >= _ROWS_PER_CELL * size**2) & (n_slot >= _FEWEST_PER_CELL * size**2)
-    label_rows = jnp.asarray([_ROWS_PER_LABEL_CELL * size**2 for size in SIZES], n_slot.dtype)
-    return 2 * index + (n_slot >= label_rows[index])
+    cells = np.square(SIZES)
+    region, rows, labels = (
+        jnp.asarray(n * cells, n_slot.dtype) for n in (_ROWS_PER_CELL, _FEWEST_PER_CELL, _ROWS_PER_LABEL_CELL)
+    )
+    reached = (n_region >= region[1:])[None] & (n_slot[:, None] >= rows[None, 1:])
+    index = reached.sum(axis=1, dtype=jnp.int32)
+    return 2 * index + (n_slot >= labels[index]).astype(jnp.int32)
 
 
 def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> Int[Array, "o w"]:

@@ -18,11 +18,13 @@ class PairCounts(NamedTuple):
     Attributes:
         sets: (q + 1,) in each set.
         active: (p,) of the region, in which both parameters of a pair are active.
-        cells: (q + 1, r, w, w) per cell of the slots, first by the first parameter's.
+        slots: (q + 1, r) in each slot.
+        cells: (q + 1, r, w, w) per cell of the slots, by the cells of the first and of the second parameter.
     """
 
     sets: Shaped[Array, " q1"]
     active: Shaped[Array, " p"]
+    slots: Shaped[Array, "q1 r"]
     cells: Shaped[Array, "q1 r w w"]
 
 
@@ -35,37 +37,40 @@ def pair_counts(
 ) -> PairCounts:
     """Counts of all slots of one log; the rows of the region decide which grid cells share a cell."""
     layout, (first, second) = where.layout, where.parameters
-    sizes = n_sizes(len(level) if weight is None else np.inf)
-    w = slot_width(layout, sizes)
-    outside = (level > n_levels).astype(jnp.int32)
-    codes = codes.astype(jnp.int32)
+    codes, weights = codes.astype(jnp.int32), None if weight is None else weight[None]
 
-    def count(codes: Int[Array, "c n"], layout: Layout, levels: bool = False) -> Shaped[Array, "l w"]:
-        sets, n = (level, n_levels) if levels else (outside, 0)
-        weights = None if weight is None else weight[None]
-        return sweep_counts(codes[None], sets[None], weights, n_levels=n, layout=layout)[0]
+    def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
+        return sweep_counts(codes[None], level[None], weights, n_levels=n_levels, layout=layout)[0]
 
-    def of_slots(slot: Int[Array, "p n"], cell: Int[Array, "p n"], n: int, levels: bool = False) -> Array:
+    def of_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 c"]:
         columns, kept = where.columns(n)
         code = jnp.where(slot < n_slots, slot * n + cell, n_slots * n)
-        return count(code, columns, levels)[:, jnp.asarray(kept)]
+        return count(code, columns)[:, jnp.asarray(kept)]
 
-    sets = count(jnp.zeros((1, len(level)), jnp.int32), Layout((), (0,), 1), True)[:, 0]
+    grid = count(codes, layout)
+    # Every row is in one column of the first parameter.
+    sets = grid[:, : layout.n_codes[0]].sum(axis=1, dtype=grid.dtype)
     active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
-    mass = jnp.where(outside == 0, jnp.ones(level.shape, jnp.int32) if weight is None else weight, 0)
-    n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=mass.dtype)
-    if not where.slots:
-        return PairCounts(sets, n_active, jnp.zeros((n_levels + 1, 0, w, w), sets.dtype))
+    mass = jnp.where(level <= n_levels, jnp.ones((), grid.dtype) if weight is None else weight, 0)
+    n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=grid.dtype)
 
-    # The slot of every row, as a number within its pair, then its cells there.
-    column = jnp.asarray(layout.offsets, jnp.int32)[:, None] + codes
+    sizes = n_sizes(len(level) if weight is None else np.inf)
+    w = slot_width(layout, sizes)
+    if not where.slots:
+        none = jnp.zeros((n_levels + 1, 0), grid.dtype)
+        return PairCounts(sets, n_active, none, jnp.zeros((*none.shape, w, w), grid.dtype))
+
+    # The slot of every row, as a number within its pair.
+    column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
     regime = jnp.asarray(where.regime_of_column)[column]
-    pair, n_slots = np.arange(len(where.pairs))[:, None], jnp.asarray(where.n_slots)[:, None]
-    slot = jnp.asarray(where.slot_of_regimes)[pair, regime[first], regime[second]]
-    n_rows = of_slots(slot, jnp.zeros_like(slot), 1)[0]
-    begin = jnp.asarray(np.cumsum(where.n_slots) - where.n_slots)[:, None]
-    size = slot_sizes(sets[-1], n_rows)[jnp.minimum(begin + slot, len(where.slots) - 1)]
-    merged = merged_cells(count(codes, layout)[0], layout, sizes)
-    cell = merged[size, column[first]] * w + merged[size, column[second]]
-    cells = of_slots(slot, cell, w**2, True)
-    return PairCounts(sets, n_active, cells.reshape(n_levels + 1, len(where.slots), w, w))
+    number, n_slots = jnp.arange(len(where.pairs), dtype=jnp.int32)[:, None], jnp.asarray(where.n_slots)[:, None]
+    place = (number * layout.n_regimes + regime[first]) * layout.n_regimes + regime[second]
+    slot = jnp.asarray(where.slot_of_regimes.reshape(-1))[place]
+    rows = of_slots(0, 1)
+
+    # Its cells there.
+    of_log = jnp.minimum(jnp.asarray(where.first_slot)[:, None] + slot, len(where.slots) - 1)
+    size = slot_sizes(sets[-1], rows[-1])[of_log]
+    merged, start = merged_cells(grid[-1], layout, sizes).reshape(-1), size * layout.n_columns
+    cells = of_slots(merged[start + column[first]] * w + merged[start + column[second]], w**2)
+    return PairCounts(sets, n_active, rows, cells.reshape(n_levels + 1, len(where.slots), w, w))

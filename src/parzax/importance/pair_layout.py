@@ -50,6 +50,11 @@ class PairLayout:
         return np.bincount(self.of_pair, minlength=len(self.pairs)).astype(np.int32)
 
     @property
+    def first_slot(self) -> Int[np.ndarray, " p"]:
+        """The first slot of each pair, where it has one."""
+        return (np.cumsum(self.n_slots) - self.n_slots).astype(np.int32)
+
+    @property
     def regime_of_column(self) -> Int[np.ndarray, " w"]:
         """The regime of each column of ``layout``; the last number for columns that are in no slot."""
         regime = np.full(self.layout.n_columns, self.layout.n_regimes - 1, np.int32)
@@ -60,7 +65,7 @@ class PairLayout:
     @property
     def slot_of_regimes(self) -> Int[np.ndarray, "p k k"]:
         """Number of the slot within its pair, by the regimes of both; ``n_slots`` where there is none."""
-        k, first = self.layout.n_regimes, np.cumsum(self.n_slots) - self.n_slots
+        k, first = self.layout.n_regimes, self.first_slot
         table = np.broadcast_to(self.n_slots[:, None, None], (len(self.pairs), k, k)).copy()
         for number, (pair, regimes) in enumerate(self.slots):
             table[(pair, *regimes)] = number - first[pair]
@@ -77,7 +82,7 @@ class PairLayout:
         """Sums over the slots of each pair, in their own dtype."""
         n_slots = self.n_slots
         number = np.arange(n_slots.max(initial=1))[None]
-        at = np.where(number < n_slots[:, None], (np.cumsum(n_slots) - n_slots)[:, None] + number, len(x))
+        at = np.where(number < n_slots[:, None], self.first_slot[:, None] + number, len(x))
         padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
         return padded[jnp.asarray(at)].sum(axis=1, dtype=x.dtype)
 

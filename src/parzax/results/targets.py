@@ -134,14 +134,14 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
     used = np.ones(losses.shape[:-1], bool)
     if obs.weight is not None:
         used = obs.weight.reshape(used.shape) > 0
-    normalised = normalised(losses, used)
+    shares = normalised(losses, used)
     out = []
     for weight in weights:
         counts = np.flatnonzero(weight > 0)
         if len(counts) == 1:
             out.append(losses[..., counts[0]])
             continue
-        own = normalised[..., counts]
+        own = shares[..., counts]
         missing, worst = np.isnan(own).any(axis=-1), (own == np.inf).any(axis=-1)
         best = (own == -np.inf).any(axis=-1) & ~worst
         found = scalarise(np.where(np.isfinite(own), own, 0.0), weight[counts] / weight[counts].sum())

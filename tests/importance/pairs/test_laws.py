@@ -10,7 +10,7 @@ import parzax as px
 
 from .logs import gated, log_of, mixed, product
 
-_program = importlib.import_module("parzax.importance.pair_program")
+_program = importlib.import_module("parzax.results.pairs.interaction")
 MEASURES = ("variance", "joint", "importance", "status", "n_active")
 
 
@@ -52,13 +52,15 @@ def test_a_log_axis_is_a_change_of_units():
 
 
 def test_crowded_rows_are_cut_by_rank():
-    # Catches cells that are nearly all empty, as of a sampler's log: any monotone change of x is the same.
+    # Catches cells that are nearly all empty, as of a sampler's log: which grid cells are occupied, and how far
+    # apart they are, does not matter.
     rng = np.random.default_rng(0)
-    x, noise = rng.uniform(size=(1000, 2)), rng.uniform(size=1000)
-    space = px.Space({"u": px.Float(0, 1), "v": px.Float(0, 1)})
+    index, noise = rng.integers(0, 30, size=(1000, 2)), rng.uniform(size=1000)
+    loss = (index[:, 0] - 15) * (index[:, 1] - 15) / 100 + noise
+    space = px.Space({"u": px.Int(0, 95), "v": px.Int(0, 95)})
     found = [
-        without_draws(px.Observations.from_arrays(space, x**power, (x[:, 0] - 0.5) * (x[:, 1] - 0.5) + noise))
-        for power in (6, 9)
+        without_draws(px.Observations.from_arrays(space, places[index], loss))
+        for places in (np.arange(30), np.r_[np.arange(20), 60:70])
     ]
     np.testing.assert_array_equal(found[0].variance, found[1].variance)
 
@@ -125,10 +127,10 @@ def test_a_key_makes_the_p_values():
 @pytest.mark.slow
 def test_more_pairs_and_rows_of_a_capacity_share_a_program():
     # Catches compilation for every number of rows.
-    before = _program.pair_arrays.n_compiled
+    before = _program._interactions.n_compiled
     for n in (201, 230, 256):
         px.interactions(log_of(product, n), [0.2, 0.4, 0.7], n_draws=77)
-    assert _program.pair_arrays.n_compiled - before == 1
+    assert _program._interactions.n_compiled - before == 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 12])

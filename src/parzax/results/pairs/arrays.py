@@ -1,27 +1,20 @@
 """What a result of interactions holds, arrays by level and pair, and what follows from them alone."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
+from parzax.importance import Interactions
+from parzax.importance.pair_layout import Slot
 from parzax.observations import ImportReport
 from parzax.results.arrays import mean_and_error
-from parzax.results.uncertainty import SIGNIFICANCE
+from parzax.results.uncertainty import SIGNIFICANCE, holm
 from parzax.space import Space
 from parzax.status import Status, describe
 
 # Where nothing can be said of a pair.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
-
-
-class Slot(NamedTuple):
-    """Rows that are active in two regimes: of the ``pair``-th pair, which ``regimes`` of both parameters."""
-
-    pair: int
-    regimes: tuple[int, int]
-
-
 # In place of advice that is about single parameters.
 _OF_PAIRS = {
     "CONSTANT": "Wherever both are active one of the two stays in one cell of the grid, such as the only "
@@ -34,24 +27,88 @@ _OF_PAIRS = {
 class InteractionArrays:
     """The part of `InteractionResult` that its tables are made of."""
 
+    estimates: Interactions
     space: Space
-    pairs: tuple[tuple[str, str], ...]
     target_quantile: np.ndarray
     region_quantile: float
-    variance: np.ndarray
-    joint: np.ndarray
-    main: np.ndarray
-    importance: np.ndarray
-    p_value: np.ndarray
-    p_adjusted: np.ndarray
-    status: np.ndarray
-    n_active: np.ndarray
-    n_target: np.ndarray
-    n_region: np.ndarray
-    slots: tuple[Slot, ...]
-    slot_variance: np.ndarray
-    n_draws: int
     report: ImportReport
+
+    @property
+    def variance(self) -> np.ndarray:
+        """(..., q, p) I = v_xy - v_x - v_y, signed; the names of the equation are at `interactions`."""
+        return self.estimates.variance
+
+    @property
+    def joint(self) -> np.ndarray:
+        """(..., q, p) v_xy."""
+        return self.estimates.joint
+
+    @property
+    def main(self) -> np.ndarray:
+        """(..., q, p, 2) v_x and v_y on the same cells, in the rows in which both are active.
+
+        The cells are coarser than those of `parzax.cond_ped_anova`.
+        """
+        return self.estimates.main
+
+    @property
+    def importance(self) -> np.ndarray:
+        """(..., q, p) max(I, 0) over the variance of membership, g (1 - g) with g = n_T / n_R.
+
+        This is a second-order Sobol index. Over independent parameters these, those of single parameters and
+        those of higher order sum to 1, so they compare across pairs, levels and logs.
+        """
+        return self.estimates.importance
+
+    @property
+    def p_value(self) -> np.ndarray:
+        """(..., q, p) of the null that there is no interaction; NaN where nothing is known, or without draws."""
+        return self.estimates.p_value
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, p) the same, adjusted for the pairs of a level (Holm, 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def status(self) -> np.ndarray:
+        """(..., q, p) int32 bits of `parzax.Status`."""
+        return self.estimates.status
+
+    @property
+    def n_active(self) -> np.ndarray:
+        """(..., p) rows (weight) of the region in which both are active."""
+        return self.estimates.n_active
+
+    @property
+    def n_target(self) -> np.ndarray:
+        """(..., q) rows (weight) in each target set, ties included."""
+        return self.estimates.n_target
+
+    @property
+    def n_region(self) -> np.ndarray:
+        """(...,) rows (weight) in the region."""
+        return self.estimates.n_region
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The r pairs of regimes with rows in common."""
+        return self.estimates.slots
+
+    @property
+    def slot_variance(self) -> np.ndarray:
+        """(..., q, r) the part that each of these has in ``variance``."""
+        return self.estimates.slot_variance
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws from the null."""
+        return self.estimates.n_draws
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return tuple((self.names[a], self.names[b]) for a, b in self.estimates.pairs)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,26 +13,10 @@ class InteractionResult(InteractionArrays):
     """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
 
     Attributes:
+        estimates: `parzax.importance.Interactions`, in NumPy; its arrays are properties of the result too.
         space: the search space, d parameters.
-        pairs: the p pairs of names.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
-        variance: (..., q, p) I = v_xy - v_x - v_y, signed; the names of the equation are at `interactions`.
-        joint: (..., q, p) v_xy.
-        main: (..., q, p, 2) v_x and v_y on the same grid: coarser than `parzax.cond_ped_anova`, and of the
-            rows alone in which both are active.
-        importance: (..., q, p) max(I, 0) over the variance of membership in the target, g (1 - g) with g =
-            n_T / n_R: a second-order Sobol index. Over independent parameters these, those of single ones
-            and those of higher order sum to 1, so they compare across pairs, levels and logs.
-        p_value: (..., q, p) of the null that there is no interaction; NaN where nothing is known, and
-            everywhere without permutations.
-        p_adjusted: (..., q, p) the same, adjusted for the pairs of a level (Holm, 1979).
-        status: (..., q, p) int32 bits of `parzax.Status`.
-        n_active: (..., p) rows (weight) of the region in which both are active.
-        n_target, n_region: (..., q) and (...,) rows (weight) of target and region, ties included.
-        slots: the pairs of regimes with rows in common.
-        slot_variance: (..., q, r) the part that each of these has in ``variance``.
-        n_draws: draws from the null.
         report: how the log was read.
     """
 
