@@ -1,10 +1,12 @@
 """The same jobs on the CPU and on an accelerator: ``python -m benchmarks.accelerator [--quick]``.
 
-Medians of calls that end when NumPy has the answer, transfers and the host's own work included, the first
-call with compilation, and the largest difference of the two answers. All of the CPU's cores, one process, 32
-bits. Exits with status 1 where answers differ by more than 0.1 % of the largest; many runs of an optimiser,
-whose suggestions are another sample once a comparison is rounded otherwise, are compared by their mean best
-loss, and a single one is not. Without an accelerator it prints the CPU's times alone.
+Medians of calls that end when NumPy has the answer, transfers and the host's work included, the first call
+with compilation, and the largest difference of the two answers. Importance is also computed from arrays that
+are on the device, by one compiled function that ends when the answer is there; such a row names its bound on
+one H100. All of the CPU's cores, one process, 32 bits. Exits with status 1 where an accelerator is above its
+bound, or answers differ by more than 0.1 % of the largest; many runs of an optimiser, whose suggestions are
+another sample once a comparison is rounded otherwise, are compared by their mean best loss, and a single one
+is not. Without an accelerator it prints the CPU's times alone.
 """
 
 import os
@@ -29,23 +31,62 @@ _FAR = 4.0
 
 
 class Job(NamedTuple):
-    """A call, and whether its answer depends on comparisons of rounded numbers."""
+    """Work on the default device.
+
+    Attributes:
+        call: ends when NumPy has the answer.
+        drawn: whether the answer depends on comparisons of rounded numbers.
+        bound: milliseconds that the job may take on one H100, of jobs that start from device arrays.
+    """
 
     call: Callable[[], np.ndarray]
     drawn: bool = False
+    bound: float | None = None
+
+
+def _rows(n_seeds: int, n: int, d: int) -> tuple[px.Space, np.ndarray, np.ndarray]:
+    """Random searches of n rows; three of d numbers have an effect."""
+    x = np.random.default_rng(0).uniform(size=(n_seeds, n, d)).astype(np.float32)
+    loss = (x[..., 0] - 0.3) ** 2 + 0.5 * np.abs(x[..., 1] - 0.6) + 0.1 * x[..., 2]
+    return px.Space({f"x{j}": px.Float(0, 1) for j in range(d)}), x, loss
 
 
 def _log(n_seeds: int, n: int, d: int) -> px.Observations:
-    """Random searches of n rows; three of d numbers have an effect."""
-    x = np.random.default_rng(0).uniform(size=(n_seeds, n, d))
-    loss = (x[..., 0] - 0.3) ** 2 + 0.5 * np.abs(x[..., 1] - 0.6) + 0.1 * x[..., 2]
-    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
+    space, x, loss = _rows(n_seeds, n, d)
     return px.Observations.from_arrays(space, x[0] if n_seeds == 1 else x, loss[0] if n_seeds == 1 else loss)
 
 
 def _sweep(n_seeds: int, n: int, d: int, n_levels: int = len(LEVELS)) -> Job:
     obs, levels = _log(n_seeds, n, d), LEVELS[:n_levels]
     return Job(lambda: np.asarray(px.cond_ped_anova(obs, levels).importance))
+
+
+def _device_sweep(n_seeds: int, n: int, d: int, bound: float, n_levels: int = len(LEVELS)) -> Job:
+    """The same from device arrays: encode, estimate, shares, as one compiled function."""
+    space, x, loss = _rows(n_seeds, n, d)
+    placed = jax.block_until_ready((jax.numpy.asarray(x), jax.numpy.asarray(loss)))
+
+    @jax.jit
+    @jax.vmap
+    def shares(x: jax.Array, loss: jax.Array) -> jax.Array:
+        return px.importance.estimate(px.encode(space, x, loss, LEVELS[:n_levels])).share
+
+    def call() -> np.ndarray:
+        return jax.block_until_ready(shares(*placed))
+
+    return Job(call, bound=bound)
+
+
+def _device_half_samples(n_levels: int, bound: float) -> Job:
+    space, x, loss = _rows(1, 1000, 3)
+    placed = jax.block_until_ready((jax.random.key(0), jax.numpy.asarray(x[0]), jax.numpy.asarray(loss[0])))
+
+    @jax.jit
+    def variances(key: jax.Array, x: jax.Array, loss: jax.Array) -> jax.Array:
+        encoded = px.encode(space, x, loss, LEVELS[:n_levels])
+        return px.importance.resample(key, encoded, 1000).variance
+
+    return Job(lambda: jax.block_until_ready(variances(*placed)), bound=bound)
 
 
 def _half_samples(n_levels: int) -> Job:
@@ -90,17 +131,24 @@ def jobs(quick: bool) -> dict[str, Callable[[], Job]]:
     if quick:
         return {
             "sweep, 99 levels, 10 seeds of 1000 rows, 3 parameters": lambda: _sweep(10, 1000, 3),
+            "the same from device arrays": lambda: _device_sweep(10, 1000, 3, 2),
             "1000 half-samples, 1 level, 1000 rows": lambda: _half_samples(1),
+            "1000 half-samples, 1 level, from device arrays": lambda: _device_half_samples(1, 20),
             "log densities, 1000 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1000, 10),
             "8 runs of px.tpe, 30 evaluations, 5 parameters": lambda: _runs(8, 30, 5),
         }
     return {
         "one level, 1000 rows, 3 parameters": lambda: _sweep(1, 1000, 3, 1),
         "sweep, 99 levels, 10 seeds of 1000 rows, 3 parameters": lambda: _sweep(10, 1000, 3),
+        "... from device arrays: 10 seeds": lambda: _device_sweep(10, 1000, 3, 2),
         "sweep, 99 levels, 1000 seeds of 1000 rows, 10 parameters": lambda: _sweep(1000, 1000, 10),
+        "... from device arrays: 1000 seeds": lambda: _device_sweep(1000, 1000, 10, 15),
         "sweep, 99 levels, 10^6 rows, 20 parameters": lambda: _sweep(1, 1_000_000, 20),
+        "... from device arrays: 10^6 rows": lambda: _device_sweep(1, 1_000_000, 20, 3),
+        "... from device arrays: 10^7 rows": lambda: _device_sweep(1, 10_000_000, 20, 10),
         "1000 half-samples, 1 level, 1000 rows, 3 parameters": lambda: _half_samples(1),
         "1000 half-samples, 99 levels, 1000 rows, 3 parameters": lambda: _half_samples(99),
+        "... from device arrays: half-samples, 99 levels": lambda: _device_half_samples(99, 100),
         "190 pairs of 20 parameters, 1 level, 1000 rows": lambda: _pairs(20),
         "log densities, 10^3 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1000, 10),
         "log densities, 10^6 points, 1000 kernels, 10 parameters": lambda: _densities(1000, 1_000_000, 10),
@@ -118,7 +166,7 @@ def timed(job: Job, repeats: int) -> tuple[float, float, np.ndarray]:
         seconds.append(time.perf_counter() - start)
         if sum(seconds) > 60:
             break
-    return seconds[0], float(np.median(seconds[1:] or seconds)), answer
+    return seconds[0], float(np.median(seconds[1:] or seconds)), np.asarray(answer)
 
 
 def difference(job: Job, one: np.ndarray, other: np.ndarray) -> tuple[str, bool]:
@@ -143,6 +191,9 @@ def main(argv: list[str] | None = None) -> int:
     failed = []
     for name, prepare in jobs(options.quick).items():
         found = []
+        if not options.quick and devices == [cpu] and "10^7" in name:
+            print(f"{name}: left out on a CPU")
+            continue
         for device in devices:
             with jax.default_device(device):
                 job = prepare()
@@ -153,6 +204,11 @@ def main(argv: list[str] | None = None) -> int:
             apart, far = difference(job, one, other)
             cells += f"; {slow / fast:.2g} times as fast{apart}"
             failed += [f"{name}{apart}"] if far else []
+            if job.bound is not None and not options.quick:
+                cells += f" (bound {job.bound:g} ms)"
+                failed += (
+                    [f"{name}: {fast * 1e3:.3g} ms, bound {job.bound:g} ms"] if fast * 1e3 > job.bound else []
+                )
         print(f"{name}: {cells}", flush=True)
     return command.verdict(failed)
 

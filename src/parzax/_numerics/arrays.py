@@ -47,7 +47,7 @@ def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
 
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
     """A total to divide by: 1 where it is 0, where what is divided is 0 too."""
-    return jnp.where(total > 0, total, 1)
+    return total + (total == 0).astype(total.dtype)
 
 
 def masked_logsumexp(

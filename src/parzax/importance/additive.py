@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from parzax._numerics import divisor
-from parzax.importance.anova import explained, interaction, inverse
+from parzax.importance.anova import SlotRows, explained, interaction
 from parzax.importance.pair_layout import PairLayout
 
 # Rounds of the fit: k of them leave rho^2k of the error, for parameters with a correlation of rho.
@@ -26,18 +26,17 @@ _WORD = 32
 _BLOCK = 256
 
 
-def additive_fit(region: Float[Array, "*#r w w"], excess: Float[Array, "*r w w"]) -> Float[Array, "*r w w"]:
+def additive_fit(rows: SlotRows, excess: Float[Array, "w w"]) -> Float[Array, "w w"]:
     """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
+    _, of_rows, of_columns = rows.inverses
 
     def step(_: Any, fit: tuple[Array, Array]) -> tuple[Array, Array]:
         _, b = fit
-        a = (excess - region * b).sum(axis=-1, keepdims=True) * of_rows
-        return a, (excess - region * a).sum(axis=-2, keepdims=True) * of_columns
+        a = (excess - rows.cells * b[None]).sum(axis=1) * of_rows
+        return a, (excess - rows.cells * a[:, None]).sum(axis=0) * of_columns
 
-    of_rows, of_columns = (inverse(region.sum(axis=axis, keepdims=True)) for axis in (-1, -2))
-    start = jnp.zeros_like(excess[..., :1]), jnp.zeros_like(excess[..., :1, :])
-    a, b = jax.lax.fori_loop(0, _ROUNDS, step, start)
-    return a + b
+    a, b = jax.lax.fori_loop(0, _ROUNDS, step, (jnp.zeros_like(of_rows), jnp.zeros_like(of_columns)))
+    return a[:, None] + b[None]
 
 
 def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "w w 2 n"]:
@@ -64,7 +63,7 @@ def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Ar
 
 
 def null_interactions(
-    region: Float[Array, "w w"],
+    rows: SlotRows,
     target: Float[Array, "w w"],
     fit: Float[Array, "w w"],
     words: UInt32[Array, "w w 2 b"],
@@ -72,28 +71,28 @@ def null_interactions(
     """I of draws from the null, for one slot and level.
 
     Args:
-        region, target: r and t, rows per cell.
+        rows: of the slot.
+        target: t, rows of the target per cell.
         fit: `additive_fit` of the excess.
         words: random bits, for the rows in the target and for the others.
     """
+    region, others = rows.cells, rows.cells - target
     share = target.sum() / divisor(region.sum())
     # A row's residual is one of two numbers, by whether it is in the target.
     inside, outside = 1 - share - fit, -share - fit
     residual = inside[..., None] * sign_sums(target, words[..., 0, :])
-    residual += outside[..., None] * sign_sums(region - target, words[..., 1, :])
-    kept = (region * jnp.square(fit)).sum() + (target * jnp.square(inside)).sum()
-    kept += ((region - target) * jnp.square(outside)).sum()
+    residual += outside[..., None] * sign_sums(others, words[..., 1, :])
+    kept = (region * jnp.square(fit) + target * jnp.square(inside) + others * jnp.square(outside)).sum()
     squares = kept + 2 * (fit[..., None] * residual).sum(axis=(0, 1))
-    return interaction(explained(region, (region * fit)[..., None] + residual, squares))
+    return interaction(explained(rows, (region * fit)[..., None] + residual, squares))
 
 
 def draws_beyond(
     key: PRNGKeyArray,
     least: Float[Array, "p q"],
-    region: Float[Array, "r w w"],
+    rows: SlotRows,
     target: Float[Array, "q r w w"],
     fit: Float[Array, "q r w w"],
-    part: Float[Array, " r"],
     where: PairLayout,
     n_draws: int,
 ) -> Int[Array, "q p"]:
@@ -105,8 +104,7 @@ def draws_beyond(
     Args:
         key: of the draws.
         least: what the interactions of pairs are compared with.
-        region, target, fit: rows of slots per cell, and their `additive_fit`.
-        part: the slots' shares of the region's rows.
+        rows, target, fit: of the slots; see `null_interactions`.
         where: the slots.
         n_draws: number of draws.
     """
@@ -117,20 +115,19 @@ def draws_beyond(
 
     def of_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
         keys = jax.vmap(partial(jax.random.fold_in, key))(number * k**2 + jnp.asarray(kinds, number.dtype))
-        words = jax.vmap(partial(random_words, w=region.shape[-1], n=size))(keys)
+        words = jax.vmap(partial(random_words, w=target.shape[-1], n=size))(keys)
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
-        def of_slot(which: Array, part: Array, *rows: Array) -> Float[Array, " b"]:
-            return part * null_interactions(*rows, words[which])
+        def of_slot(which: Array, *slot: Any) -> Float[Array, " b"]:
+            return null_interactions(*slot, words[which])
 
-        def in_turn(*slots: Array) -> Float[Array, "r b"]:
-            return jax.lax.map(lambda own: of_slot(*own), slots)
+        def in_turn(*slots: Any) -> Float[Array, "r b"]:
+            return jax.lax.map(lambda slot: of_slot(*slot), slots)
 
-        def of_level(own: tuple[Array, ...]) -> Int[Array, " p"]:
-            least, *rows = own
-            drawn = jax.lax.platform_dependent(
-                jnp.asarray(which), part, region, *rows, cpu=in_turn, default=jax.vmap(of_slot)
-            )
+        def of_level(level: tuple[Array, ...]) -> Int[Array, " p"]:
+            least, target, fit = level
+            slots = jnp.asarray(which), rows, target, fit
+            drawn = jax.lax.platform_dependent(*slots, cpu=in_turn, default=jax.vmap(of_slot))
             beyond = (where.pair_sums(drawn) >= least[:, None]) & counted[None]
             return beyond.sum(axis=1, dtype=jnp.int32)
 

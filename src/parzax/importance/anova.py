@@ -1,14 +1,16 @@
 """What two parameters explain of membership in the target, together and beyond each alone, from counts.
 
-A slot has r_c rows in cell c, and u_c is the sum of their membership less its mean g = n_t / n. With C occupied
-cells (or rows, or columns, of the slot's grid)
+A slot has n_r of the region's n_R rows, r_c of them in cell c, and u_c is the sum of their membership less its
+mean n_t / n_r. With C occupied cells (or rows, or columns, of the slot's grid)
 
-    SSB = sum_c u_c^2 / r_c,    SSW = sum of squares - SSB,    v = [SSB - (C - 1) SSW / (n - C)] / n
+    SSB = sum_c u_c^2 / r_c,    SSW = sum of squares - SSB,    v = [SSB - (C - 1) SSW / (n_r - C)] / n_R
 
 is the variance explained, less what chance explains (analysis of variance, one way), and the interaction is
 
     I = v_xy - v_x - v_y
 """
+
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,29 +18,50 @@ from jaxtyping import Array, Float
 from parzax._numerics import divisor
 
 
+class SlotRows(NamedTuple):
+    """What the rows of a slot decide, for the partitions into cells, grid rows and grid columns.
+
+    Attributes:
+        cells: (w, w) r, rows per cell.
+        inverses: 1 / r of each partition's cells; 0 without rows.
+        chance: (3,) (C - 1) / (n_r - C).
+        scale: 1 / n_R; 0 where the grid has one occupied row or column, or as many cells as rows.
+    """
+
+    cells: Float[Array, "*r w w"]
+    inverses: tuple[Float[Array, "*r w w"], Float[Array, "*r w"], Float[Array, "*r w"]]
+    chance: Float[Array, "*r 3"]
+    scale: Float[Array, "*r"]
+
+    @classmethod
+    def of(cls, cells: Float[Array, "*r w w"], n_region: Float[Array, ""]) -> "SlotRows":
+        """Of counts."""
+        partitions = cells, cells.sum(axis=-1), cells.sum(axis=-2)
+        n = partitions[1].sum(axis=-1)
+        occupied = [(partitions[0] > 0).sum(axis=(-1, -2)), *((x > 0).sum(axis=-1) for x in partitions[1:])]
+        varied = (occupied[1] > 1) & (occupied[2] > 1)
+        occupied = jnp.stack(occupied, axis=-1).astype(cells.dtype)
+        freedom = n[..., None] - occupied
+        scale = jnp.where(varied & (freedom[..., 0] > 0), 1 / divisor(n_region), 0)
+        return cls(cells, tuple(map(inverse, partitions)), (occupied - 1) / divisor(freedom), scale)
+
+
 def explained(
-    region: Float[Array, "w w"], excess: Float[Array, "w w b"], squares: Float[Array, " b"]
+    rows: SlotRows, excess: Float[Array, "w w b"], squares: Float[Array, " b"]
 ) -> Float[Array, "3 b"]:
-    """v_xy, v_x and v_y; all 0 where the grid has one occupied row or column, or as many cells as rows.
+    """v_xy, v_x and v_y of one slot.
 
     Args:
-        region: r, rows per cell.
+        rows: of the slot.
         excess: u, sum per cell of b memberships less a constant; 0 in cells without rows.
         squares: sum of the squares of the same, over rows.
     """
-    n, lines = region.sum(), [region.sum(axis=axis) for axis in (1, 0)]
-    of_lines = [excess.sum(axis=axis) for axis in (1, 0)]
-    offset = jnp.square(of_lines[0].sum(axis=0)) / divisor(n)
-
-    def variance(rows: Float[Array, "*c"], sums: Float[Array, "*c b"]) -> Float[Array, " b"]:
-        between = (jnp.square(sums) * inverse(rows)[..., None]).sum(axis=tuple(range(rows.ndim)))
-        cells = (rows > 0).sum().astype(rows.dtype)
-        chance = (cells - 1) / jnp.where(n > cells, n - cells, 1)
-        return (between - offset - chance * (squares - between)) / divisor(n)
-
-    found = jnp.stack([variance(region, excess), *map(variance, lines, of_lines)])
-    varied = jnp.stack([(rows > 0).sum() > 1 for rows in lines]).all()
-    return jnp.where(varied & (n > (region > 0).sum().astype(n.dtype)), found, 0)
+    sums = excess, excess.sum(axis=1), excess.sum(axis=0)
+    weighted = [jnp.square(u) * inverse[..., None] for u, inverse in zip(sums, rows.inverses, strict=True)]
+    between = jnp.stack([weighted[0].sum(axis=(0, 1)), *(x.sum(axis=0) for x in weighted[1:])])
+    offset = jnp.square(sums[1].sum(axis=0)) / divisor(rows.cells.sum())
+    within = squares[None] - between
+    return rows.scale * (between - offset[None] - rows.chance[:, None] * within)
 
 
 def interaction(variances: Float[Array, "*r 3 b"]) -> Float[Array, "*r b"]:

@@ -13,9 +13,9 @@ from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encoded import Encoded
-from parzax.importance.flags import crowded, level_status, parameter_status
+from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
-from parzax.importance.measures import measures, of_regimes, totals
+from parzax.importance.measures import measures, of_regimes
 from parzax.importance.variance import normalise
 
 REFERENCES = ("region", "uniform")
@@ -161,9 +161,8 @@ def from_counts(
         rows, of_slots = of_regimes(rows, of_slots, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
     of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(found.variance, n_target, n_region)
-    occupied = totals((counts[:, -1] > 0).astype(jnp.int32), layout)
     of_parameters = partial(parameter_status, layout=layout, min_rows=divergence.min_rows)
-    fixed = jax.vmap(of_parameters)(n_region, occupied) | crowded(counts[:, -1], layout)
+    fixed = jax.vmap(of_parameters)(n_region, found.occupied, found.crowded)
     status = log_status[..., None] | of_levels | fixed[:, None]
     return Importance(
         found.variance, found.inter, found.unweighted, of_slots, n_target, n_region, counts, status, **share

@@ -13,8 +13,6 @@ from parzax.status import Status
 # As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
 # variance of a strong parameter comes out a tenth too low, and that of noise too high.
 LOW_DATA_ROWS = 10
-# Of a domain with so many cells or more, the cells at either end that rows may crowd into.
-_MANY_CELLS, _AT_END = 48, 2
 # LOW_REGIME_DATA stands where such regimes hold one row in so many.
 _LOW_SHARE = 4
 
@@ -70,11 +68,15 @@ def between_regimes(
 
 
 def parameter_status(
-    n_region: Shaped[Array, "d k"], occupied: Int[Array, "d l"], layout: Layout, min_rows: int
+    n_region: Shaped[Array, "d k"],
+    occupied: Shaped[Array, "d l"],
+    crowded: Shaped[Array, "d l"],
+    layout: Layout,
+    min_rows: int,
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level, from the region's rows and occupied cells.
+    """Status bits that each parameter has at every level, from the region's rows, occupied cells and `parzax.importance.measures`.
 
-    These are by slot, see `Layout.n_slots`. Of bounds that move nothing is known where no row is in a pool.
+    That is by slot, see `Layout.n_slots`. Of bounds that move nothing is known where no row is in a pool.
     """
     active = n_region[:, :-1]
     least = jnp.asarray(min_rows, active.dtype)
@@ -94,35 +96,8 @@ def parameter_status(
     # A row on its own is no sign of that.
     constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
     bits |= _bit(Status.CONSTANT, constant & ~(unplaced | single))
-    bits |= _bit(Status.UNIQUE_LABELS, each_once & labels)
+    bits |= _bit(Status.UNIQUE_LABELS, each_once & labels) | _bit(Status.CROWDED, crowded.max(axis=-1) > 0)
     return bits | _bit(Status.UNIDENTIFIABLE, unplaced) | _bit(Status.SINGLE_VALUE, single)
-
-
-def crowded(region: Shaped[Array, "s w"], layout: Layout) -> Int[Array, "s d"]:
-    """The status CROWDED of parameters of which more than half of the rows lie at one end of a regime.
-
-    All rows in one cell are a constant, which has a status of its own.
-    """
-    blocks = [
-        block
-        for block in layout.blocks
-        if block.family is not None and not block.family.exchangeable
-        if block.n_cells >= _MANY_CELLS and not block.is_pool
-    ]
-    if not blocks:
-        return jnp.zeros((len(region), len(layout.offsets)), jnp.int32)
-    start = np.array([block.start for block in blocks])
-    end = start + np.array([block.n_cells for block in blocks])
-
-    # Running sums of rows and of occupied cells.
-    both = jnp.stack([region.astype(float), (region > 0).astype(float)])
-    running = jnp.pad(jnp.cumsum(both, axis=-1), ((0, 0), (0, 0), (1, 0)))
-    first, low, high, last = (running[..., x] for x in (start, start + _AT_END, end - _AT_END, end))
-    rows, occupied = last - first
-    at_ends = jnp.maximum(low - first, last - high)[0]
-    bits = (2 * at_ends > rows) & (occupied > 1)
-    member = np.array([block.parameter for block in blocks])[:, None] == np.arange(len(layout.offsets))
-    return _bit(Status.CROWDED, (bits[..., None] & jnp.asarray(member)[None]).any(axis=1))
 
 
 def _bit(status: Status, where: Any) -> Any:

@@ -1,6 +1,5 @@
 """From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled computation."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 from parzax import _checks
 from parzax._numerics import divisor
 from parzax.importance.additive import additive_fit, draws_beyond
-from parzax.importance.anova import explained, interaction
+from parzax.importance.anova import SlotRows, explained, interaction
 from parzax.importance.encoded import Encoded
 from parzax.importance.flags import _bit, few_rows
 from parzax.importance.pair_counts import PairCounts, pair_counts
@@ -72,10 +71,6 @@ def interactions(
 
     `parzax.interactions` has the equations. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
 
-    A slot (two regimes, one of each parameter) with n_r rows of a region of n_R is counted on at most G x G
-    cells, G being the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10. They are cells of
-    ``encoded.grid`` that are merged, see `parzax.importance.pair_cells.merged_cells`.
-
     Args:
         encoded: of `parzax.encode`.
         key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
@@ -116,28 +111,15 @@ def interactions(
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
     _checks.check_mesh(key, *arrays)
     where = pair_layout(encoded.layout, pairs)
-    found = _interactions(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
+    found = _interactions(key, *arrays, where=where, order=encoded.place, n_draws=n_draws)
     return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
 
 
-@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
-def _interactions(
-    key: PRNGKeyArray | None, *arrays: Any, where: PairLayout, place: tuple[int, ...], n_draws: int
-) -> Interactions:
+@partial(jax.jit, static_argnames=("where", "order", "n_draws"))
+def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Interactions:
     keys = (jax.random.key(0) if key is None else key)[None]
-    batch = jax.tree.map(lambda a: jnp.asarray(a)[None], arrays)
-    found = interactions_of_seeds(keys, *batch, where=where, n_draws=n_draws)
-    return in_order(jax.tree.map(lambda a: a[0], found), place)
-
-
-def in_order(found: Interactions, place: tuple[int, ...]) -> Interactions:
-    """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
-    if list(place) == sorted(place):
-        return found
-    names = ("variance", "importance", "joint", "main", "p_value", "status", "n_target", "slot_variance")
-    after = {name: (slice(None),) * {"main": 2, "n_target": 0}.get(name, 1) for name in names}
-    index = np.array(place)
-    return replace(found, **{name: getattr(found, name)[(..., index, *own)] for name, own in after.items()})
+    found = interactions_of_seeds(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
+    return jax.tree.map(lambda a: a[0], found)
 
 
 def interactions_of_seeds(
@@ -148,21 +130,21 @@ def interactions_of_seeds(
     log_status: Int[Any, "s q"],
     *,
     where: PairLayout,
+    order: tuple[int, ...],
     n_draws: int,
 ) -> Interactions:
-    """`interactions` of s seeds, levels in ascending order.
+    """`interactions` of s seeds at the levels ``order`` of the ascending ones.
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
     # Compiled code of its own, so that it is traced once for both.
-    one = jax.jit(partial(_interactions_of_log, where=where, n_draws=n_draws))
+    one = jax.jit(partial(_interactions_of_log, where=where, order=order, n_draws=n_draws))
 
     def in_turn(*arrays: Any) -> Interactions:
         return jax.lax.map(lambda own: one(*own), arrays)
 
-    return jax.lax.platform_dependent(
-        keys, codes, level, weight, log_status, cpu=in_turn, default=jax.vmap(one)
-    )
+    arrays = keys, codes, level, weight, log_status
+    return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(one))
 
 
 def _interactions_of_log(
@@ -171,46 +153,41 @@ def _interactions_of_log(
     level: Integer[Array, " n"],
     weight: Shaped[Array, " n"] | None,
     log_status: Int[Array, " q"],
-    *,
     where: PairLayout,
+    order: tuple[int, ...],
     n_draws: int,
 ) -> Interactions:
-    counts, dtype = pair_counts(codes, level, weight, where, len(log_status)), jnp.result_type(float)
-    n_target, n_region = counts.sets[:-1], counts.sets[-1]
-    region, target = counts.cells[-1].astype(dtype), counts.cells[:-1].astype(dtype)
-    rows = counts.slots.astype(dtype)
-    part = rows[-1] / divisor(n_region.astype(dtype))
-    share = rows[:-1] / divisor(rows[-1:])
-    excess = target - share[..., None, None] * region[None]
-    of_slots = jax.vmap(explained, in_axes=(0, 0, 1))
-    found = of_slots(region, jnp.moveaxis(excess, 0, -1), share * (1 - share) * rows[-1:])
-    found = found * part[:, None, None]
+    counts, dtype = pair_counts(codes, level, weight, where, order), jnp.result_type(float)
+    sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
+    whole, target = divisor(sets[-1]), cells[:-1]
+    rows = SlotRows.of(cells[-1], whole)
+    share = n_slot[:-1] / divisor(n_slot[-1:])
+    excess, squares = target - share[..., None, None] * rows.cells[None], share * (1 - share) * n_slot[-1:]
+    found = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
     of_pairs = where.pair_sums(found)
-    variance = interaction(of_pairs)
-    status = _status(counts, variance, where) | log_status[:, None]
-    of_target = n_target.astype(dtype) / divisor(n_region.astype(dtype))
-    membership = of_target * (1 - of_target)
+    variance, membership = interaction(of_pairs), sets[:-1] / whole * (1 - sets[:-1] / whole)
+    status = _status(counts, variance, where) | log_status[np.array(order)][:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
     if n_draws and where.slots:
         # Sums of the same numbers in another order are equal but for some roundings.
         least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
-        fit = additive_fit(region[None], excess)
-        beyond = draws_beyond(key, least, region, target, fit, part, where, n_draws)
+        fit = jax.vmap(jax.vmap(additive_fit), in_axes=(None, 0))(rows, excess)
+        beyond = draws_beyond(key, least, rows, target, fit, where, n_draws)
         known = status & np.int32(_UNKNOWN) == 0
         p_value = jnp.where(known, (1 + beyond).astype(dtype) / (n_draws + 1), jnp.nan)
-    main = of_pairs[:, 1:].transpose(2, 0, 1)
     return Interactions(
-        variance.T, importance.T, of_pairs[:, 0].T, main, p_value, status,
-        counts.active, n_target, n_region, interaction(found).T,
+        variance.T, importance.T, of_pairs[:, 0].T, of_pairs[:, 1:].transpose(2, 0, 1), p_value, status,
+        counts.active, counts.sets[:-1], counts.sets[-1], interaction(found).T,
         pairs=where.pairs, slots=where.slots, n_draws=n_draws,
     )  # fmt: skip
 
 
 def _status(counts: PairCounts, variance: Float[Array, "p q"], where: PairLayout) -> Int[Array, "q p"]:
     """Status bits of every level and pair that follow from the counts."""
-    blocks, of_pair = where.layout.blocks, where.parameters
-    of_parameter = [[b for b in blocks if b.parameter == j] for j in range(len(where.layout.offsets))]
+    of_pair = np.array(where.pairs, np.int64).reshape(-1, 2).T
+    parameters = range(len(where.layout.offsets))
+    of_parameter = [[b for b in where.layout.blocks if b.parameter == j] for j in parameters]
     varying = np.array([any(b.varying for b in own) for own in of_parameter])
     single = np.array([all(b.family is None for b in own) for own in of_parameter]) & ~varying
     region, together = counts.cells[-1], counts.active > 0

@@ -1,6 +1,5 @@
 """From counts per level and cell to divergences of regimes and variances of parameters."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +13,8 @@ from parzax.divergence.divergence import AbstractDivergence, regime_divergence
 from parzax.importance import variance as variances
 from parzax.importance.layout import Group, Layout
 
+# Of a domain with so many cells or more, the cells at either end that rows may crowd into.
+_MANY_CELLS, _AT_END = 48, 2
 # Columns of more runs than this are gathered: slower than slices, but one equation.
 _MOST_RUNS = 16
 
@@ -29,18 +30,27 @@ class Measures(NamedTuple):
     variance: Float[Array, "s q d"]
     inter: Float[Array, "s q d"]
     unweighted: Float[Array, "s q d"]
+    occupied: Shaped[Array, "s d l"]  # cells of the grid that have rows of the region
+    crowded: Shaped[Array, "s d l"]  # 1 where rows are crowded, see `_facts`
 
 
 def measures(
     counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
 ) -> Measures:
     """Divergences (0 in slots of fewer rows than these ask for), and variances from them."""
-    rows = totals(counts, layout).at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
+    stacks = [_stack(counts, group) for group in layout.groups]
+    facts = [_facts(*part) for part in zip(stacks, layout.groups, strict=True)]
+    rows, occupied, crowded = jnp.split(
+        _by_parameter(facts, layout), (counts.shape[1], counts.shape[1] + 1), 1
+    )
+    rows = rows.at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
     n_target, n_region = rows[:, :-1], rows[:, -1]
     enough = n_region >= jnp.asarray(divergence.min_rows, n_region.dtype)
-    estimates = jnp.where(enough[:, None], _divergences(counts, layout, divergence, uniform), 0)
+    parts = [_divergences(*part, divergence, uniform) for part in zip(stacks, layout.groups, strict=True)]
+    estimates = jnp.where(enough[:, None], _by_parameter(parts, layout), 0)
     over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
-    return Measures(estimates, rows, *jax.vmap(over_levels)(estimates, n_target, n_region))
+    of_parameters = jax.vmap(over_levels)(estimates, n_target, n_region)
+    return Measures(estimates, rows, *of_parameters, occupied[:, 0], crowded[:, 0])
 
 
 def _variances(
@@ -63,25 +73,21 @@ def _variances(
 
 
 def _divergences(
-    counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
-) -> Float[Array, "s q d l"]:
+    stack: Shaped[Array, "s q1 j g"], group: Group, divergence: AbstractDivergence, uniform: bool
+) -> Float[Array, "s q j"]:
     """Divergence of every regime and pool; the blocks of a group share one padded batch."""
-
-    def of_group(group: Group) -> Float[Array, "s q j"]:
-        if group.family is None:
-            return jnp.zeros((len(counts), counts.shape[1] - 1, len(group.blocks)))
-        one = partial(regime_divergence, divergence, kernel=group.family, uniform=uniform)
-        sizes = [block.n_cells for block in group.blocks]
-        # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
-        own = jnp.moveaxis(_stack(counts, group), 2, 1)
-        shape, own = own.shape[:2], own.reshape(-1, *own.shape[2:])
-        if min(sizes) == group.width:
-            found = jax.vmap(partial(one, n_cells=None))(own)
-        else:
-            found = jax.vmap(lambda x, size: one(x, n_cells=size))(own, jnp.tile(jnp.array(sizes), shape[0]))
-        return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
-
-    return _by_parameter(of_group, layout)
+    if group.family is None:
+        return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
+    one = partial(regime_divergence, divergence, kernel=group.family, uniform=uniform)
+    sizes = [block.n_cells for block in group.blocks]
+    # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
+    blocks = jnp.moveaxis(stack, 2, 1)
+    shape, blocks = blocks.shape[:2], blocks.reshape(-1, *blocks.shape[2:])
+    if min(sizes) == group.width:
+        found = jax.vmap(partial(one, n_cells=None))(blocks)
+    else:
+        found = jax.vmap(lambda x, size: one(x, n_cells=size))(blocks, jnp.tile(jnp.array(sizes), shape[0]))
+    return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
 
 
 def of_regimes(
@@ -119,9 +125,23 @@ def of_regimes(
     return of_regimes, jnp.where(moving, pooled, alone.sum(axis=-1))
 
 
-def totals(counts: Shaped[Array, "... w"], layout: Layout) -> Shaped[Array, "... d l"]:
-    """Sums over the cells per parameter and slot; 0 for "inactive"."""
-    return _by_parameter(lambda group: _stack(counts, group).sum(axis=-1, dtype=counts.dtype), layout)
+def _facts(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q3 j"]:
+    """Of each block the rows of every set; then cells that have rows of the region, and whether it is crowded.
+
+    It is where more than half of the rows lie at one end of many cells, as values of a log axis do on a linear
+    one. All rows in one cell are a constant, not crowded.
+    """
+    rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
+    occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)
+    many = np.array([block.n_cells >= _MANY_CELLS and not block.is_pool for block in group.blocks])
+    crowded = jnp.zeros_like(occupied)
+    if group.family is not None and not group.family.exchangeable and many.any():
+        cells, last = np.arange(group.width), np.array([block.n_cells for block in group.blocks])[:, None]
+        ends = np.stack([(cells < _AT_END) & (last > 0), (cells >= last - _AT_END) & (cells < last)])
+        ends = jnp.asarray(ends[:, None] & many[None, None, :, None], stack.dtype)
+        at_ends = (region[None] * ends).sum(axis=-1, dtype=stack.dtype).max(axis=0)
+        crowded = ((2 * at_ends > rows[:, -1]) & (occupied > 1)).astype(stack.dtype)
+    return jnp.concatenate([rows, occupied[:, None], crowded[:, None]], axis=1)
 
 
 def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
@@ -143,11 +163,9 @@ def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j
     return jnp.concatenate(parts, axis=-2)
 
 
-def _by_parameter(
-    of_group: Callable[[Group], Shaped[Array, "... j"]], layout: Layout
-) -> Shaped[Array, "... d l"]:
-    """Scatter one number per block to (parameter, slot); 0 elsewhere."""
-    x = jnp.concatenate([of_group(group) for group in layout.groups], axis=-1)
+def _by_parameter(parts: list[Shaped[Array, "... j"]], layout: Layout) -> Shaped[Array, "... d l"]:
+    """From one number per block of each group to (parameter, slot); 0 elsewhere."""
+    x = jnp.concatenate(parts, axis=-1)
     shape = (len(layout.offsets), layout.n_slots)
     source = np.full(shape, x.shape[-1])
     for i, block in enumerate(block for group in layout.groups for block in group.blocks):

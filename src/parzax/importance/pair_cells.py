@@ -106,9 +106,7 @@ def _merged_numbers(
     return jnp.where(few, jnp.maximum(occupied - 1, 0), jnp.where(even, by_width, by_rank))
 
 
-def _cut(
-    twice: Float[Array, "#m c"], whole: Float[Array, "m 1"], n: Float[Array, ""]
-) -> Float[Array, "m c"]:
+def _cut(twice: Float[Array, "#m c"], whole: Float[Array, "m 1"], n: Float[Array, ""]) -> Float[Array, "m c"]:
     """Which n-th of ``whole`` half of each is in; between two, the one nearer to the middle."""
     at = n * twice / whole
     at = jnp.where(jnp.abs(at - jnp.round(at)) < _ROUNDING, jnp.round(at), at)

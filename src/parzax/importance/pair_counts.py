@@ -33,44 +33,44 @@ def pair_counts(
     level: Integer[Array, " n"],
     weight: Shaped[Array, " n"] | None,
     where: PairLayout,
-    n_levels: int,
+    order: tuple[int, ...],
 ) -> PairCounts:
-    """Counts of all slots of one log; the rows of the region decide which grid cells share a cell."""
-    layout, (first, second) = where.layout, where.parameters
-    codes, weights = codes.astype(jnp.int32), None if weight is None else weight[None]
+    """Counts of all slots of one log at the levels ``order`` of the ascending ones.
+
+    The rows of the region decide which grid cells share a cell.
+    """
+    layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
+    q, weights, codes = len(order), None if weight is None else weight[None], codes.astype(jnp.int32)
 
     def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
-        return sweep_counts(codes[None], level[None], weights, n_levels=n_levels, layout=layout)[0]
+        counts = sweep_counts(codes[None], level[None], weights, n_levels=q, layout=layout)[0]
+        return counts[np.array([*order, q])]
 
     def of_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 c"]:
         columns, kept = where.columns(n)
-        code = jnp.where(slot < n_slots, slot * n + cell, n_slots * n)
-        return count(code, columns)[:, jnp.asarray(kept)]
+        return count(jnp.where(slot < n_slots, slot * n + cell, n_slots * n), columns)[:, kept]
 
     grid = count(codes, layout)
     # Every row is in one column of the first parameter.
     sets = grid[:, : layout.n_codes[0]].sum(axis=1, dtype=grid.dtype)
     active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
-    mass = jnp.where(level <= n_levels, jnp.ones((), grid.dtype) if weight is None else weight, 0)
+    mass = jnp.where(level <= q, jnp.ones((), grid.dtype) if weight is None else weight, 0)
     n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=grid.dtype)
-
     sizes = n_sizes(len(level) if weight is None else np.inf)
-    w = slot_width(layout, sizes)
-    if not where.slots:
-        none = jnp.zeros((n_levels + 1, 0), grid.dtype)
-        return PairCounts(sets, n_active, none, jnp.zeros((*none.shape, w, w), grid.dtype))
+    w, r = slot_width(layout, sizes), len(where.slots)
+    if not r:
+        none = jnp.zeros((q + 1, 0), grid.dtype)
+        return PairCounts(sets, n_active, none, none[..., None, None])
 
-    # The slot of every row, as a number within its pair.
+    # The slot of every row, as a number within its pair, and then its cells there.
+    regime_of_column, slot_of_regimes = map(jnp.asarray, where.numbers())
+    begin, n_slots = (jnp.asarray(x)[:, None] for x in (where.first_slot[:-1], np.diff(where.first_slot)))
     column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
-    regime = jnp.asarray(where.regime_of_column)[column]
-    number, n_slots = jnp.arange(len(where.pairs), dtype=jnp.int32)[:, None], jnp.asarray(where.n_slots)[:, None]
-    place = (number * layout.n_regimes + regime[first]) * layout.n_regimes + regime[second]
-    slot = jnp.asarray(where.slot_of_regimes.reshape(-1))[place]
+    regime, pair = regime_of_column[column], jnp.arange(len(first), dtype=jnp.int32)[:, None]
+    place = (pair * layout.n_regimes + regime[first]) * layout.n_regimes + regime[second]
+    slot = slot_of_regimes.reshape(-1)[place]
     rows = of_slots(0, 1)
-
-    # Its cells there.
-    of_log = jnp.minimum(jnp.asarray(where.first_slot)[:, None] + slot, len(where.slots) - 1)
-    size = slot_sizes(sets[-1], rows[-1])[of_log]
+    size = slot_sizes(sets[-1], rows[-1])[jnp.minimum(begin + slot, r - 1)]
     merged, start = merged_cells(grid[-1], layout, sizes).reshape(-1), size * layout.n_columns
     cells = of_slots(merged[start + column[first]] * w + merged[start + column[second]], w**2)
-    return PairCounts(sets, n_active, rows, cells.reshape(n_levels + 1, len(where.slots), w, w))
+    return PairCounts(sets, n_active, rows, cells.reshape(q + 1, r, w, w))

@@ -1,6 +1,6 @@
 """Pairs of parameters, their slots, and the columns in which slots are counted; static."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Shaped
 
-from parzax import _checks
 from parzax.importance.layout import Block, Layout
 
 
@@ -22,101 +21,83 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLayout:
-    """Which pairs and slots are counted; hashable, static under jit.
-
-    Attributes:
-        layout: of the single parameters.
-        pairs: indices of both parameters of each pair.
-        slots: the slots, in the order of the pairs.
-    """
+    """Pairs of indices of parameters, and their slots in the order of the pairs; static under jit."""
 
     layout: Layout
     pairs: tuple[tuple[int, int], ...]
     slots: tuple[Slot, ...]
 
     @property
-    def parameters(self) -> Int[np.ndarray, "2 p"]:
-        """Indices of the first and of the second parameter of each pair."""
-        return np.array(self.pairs, np.int32).reshape(-1, 2).T
+    def first_slot(self) -> Int[np.ndarray, " p1"]:
+        """The first slot of each pair, and the number of slots."""
+        of_pair = [slot.pair for slot in self.slots]
+        return np.searchsorted(of_pair, np.arange(len(self.pairs) + 1)).astype(np.int32)
 
-    @property
-    def of_pair(self) -> Int[np.ndarray, " r"]:
-        """The pair of each slot."""
-        return np.array([slot.pair for slot in self.slots], np.int32)
-
-    @property
-    def n_slots(self) -> Int[np.ndarray, " p"]:
-        """Number of slots of each pair."""
-        return np.bincount(self.of_pair, minlength=len(self.pairs)).astype(np.int32)
-
-    @property
-    def first_slot(self) -> Int[np.ndarray, " p"]:
-        """The first slot of each pair, where it has one."""
-        return (np.cumsum(self.n_slots) - self.n_slots).astype(np.int32)
-
-    @property
-    def regime_of_column(self) -> Int[np.ndarray, " w"]:
-        """The regime of each column of ``layout``; the last number for columns that are in no slot."""
-        regime = np.full(self.layout.n_columns, self.layout.n_regimes - 1, np.int32)
+    def numbers(self) -> tuple[Int[np.ndarray, " w"], Int[np.ndarray, "p k k"]]:
+        """The regime of each column of ``layout``, the last number for columns without a slot; and the slot of
+        two regimes as a number within its pair, the number of its slots where there is none."""
+        k, first = self.layout.n_regimes, self.first_slot
+        regime = np.full(self.layout.n_columns, k - 1, np.int32)
         for block in cell_blocks(self.layout):
             regime[block.start : block.start + block.n_cells] = block.regime
-        return regime
-
-    @property
-    def slot_of_regimes(self) -> Int[np.ndarray, "p k k"]:
-        """Number of the slot within its pair, by the regimes of both; ``n_slots`` where there is none."""
-        k, first = self.layout.n_regimes, self.first_slot
-        table = np.broadcast_to(self.n_slots[:, None, None], (len(self.pairs), k, k)).copy()
+        slot = np.tile(np.diff(first)[:, None, None], (1, k, k))
         for number, (pair, regimes) in enumerate(self.slots):
-            table[(pair, *regimes)] = number - first[pair]
-        return table
+            slot[(pair, *regimes)] = number - first[pair]
+        return regime, slot
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """Columns for slots of ``n_cells`` each, one more per pair for other rows; and those of the slots."""
-        widths = self.n_slots * n_cells + 1
+        """Columns for slots of ``n_cells`` each and, last of a pair, for other rows; and which are of slots."""
+        widths = np.diff(self.first_slot) * n_cells + 1
         ends = np.cumsum(widths)
-        of_slots = np.delete(np.arange(ends[-1]), ends - 1)
-        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), of_slots
+        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), np.delete(np.arange(ends[-1]), ends - 1)
 
     def pair_sums(self, x: Shaped[Array, "r *b"]) -> Shaped[Array, "p *b"]:
         """Sums over the slots of each pair, in their own dtype."""
-        n_slots = self.n_slots
-        number = np.arange(n_slots.max(initial=1))[None]
-        at = np.where(number < n_slots[:, None], self.first_slot[:, None] + number, len(x))
+        begin, end = self.first_slot[:-1, None], self.first_slot[1:, None]
+        slot = begin + np.arange((end - begin).max(initial=1))[None]
         padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
-        return padded[jnp.asarray(at)].sum(axis=1, dtype=x.dtype)
+        return padded[jnp.asarray(np.where(slot < end, slot, len(x)))].sum(axis=1, dtype=x.dtype)
 
 
-def pair_layout(layout: Layout, pairs: Any, together: Bool[np.ndarray, "b b"] | None = None) -> PairLayout:
-    """The slots of pairs; ``pairs`` are indices, or None for all.
+def pair_layout(
+    layout: Layout, pairs: Any, names: Sequence[Any] | None = None, together: Bool[np.ndarray, "b b"] | None = None
+) -> PairLayout:
+    """The slots of pairs; None, or "all", is all pairs.
 
     Args:
         layout: of the single parameters.
-        pairs: (first, second) indices, or None for all of them.
+        pairs: pairs of names.
+        names: of the parameters; their indices by default.
         together: which two of `cell_blocks` have rows in common; others make no slot. All by default.
 
     Raises:
         TypeError, ValueError: for what is not a pair of two parameters, and for a pair given twice.
     """
-    d, chosen = len(layout.offsets), []
-    if pairs is not None and (isinstance(pairs, str) or not isinstance(pairs, Iterable)):
-        raise TypeError(f"pairs must be None or pairs of indices such as ((0, 1),), got {pairs!r}.")
-    for pair in combinations(range(d), 2) if pairs is None else pairs:
-        if isinstance(pair, str) or len(pair) != 2:
-            raise ValueError(f"pairs must hold pairs of indices such as (0, 1), got {pair!r}.")
-        first, second = (_checks.whole_number("pairs", index, 0, d - 1) for index in pair)
-        if first == second:
-            raise ValueError(f"pairs: {(first, second)} is one parameter; a pair needs two.")
-        chosen.append((first, second))
-    if len({frozenset(pair) for pair in chosen}) < len(chosen):
-        raise ValueError("pairs holds a pair twice (in either order).")
-    blocks: dict[int, list[tuple[int, Block]]] = {j: [] for j in range(d)}
-    for number, block in enumerate(cell_blocks(layout)):
-        blocks[block.parameter].append((number, block))
+    names, chosen = range(len(layout.offsets)) if names is None else names, []
+    if pairs is None or (isinstance(pairs, str) and pairs == "all"):
+        pairs, chosen = (), list(combinations(range(len(names)), 2))
+    elif isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise TypeError(f'pairs must be "all" or a list of pairs of parameters, got {pairs!r}.')
+    elif not (pairs := list(pairs)):
+        raise ValueError('pairs is empty; give at least one, or "all".')
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ValueError(f"pairs must hold pairs of parameters such as {tuple(names[:2])}, got {pair!r}.")
+        for name in pair:
+            if name not in names:
+                known = ", ".join(map(repr, names))
+                raise ValueError(f"pairs: no parameter {name!r} (in {tuple(pair)!r}); there are {known}.")
+        chosen.append((names.index(pair[0]), names.index(pair[1])))
+        if chosen[-1][0] == chosen[-1][1]:
+            raise ValueError(f"pairs: {tuple(pair)!r} is one parameter; a pair needs two.")
+        if len({frozenset(own) for own in chosen}) < len(chosen):
+            raise ValueError(f"pairs holds {tuple(pair)!r} twice (in either order).")
+    blocks = list(enumerate(cell_blocks(layout)))
+    of_parameter = [[own for own in blocks if own[1].parameter == j] for j in range(len(names))]
     slots = [
         Slot(number, (first.regime, second.regime))
         for number, (a, b) in enumerate(chosen)
-        for (i, first), (k, second) in product(blocks[a], blocks[b])
+        for (i, first), (k, second) in product(of_parameter[a], of_parameter[b])
         if together is None or together[i, k]
     ]
     return PairLayout(layout, tuple(chosen), tuple(slots))

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from parzax.importance import Interactions
-from parzax.importance.pair_layout import Slot
 from parzax.observations import ImportReport
 from parzax.results.arrays import mean_and_error
 from parzax.results.uncertainty import SIGNIFICANCE, holm
@@ -23,6 +23,10 @@ _OF_PAIRS = {
 }
 
 
+def _estimate(name: str) -> Any:
+    return property(lambda self: getattr(self.estimates, name), doc=f"`Interactions.{name}`.")
+
+
 @dataclass(frozen=True, eq=False)
 class InteractionArrays:
     """The part of `InteractionResult` that its tables are made of."""
@@ -33,77 +37,14 @@ class InteractionArrays:
     region_quantile: float
     report: ImportReport
 
-    @property
-    def variance(self) -> np.ndarray:
-        """(..., q, p) I = v_xy - v_x - v_y, signed; the names of the equation are at `interactions`."""
-        return self.estimates.variance
-
-    @property
-    def joint(self) -> np.ndarray:
-        """(..., q, p) v_xy."""
-        return self.estimates.joint
-
-    @property
-    def main(self) -> np.ndarray:
-        """(..., q, p, 2) v_x and v_y on the same cells, in the rows in which both are active.
-
-        The cells are coarser than those of `parzax.cond_ped_anova`.
-        """
-        return self.estimates.main
-
-    @property
-    def importance(self) -> np.ndarray:
-        """(..., q, p) max(I, 0) over the variance of membership, g (1 - g) with g = n_T / n_R.
-
-        This is a second-order Sobol index. Over independent parameters these, those of single parameters and
-        those of higher order sum to 1, so they compare across pairs, levels and logs.
-        """
-        return self.estimates.importance
-
-    @property
-    def p_value(self) -> np.ndarray:
-        """(..., q, p) of the null that there is no interaction; NaN where nothing is known, or without draws."""
-        return self.estimates.p_value
+    variance, importance, joint, main = map(_estimate, ("variance", "importance", "joint", "main"))
+    p_value, status, slots, slot_variance = map(_estimate, ("p_value", "status", "slots", "slot_variance"))
+    n_active, n_target, n_region, n_draws = map(_estimate, ("n_active", "n_target", "n_region", "n_draws"))
 
     @cached_property
     def p_adjusted(self) -> np.ndarray:
-        """(..., q, p) the same, adjusted for the pairs of a level (Holm, 1979)."""
+        """(..., q, p) p-values adjusted for the pairs of a level (Holm, 1979)."""
         return holm(self.p_value)
-
-    @property
-    def status(self) -> np.ndarray:
-        """(..., q, p) int32 bits of `parzax.Status`."""
-        return self.estimates.status
-
-    @property
-    def n_active(self) -> np.ndarray:
-        """(..., p) rows (weight) of the region in which both are active."""
-        return self.estimates.n_active
-
-    @property
-    def n_target(self) -> np.ndarray:
-        """(..., q) rows (weight) in each target set, ties included."""
-        return self.estimates.n_target
-
-    @property
-    def n_region(self) -> np.ndarray:
-        """(...,) rows (weight) in the region."""
-        return self.estimates.n_region
-
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        """The r pairs of regimes with rows in common."""
-        return self.estimates.slots
-
-    @property
-    def slot_variance(self) -> np.ndarray:
-        """(..., q, r) the part that each of these has in ``variance``."""
-        return self.estimates.slot_variance
-
-    @property
-    def n_draws(self) -> int:
-        """Number of draws from the null."""
-        return self.estimates.n_draws
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -6,20 +6,18 @@ from typing import Any, overload
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Int, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Bool
 
-from parzax import _checks
+from parzax import _checks, importance
 from parzax._programs import program
 from parzax.importance import Encoded, Grid, Interactions
-from parzax.importance import interactions as interactions_of_arrays
-from parzax.importance.interactions import in_order, interactions_of_seeds
+from parzax.importance.interactions import interactions_of_seeds
 from parzax.importance.levels import checked_levels
 from parzax.importance.pair_layout import PairLayout, cell_blocks, pair_layout
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.targets import counted_rows, objective_index
-from parzax.space import Space
 
 # Draws from the null by default, and at least so many per pair: with fewer, no pair of many can have a
 # p-value below 5 % once it is adjusted for all of them.
@@ -28,7 +26,9 @@ _LEVEL, _REGION = 0.1, 1.0
 
 
 @overload
-def interactions(obs: Encoded, *, pairs: Any = "all", n_draws: Any = None, key: Any = None) -> Interactions: ...
+def interactions(
+    obs: Encoded, *, pairs: Any = "all", n_draws: Any = None, key: Any = None
+) -> Interactions: ...
 @overload
 def interactions(
     obs: Observations,
@@ -108,54 +108,41 @@ def interactions(
         given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
             raise TypeError("an Encoded has its levels, objective and rows; give pairs, n_draws and key alone.")
-        chosen = None if isinstance(pairs, str) and pairs == "all" else pairs
-        n_draws = _draws(n_draws, len(pair_layout(obs.layout, chosen).pairs))
-        return interactions_of_arrays(obs, key, pairs=chosen, n_draws=n_draws)
+        n_draws = _draws(n_draws, pair_layout(obs.layout, pairs))
+        return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
     if not isinstance(obs, Observations):
-        raise TypeError(
-            f"obs must be parzax.Observations or parzax.importance.Encoded, got {type(obs).__name__}."
-        )
+        kind = type(obs).__name__
+        raise TypeError(f"obs must be parzax.Observations or parzax.importance.Encoded, got {kind}.")
     target, region = checked_levels(target_quantile, region_quantile)
     obs = obs if rows == "all" else counted_rows(obs, rows)
-    number, chosen = objective_index(obs, objective), _chosen(pairs, obs.space)
     if key is not None:
         _checks.check_key(key)
     key, s = jax.random.key(0) if key is None else key, math.prod(obs.batch_shape)
-    losses = obs.losses[..., number].reshape(s, obs.n)
+    losses = obs.losses[..., objective_index(obs, objective)].reshape(s, obs.n)
     # Pools are for bounds that move, and these have no interactions.
     encoded = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n)).encoded
-    where = pair_layout(encoded.layout, chosen, _together(encoded))
+    where = pair_layout(encoded.layout, pairs, obs.space.names, _together(encoded))
     found = _interactions(
         jax.random.split(key, s) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
-        where=where, n_draws=_draws(n_draws, len(where.pairs)),
+        where=where, order=encoded.place, n_draws=_draws(n_draws, where),
     )  # fmt: skip
     _checks.on_host("interactions", found)
-    found = in_order(jax.tree.map(np.asarray, found), encoded.place)
-    found = jax.tree.map(lambda a: a.reshape((*obs.batch_shape, *a.shape[1:])), found)
+    found = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), found)
     return InteractionResult(found, obs.space, target, region, obs.report)
 
 
 # Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and
 # gains nothing.
 @program(size="middling")
-def _interactions(
-    keys: PRNGKeyArray,
-    codes: Integer[Any, "s d n"],
-    level: Integer[Any, "s n"],
-    weight: Shaped[Any, "s n"] | None,
-    log_status: Int[Any, "s q"],
-    *,
-    where: PairLayout,
-    n_draws: int,
-) -> Interactions:
+def _interactions(*arrays: Any, where: PairLayout, order: tuple[int, ...], n_draws: int) -> Interactions:
     """`interactions_of_seeds` as a program that is kept."""
-    return interactions_of_seeds(keys, codes, level, weight, log_status, where=where, n_draws=n_draws)
+    return interactions_of_seeds(*arrays, where=where, order=order, n_draws=n_draws)
 
 
-def _draws(n_draws: Any, n_pairs: int) -> int:
+def _draws(n_draws: Any, where: PairLayout) -> int:
     if n_draws is None:
-        return max(_DRAWS, _DRAWS_PER_PAIR * n_pairs)
+        return max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
     return _checks.whole_number("n_draws", n_draws, 0)
 
 
@@ -163,37 +150,11 @@ def _together(encoded: Encoded) -> Bool[np.ndarray, "b b"]:
     """Which two regimes with cells have rows of the region in common, in any seed."""
     used = encoded.level <= len(encoded.levels)
     used = used if encoded.weight is None else used & (encoded.weight > 0)
-    blocks = cell_blocks(encoded.layout)
+    blocks, offsets = cell_blocks(encoded.layout), np.array(encoded.layout.offsets)
+    parameter, start, n_cells = np.array([(b.parameter, b.start, b.n_cells) for b in blocks]).reshape(-1, 3).T
     together = np.zeros((len(blocks), len(blocks)), bool)
-    for codes, rows in zip(encoded.codes, used, strict=True):
-        first = [block.start - encoded.layout.offsets[block.parameter] for block in blocks]
-        cells = [codes[b.parameter].astype(int) - start for b, start in zip(blocks, first, strict=True)]
-        member = [(cell >= 0) & (cell < b.n_cells) & rows for cell, b in zip(cells, blocks, strict=True)]
-        rows_of = np.array(member, np.float32).reshape(len(blocks), -1)
-        together |= rows_of @ rows_of.T > 0
+    for codes, own in zip(encoded.codes, used, strict=True):
+        cells = codes[parameter].astype(np.int64) - (start - offsets[parameter])[:, None]
+        member = ((cells >= 0) & (cells < n_cells[:, None]) & own).astype(np.float32)
+        together |= member @ member.T > 0
     return together
-
-
-def _chosen(pairs: Any, space: Space) -> list[tuple[int, int]] | None:
-    """Indices of the pairs, or None for all; or raise."""
-    if isinstance(pairs, str):
-        _checks.one_of("pairs", pairs, ("all",))
-        return None
-    if not isinstance(pairs, Iterable):
-        raise TypeError(f'pairs must be "all" or a list of pairs of names, got {pairs!r}.')
-    found: list[tuple[int, int]] = []
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise ValueError(f'pairs must hold pairs of names such as ("x", "y"), got {pair!r}.')
-        for name in pair:
-            if name not in space.names:
-                names = ", ".join(map(repr, space.names))
-                raise ValueError(f"pairs: no parameter {name!r} (in {tuple(pair)!r}); there are {names}.")
-        found.append((space.index(pair[0]), space.index(pair[1])))
-        if found[-1][0] == found[-1][1]:
-            raise ValueError(f"pairs: {tuple(pair)!r} is one parameter; a pair needs two.")
-        if len({frozenset(own) for own in found}) < len(found):
-            raise ValueError(f"pairs holds {tuple(pair)!r} twice (in either order).")
-    if not found:
-        raise ValueError('pairs is empty; give at least one, or "all".')
-    return found

@@ -13,7 +13,11 @@ class InteractionResult(InteractionArrays):
     """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
 
     Attributes:
-        estimates: `parzax.importance.Interactions`, in NumPy; its arrays are properties of the result too.
+        estimates: `parzax.importance.Interactions`, in NumPy; its arrays are attributes of the result too, and
+            ``pairs`` are pairs of names here. ``importance`` compares across pairs, levels and logs: over
+            independent parameters, with those of single ones and those of higher order, it sums to 1.
+            ``main`` is on coarser cells than `parzax.cond_ped_anova`, and of the rows alone in which both are
+            active. ``slots`` are those with rows.
         space: the search space, d parameters.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
