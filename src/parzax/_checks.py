@@ -264,7 +264,7 @@ def check_mesh(*arrays: Any) -> None:
         kinds = () if mesh is None or mesh.empty else mesh.axis_types
         if any(kind == jax.sharding.AxisType.Explicit for kind in kinds):
             raise ValueError(
-                f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the function "
-                "within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the mesh "
-                "with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
+                f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the "
+                "function within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the "
+                "mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
             )

@@ -51,8 +51,13 @@ def test_variances_are_those_of_a_loop(double):
     """On arrays under jit, and through the shell; its settings are static."""
     x, loss = rows()
     divergence, grid = Hellinger(scale=2.0), px.Grid(max_cells=10)
-    run = jax.jit(lambda x, loss: px.importance.estimate(px.encode(SPACE, x, loss, 0.1, grid=grid), divergence))
-    found = run(jnp.asarray(x), jnp.asarray(loss)).variance[0]
+
+    @jax.jit
+    def variance(x, loss):
+        encoded = px.encode(SPACE, x, loss, 0.1, grid=grid)
+        return px.importance.estimate(encoded, divergence).variance[0]
+
+    found = variance(jnp.asarray(x), jnp.asarray(loss))
     obs = px.Observations.from_arrays(SPACE, x, loss)
     shell = px.cond_ped_anova(obs, 0.1, estimator=px.GridEstimator(grid, divergence))
     np.testing.assert_allclose(shell.variance[0], found, rtol=1e-12)

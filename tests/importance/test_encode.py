@@ -164,9 +164,8 @@ def test_regimes_are_the_hosts(dtype):
         host = obs.encode([0.1, 0.5])
         device = px.encode(CONDITIONAL, jnp.asarray(x, dtype), jnp.arange(3000, dtype=dtype), [0.1, 0.5])
     active = (obs.regime >= 0).mean(axis=0)
-    assert (active > 0)[: 11 if dtype == np.float32 else 12].all() and (
-        active[[3, 4, 6, 7, 8, 10, 11]] < 1
-    ).all()
+    assert (active > 0)[: 11 if dtype == np.float32 else 12].all()
+    assert (active[[3, 4, 6, 7, 8, 10, 11]] < 1).all()
     for name in ("codes", "level", "rank", "status"):
         np.testing.assert_array_equal(np.asarray(getattr(device, name)), getattr(host, name), err_msg=name)
 
@@ -191,7 +190,8 @@ def test_invalid_rows_are_left_out(double):
         weights = jnp.ones(500).at[3].set(weight)
         of_weight = px.encode(CONDITIONAL, jnp.asarray(x), jnp.arange(500.0), 0.2, weight=weights)
         assert (of_weight.status & px.Status.INVALID_ROWS > 0).all()
-        assert of_weight.weight[3] == 0 and of_weight.level[3] == 2
+        assert of_weight.weight[3] == 0
+        assert of_weight.level[3] == 2
 
 
 LOSSES = {
@@ -252,8 +252,9 @@ def test_random_spaces(double):
         low = rng.normal() * 10.0 ** rng.integers(-6, 7)
         width = abs(rng.normal()) * 10.0 ** rng.integers(-6, 7) + 1e-9
         start = int(abs(low)) + 1
-        domains = (px.Float(low, low + width), px.Float(abs(low) + 1e-9, abs(low) + width + 1e-3, log=True),
-                   px.Int(start, start + int(width) + 3), px.Int(start, start + int(width) + 3, log=True))  # fmt: skip
+        end = start + int(width) + 3
+        positive = px.Float(abs(low) + 1e-9, abs(low) + width + 1e-3, log=True)
+        domains = px.Float(low, low + width), positive, px.Int(start, end), px.Int(start, end, log=True)
         for domain in domains:
             x, space = adversarial(domain, px.Grid())[:, None], px.Space({"x": domain})
             codes, valid = on_host(space, x, px.Grid())

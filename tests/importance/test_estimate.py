@@ -1,4 +1,4 @@
-"""Importance from device arrays: the same numbers as the shell's, under jit, vmap, grad and a transfer guard."""
+"""Importance from device arrays: the shell's numbers, under jit, vmap, grad and a transfer guard."""
 
 import dataclasses
 
@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from importance.test_encode import CONDITIONAL, conditional_rows
 
 import parzax as px
+from importance.test_encode import CONDITIONAL, conditional_rows
 
 LEVELS = (0.5, 0.1, 0.25)
 PLAIN = px.Space({f"x{j}": px.Float(0, 1) for j in range(3)})
-# Two regimes with a value, an inactive one, categories and steps; few kinds of axes, so that it compiles fast.
+# Two regimes with a value, an inactive one, categories and steps; few kinds, so that it compiles fast.
 MIXED = px.Space({name: CONDITIONAL[name] for name in ("c", "x", "booster", "depth")})
 COLUMNS = [CONDITIONAL.names.index(name) for name in MIXED.names]
 ARRAYS = (
@@ -131,7 +131,8 @@ def test_eager_and_traced_have_the_same_shapes(double):
     host = px.importance.estimate(px.encode(MIXED, x[0], loss[0], 0.2))
     for name in (*ARRAYS, "status"):
         arrays = [getattr(one, name) for one in (eager, traced, host)]
-        assert isinstance(arrays[2], np.ndarray) and not isinstance(arrays[0], np.ndarray)
+        assert isinstance(arrays[2], np.ndarray)
+        assert not isinstance(arrays[0], np.ndarray)
         for array in arrays[1:]:
             np.testing.assert_allclose(np.asarray(array), np.asarray(arrays[0]), rtol=1e-12, atol=1e-15)
     assert host.variance.shape == (1, len(MIXED))
@@ -171,7 +172,8 @@ def test_gradients_with_respect_to_weights(double):
 
     gradient = jax.jit(jax.grad(of_weight))(weight)
     np.testing.assert_allclose(jax.grad(through_encode)(weight), gradient, rtol=1e-9, atol=1e-14)
-    assert np.isfinite(gradient).all() and np.abs(gradient).max() > 1e-5
+    assert np.isfinite(gradient).all()
+    assert np.abs(gradient).max() > 1e-5
     step, value = 1e-6, jax.jit(of_weight)
     for row in (0, 17, 60, 119):
         shift = jnp.zeros(120).at[row].set(step)
@@ -230,7 +232,7 @@ def test_arguments_are_named():
     """Wrong types, a batch without vmap, another reference."""
     x, loss = jnp.ones((4, 3)), jnp.arange(4.0)
     encoded = px.encode(PLAIN, x, loss, 0.5)
-    with pytest.raises(TypeError, match="encoded must be what parzax.encode"):
+    with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         px.importance.estimate(x)
     with pytest.raises(TypeError, match=r"divergence must be one of parzax\.divergence"):
         px.importance.estimate(encoded, "explained")
@@ -248,4 +250,5 @@ def test_no_rows_and_one(n, double):
         jnp.ones((n, 3)) / 2, jnp.ones(n)
     )
     assert (np.asarray(found.status) & int(px.Status.NO_DATA)).all()
-    assert (np.asarray(found.share) == 0).all() and np.isfinite(found.variance).all()
+    assert (np.asarray(found.share) == 0).all()
+    assert np.isfinite(found.variance).all()

@@ -4,14 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from importance.test_estimate import LEVELS, MIXED, PLAIN, log
 
 import parzax as px
+from importance.test_estimate import LEVELS, MIXED, PLAIN, log
 
 
-@pytest.mark.parametrize(
-    "method", ["half-sampling", pytest.param("bootstrap", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("method", ["half-sampling", pytest.param("bootstrap", marks=pytest.mark.slow)])
 def test_samples_are_the_shells(method, double):
     """The i-th sample depends on the key and i alone: equal to the shell's, for any number side by side."""
     x, loss = log(150, 1)

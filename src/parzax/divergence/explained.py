@@ -72,15 +72,17 @@ class _Fits(NamedTuple):
 class Explained(AbstractDivergence):
     """The share of membership in the target that a parameter explains: the default divergence.
 
-    Functions of a parameter predict membership: partitions of its cells, and polynomials of its rank. With e
-    the membership of a row minus its mean, f its prediction from functions of which C are independent, the
-    constant among them, and n = n_R rows: sum f^2 is explained, of which (C - 1) (sum e^2 - sum f^2) / (n - C)
-    by chance. Resolutions are weighed by their errors L when each row is left out, w exp(-(L - min L) / (2 s^2
-    temperature)), s^2 = min L / n, with w 1 for partitions and ``smoothness`` for polynomials. What that choice
-    adds by chance is subtracted too. For numbers, resolutions of one or two functions have no weight, unless
-    fewer than three cells are occupied. Neither have those of more functions than half as many as there are
-    rows (fewer of less than 40 rows, see docs/estimators.md), nor any with C > n - 2. Categories are each on
-    their own.
+    Functions of a parameter predict membership: partitions of its cells, and polynomials of its rank. Let e
+    be the membership of a row minus its mean, f its prediction from functions of which C are independent (the
+    constant among them), and n the rows of the region. Then sum f^2 is explained, of which chance explains
+    (C - 1) (sum e^2 - sum f^2) / (n - C). Each such family of functions is a resolution. It has the weight
+    w exp(-(L - min L) / (2 s^2 temperature)), where L is its squared error when each row is left out,
+    s^2 = min L / n, and w is 1 for partitions and ``smoothness`` for polynomials. What this choice adds by
+    chance is subtracted too.
+
+    For numbers, resolutions of one or two functions have no weight, unless fewer than three cells are
+    occupied. Nor have those of more than n / 2 functions (fewer below 40 rows, see docs/estimators.md), or of
+    more than n - 2. Of categories each is a group of its own.
 
     Attributes:
         cells: numbers of cells, ascending, into which those of the grid are merged; numbers from the grid's

@@ -1,4 +1,4 @@
-"""The Pearson divergence, of densities that are each smoothed by a kernel of their own: the papers' estimator."""
+"""The Pearson divergence of two densities, each smoothed by its own kernel: the papers' estimator."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,10 @@ def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> 
     return cell_sum(terms)
 
 
+# Optuna 5's: quartiles by whole numbers, and a floor under both densities.
+_OPTUNA = GridSmoothing(floor=1e-12, floor_quartiles=True)
+
+
 @dataclass(frozen=True)
 class Pearson(AbstractDivergence):
     """Pearson divergence of two smoothed densities, as in the papers and in Optuna 5 (parity at 1e-10).
@@ -52,7 +56,7 @@ class Pearson(AbstractDivergence):
         min_rows: see `AbstractDivergence`.
     """
 
-    smoothing: GridSmoothing = GridSmoothing(floor=1e-12, floor_quartiles=True)
+    smoothing: GridSmoothing = _OPTUNA
     min_rows: int = 2
 
     def __post_init__(self) -> None:

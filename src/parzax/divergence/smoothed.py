@@ -15,6 +15,7 @@ from parzax.kernels import AbstractKernel, in_grid, uniform_on_grid
 
 # Two equal numbers differ by at most this many roundings.
 _ROUNDING = 64
+_DEFAULT = GridSmoothing()
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Smoothed(AbstractDivergence):
         min_rows: see `AbstractDivergence`.
     """
 
-    smoothing: GridSmoothing = GridSmoothing()
+    smoothing: GridSmoothing = _DEFAULT
     debias: bool = True
     min_rows: int = 2
 

@@ -68,14 +68,7 @@ def null_interactions(
     fit: Float[Array, "w w"],
     words: UInt32[Array, "w w 2 b"],
 ) -> Float[Array, " b"]:
-    """I of draws from the null, for one slot and level.
-
-    Args:
-        rows: of the slot.
-        target: t, rows of the target per cell.
-        fit: `additive_fit` of the excess.
-        words: random bits, for the rows in the target and for the others.
-    """
+    """I of draws from the null, for one slot and level, from ``words`` for target rows and for the others."""
     region, others = rows.cells, rows.cells - target
     share = target.sum() / divisor(region.sum())
     # A row's residual is one of two numbers, by whether it is in the target.
@@ -101,16 +94,10 @@ def draws_beyond(
     Pairs and levels share the random words, as draws of one are compared with that one alone; slots of a pair
     do not. The words depend on the regimes of a slot and the place of a cell, not on what else is computed.
 
-    Args:
-        key: of the draws.
-        least: what the interactions of pairs are compared with.
-        rows, target, fit: of the slots; see `null_interactions`.
-        where: the slots.
-        n_draws: number of draws.
+    ``rows``, ``target`` and ``fit`` are those of `null_interactions`.
     """
-    n_rounds = -(-n_draws // _BLOCK)
+    n_rounds, k = -(-n_draws // _BLOCK), where.layout.n_regimes
     size = -(-n_draws // n_rounds)
-    k = where.layout.n_regimes
     kinds, which = np.unique([i * k + j for _, (i, j) in where.slots], return_inverse=True)
 
     def of_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
@@ -119,7 +106,7 @@ def draws_beyond(
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
         def of_slot(which: Array, *slot: Any) -> Float[Array, " b"]:
-            return null_interactions(*slot, words[which])
+            return null_interactions(*slot, words[which] if len(kinds) > 1 else words[0])
 
         def in_turn(*slots: Any) -> Float[Array, "r b"]:
             return jax.lax.map(lambda slot: of_slot(*slot), slots)
@@ -133,5 +120,4 @@ def draws_beyond(
 
         return jax.lax.map(of_level, (least.T, target, fit))
 
-    rounds = jnp.arange(n_rounds, dtype=jnp.int32)
-    return jax.lax.map(of_round, rounds).sum(axis=0, dtype=jnp.int32)
+    return jax.lax.map(of_round, jnp.arange(n_rounds, dtype=jnp.int32)).sum(axis=0, dtype=jnp.int32)

@@ -1,7 +1,7 @@
 """What two parameters explain of membership in the target, together and beyond each alone, from counts.
 
-A slot has n_r of the region's n_R rows, r_c of them in cell c, and u_c is the sum of their membership less its
-mean n_t / n_r. With C occupied cells (or rows, or columns, of the slot's grid)
+A slot has n_r of the region's n_R rows, r_c of them in cell c, and u_c is the sum of their membership less
+its mean n_t / n_r. With C occupied cells (or rows, or columns, of the slot's grid)
 
     SSB = sum_c u_c^2 / r_c,    SSW = sum of squares - SSB,    v = [SSB - (C - 1) SSW / (n_r - C)] / n_R
 
@@ -51,10 +51,7 @@ def explained(
 ) -> Float[Array, "3 b"]:
     """v_xy, v_x and v_y of one slot.
 
-    Args:
-        rows: of the slot.
-        excess: u, sum per cell of b memberships less a constant; 0 in cells without rows.
-        squares: sum of the squares of the same, over rows.
+    ``excess`` is u for b memberships, less any constant each; ``squares`` sums the same squared over rows.
     """
     sums = excess, excess.sum(axis=1), excess.sum(axis=0)
     weighted = [jnp.square(u) * inverse[..., None] for u, inverse in zip(sums, rows.inverses, strict=True)]

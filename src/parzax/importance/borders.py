@@ -1,7 +1,7 @@
 """Tables for the encoder on a device: the values at which cells, domains and conditions begin and end.
 
-They are found once on the host, in float64, by bisection of the formulas that NumPy arrays are encoded with. A
-device then compares integers alone, and cannot differ from the host where it rounds differently.
+They are found once on the host, in float64, by bisection of the formulas that encode NumPy arrays. A device
+then only compares integers, so that it gives the host's answer although it rounds differently.
 """
 
 from collections.abc import Callable

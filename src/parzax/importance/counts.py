@@ -193,8 +193,8 @@ def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
 def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
     """Cumulative sum over the levels: written out when short, else as suits the platform.
 
-    On a CPU jnp.cumsum is ten times slower than a scan, and a loop of a few rounds costs more than what it adds;
-    on an accelerator a scan is a loop of tiny kernels.
+    On a CPU jnp.cumsum is ten times slower than a scan, and a loop of a few rounds costs more than what it
+    adds. On an accelerator a scan is a loop of tiny kernels.
     """
     if x.shape[-2] <= _WRITTEN_OUT:
         return jnp.stack(list(accumulate(jnp.moveaxis(x, -2, 0))), axis=-2)

@@ -27,8 +27,8 @@ class Importance(eqx.Module):
     A pytree whose arrays are all JAX's or all NumPy's.
 
     Attributes:
-        variance: (..., q, d) within-regime local marginal variance, Eq. 11 of arXiv 2601.20800. Debiased it is
-            signed.
+        variance: (..., q, d) within-regime local marginal variance, Eq. 11 of arXiv 2601.20800; signed where
+            the divergence is debiased.
         inter: (..., q, d) inter-regime term of Eq. 17; each pool with like bounds counts as a regime.
         unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
         divergence: (..., q, d, k) estimate of D_PE (Eq. 6) in each regime; 0 for "inactive".
@@ -79,9 +79,9 @@ def estimate(
         balance, uniform_when_undefined: of `Importance.share`, see `parzax.importance.normalise`.
 
     Returns:
-        `Importance`, its levels in the order in which they were asked for; NumPy arrays for NumPy arrays. In
-        float64 inside ``jax.enable_x64(True)``, in float32 otherwise. Nothing is raised for data: statuses say
-        what is unusual.
+        `Importance`, its levels in the order in which they were asked for; NumPy arrays for NumPy arrays. It
+        is computed in float64 inside ``jax.enable_x64(True)`` and in float32 otherwise. Data raise nothing:
+        statuses say what is unusual.
 
     Raises:
         TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, another reference.

@@ -74,9 +74,10 @@ def parameter_status(
     layout: Layout,
     min_rows: int,
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level, from the region's rows, occupied cells and `parzax.importance.measures`.
+    """Status bits that each parameter has at every level, from the region's rows and cells.
 
-    That is by slot, see `Layout.n_slots`. Of bounds that move nothing is known where no row is in a pool.
+    Occupied cells and crowding are by slot, see `parzax.importance.measures.Measures`. Of bounds that move
+    nothing is known where no row is in a pool.
     """
     active = n_region[:, :-1]
     least = jnp.asarray(min_rows, active.dtype)

@@ -1,4 +1,4 @@
-"""From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled computation."""
+"""From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled function."""
 
 from functools import partial
 from typing import Any
@@ -34,8 +34,8 @@ class Interactions(eqx.Module):
 
     Attributes:
         variance: (..., q, p) I = v_xy - v_x - v_y, signed.
-        importance: (..., q, p) max(I, 0) over the variance of membership in the target, g (1 - g) with g = n_T /
-            n_R: a second-order Sobol index. 0 where g (1 - g) is 0.
+        importance: (..., q, p) max(I, 0) over the variance of membership in the target, g (1 - g) with g =
+            n_T / n_R: a second-order Sobol index. 0 where g (1 - g) is 0.
         joint: (..., q, p) v_xy, variance of membership that the two explain together.
         main: (..., q, p, 2) v_x and v_y, what each of them explains on the same cells.
         p_value: (..., q, p) of the null that there is no interaction; NaN where nothing is known, and

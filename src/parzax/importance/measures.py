@@ -126,10 +126,10 @@ def of_regimes(
 
 
 def _facts(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q3 j"]:
-    """Of each block the rows of every set; then cells that have rows of the region, and whether it is crowded.
+    """Of each block the rows of every set, then the cells that have rows of the region, then its crowding.
 
-    It is where more than half of the rows lie at one end of many cells, as values of a log axis do on a linear
-    one. All rows in one cell are a constant, not crowded.
+    A block is crowded (1, else 0) where more than half of its rows lie at one end of many cells, as values of
+    a log axis do on a linear one. All rows in one cell are a constant, not crowded.
     """
     rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
     occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)

@@ -132,7 +132,7 @@ def _first_rows(position: Int[Array, " n"]) -> Int[Array, " n"]:
 
 
 def _cut_front(ranks: Int[Array, " n"], size: Int[Array, ""]) -> Int[Array, ""]:
-    """The front inside which the best ``size`` of rows with these ascending ranks end; -1 where it is none."""
+    """The front that the best ``size`` rows cut, given all ranks in ascending order; -1 for none."""
     last = ranks[jnp.clip(size - 1, 0, len(ranks) - 1)]
     following = ranks[jnp.clip(size, 0, len(ranks) - 1)]
     return jnp.where((last == following) & (size < len(ranks)) & (last < pareto.ABSENT), last, -1)

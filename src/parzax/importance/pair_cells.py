@@ -1,4 +1,4 @@
-"""Cells of pairs of parameters: how many a slot has along each axis, and which cells of the grid share one."""
+"""Cells of pairs of parameters: how many a slot has along an axis, and which cells of the grid share one."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import divisor
 from parzax.importance.layout import Layout
-from parzax.importance.pair_layout import cell_blocks
+from parzax.importance.pair_layout import cell_blocks, is_exchangeable
 
 # Numbers of cells along an axis. A size needs about so many of the region's rows per cell of a slot, and at
 # least so many of the slot's.
@@ -30,25 +30,17 @@ def n_sizes(most_rows: float) -> int:
 
 def slot_width(layout: Layout, n_sizes: int) -> int:
     """Most cells along an axis that any slot has."""
-    most = SIZES[n_sizes - 1]
-    return max(
-        (
-            min(b.n_cells, most * (2 if b.family and b.family.exchangeable else 1))
-            for b in cell_blocks(layout)
-        ),
-        default=1,
-    )
+    most = {False: SIZES[n_sizes - 1], True: 2 * SIZES[n_sizes - 1]}
+    return max((min(b.n_cells, most[is_exchangeable(b)]) for b in cell_blocks(layout)), default=1)
 
 
 def slot_sizes(n_region: Shaped[Array, ""], n_slot: Shaped[Array, " r"]) -> Int[Array, " r"]:
-    """Rows of `merged_cells` that slots use: twice the index of G in ``SIZES``, and 1 more for 2 G categories.
+    """The row of `merged_cells` for each slot: twice the index of G in ``SIZES``, plus 1 for 2 G categories.
 
     G is the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10, for n_r rows of a region of n_R.
     """
-    cells = np.square(SIZES)
-    region, rows, labels = (
-        jnp.asarray(n * cells, n_slot.dtype) for n in (_ROWS_PER_CELL, _FEWEST_PER_CELL, _ROWS_PER_LABEL_CELL)
-    )
+    per_cell = np.array([_ROWS_PER_CELL, _FEWEST_PER_CELL, _ROWS_PER_LABEL_CELL])[:, None] * np.square(SIZES)
+    region, rows, labels = jnp.asarray(per_cell, n_slot.dtype)
     reached = (n_region >= region[1:])[None] & (n_slot[:, None] >= rows[None, 1:])
     index = reached.sum(axis=1, dtype=jnp.int32)
     return 2 * index + (n_slot >= labels[index]).astype(jnp.int32)
@@ -61,17 +53,14 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
     the last of G (or 2 G) cells, and numbers are in G cells of equal width, or of nearly equal numbers of
     rows where those of equal width would be too uneven.
 
-    Args:
-        region: rows (weight) of the region per column.
-        layout: of the single parameters.
-        n_sizes: how many of ``SIZES`` there are; a size takes two of the o rows, see `slot_sizes`.
+    ``region`` has rows (weight) per column; a size takes two of the o rows, see `slot_sizes`.
     """
     # In float64, so that the cells are the same in any precision.
     with jax.enable_x64(True):
         mass = region.astype(jnp.float64)
         source, parts = np.full(layout.n_columns, -1), [jnp.zeros((2 * n_sizes, 1), jnp.int32)]
         for exchangeable, merge in ((False, _merged_numbers), (True, _merged_categories)):
-            blocks = [b for b in cell_blocks(layout) if b.family and b.family.exchangeable == exchangeable]
+            blocks = [b for b in cell_blocks(layout) if is_exchangeable(b) == exchangeable]
             if not blocks:
                 continue
             start, cells = (np.array([[getattr(b, name)] for b in blocks]) for name in ("start", "n_cells"))

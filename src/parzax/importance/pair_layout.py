@@ -34,8 +34,10 @@ class PairLayout:
         return np.searchsorted(of_pair, np.arange(len(self.pairs) + 1)).astype(np.int32)
 
     def numbers(self) -> tuple[Int[np.ndarray, " w"], Int[np.ndarray, "p k k"]]:
-        """The regime of each column of ``layout``, the last number for columns without a slot; and the slot of
-        two regimes as a number within its pair, the number of its slots where there is none."""
+        """The regime of each column of ``layout``, and the number within its pair of the slot of two regimes.
+
+        The last regime is for columns in no slot; no slot has the number ``n`` of a pair with n slots.
+        """
         k, first = self.layout.n_regimes, self.first_slot
         regime = np.full(self.layout.n_columns, k - 1, np.int32)
         for block in cell_blocks(self.layout):
@@ -46,12 +48,13 @@ class PairLayout:
         return regime, slot
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """Columns for slots of ``n_cells`` each and, last of a pair, for other rows; and which are of slots."""
+        """Columns for slots of ``n_cells``, with one more per pair for other rows; and which are of slots."""
         widths = np.diff(self.first_slot) * n_cells + 1
         ends = np.cumsum(widths)
-        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), np.delete(np.arange(ends[-1]), ends - 1)
+        of_slots = np.delete(np.arange(ends[-1]), ends - 1)
+        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), of_slots
 
-    def pair_sums(self, x: Shaped[Array, "r *b"]) -> Shaped[Array, "p *b"]:
+    def pair_sums(self, x: Shaped[Array, " r *b"]) -> Shaped[Array, " p *b"]:
         """Sums over the slots of each pair, in their own dtype."""
         begin, end = self.first_slot[:-1, None], self.first_slot[1:, None]
         slot = begin + np.arange((end - begin).max(initial=1))[None]
@@ -60,7 +63,7 @@ class PairLayout:
 
 
 def pair_layout(
-    layout: Layout, pairs: Any, names: Sequence[Any] | None = None, together: Bool[np.ndarray, "b b"] | None = None
+    layout: Layout, pairs: Any, names: Any = None, together: Bool[np.ndarray, "b b"] | None = None
 ) -> PairLayout:
     """The slots of pairs; None, or "all", is all pairs.
 
@@ -106,3 +109,8 @@ def pair_layout(
 def cell_blocks(layout: Layout) -> list[Block]:
     """The regimes that have cells: not those of a single value, nor those whose bounds move."""
     return [block for block in layout.blocks if block.family is not None and not block.varying]
+
+
+def is_exchangeable(block: Block) -> bool:
+    """Whether its cells are categories."""
+    return block.family is not None and block.family.exchangeable

@@ -43,16 +43,17 @@ def resample(
         key: a typed key such as ``jax.random.key(0)``.
         encoded: of `parzax.encode`, with ranks and without weights.
         n: number of samples; static.
-        method: "half-sampling" takes half of the usable rows without replacement, "bootstrap" as many as there
-            are with replacement.
+        method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
+            as there are, with replacement.
         divergence, reference, balance, uniform_when_undefined: of `estimate`.
 
     Returns:
         `Importance` with a leading axis of length n. Statuses known from the losses are those of the log.
 
     Raises:
-        TypeError, ValueError: as `estimate`; for weights, as a row of weight 2 is two rows, so that the length
-            would depend on data: repeat the rows, or use `parzax.cond_ped_anova` with ``n_resamples``.
+        TypeError, ValueError: as `estimate`, and for weights. A row of weight 2 is two rows, so that the
+            number of rows would depend on data: repeat the rows, or use `parzax.cond_ped_anova` with
+            ``n_resamples``.
     """
     _checks.one_of("method", method, tuple(METHODS))
     share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
@@ -71,9 +72,9 @@ def shuffle(
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
-    The target rows of a regime are then a random subset of its rows; sets of all levels stay nested, and every
-    parameter has a permutation of its own. So ``(1 + (shuffled.variance >= imp.variance).sum(0)) / (n + 1)``
-    are p-values of the null that a parameter has no effect within its regimes.
+    The target rows of a regime are then a random subset of its rows. Sets of all levels stay nested, and each
+    parameter has another permutation. ``(1 + (shuffled.variance >= imp.variance).sum(axis=0)) / (n + 1)`` is
+    the p-value of the null that a parameter has no effect within its regimes.
 
     Arguments, restrictions and the answer are those of `resample`.
     """

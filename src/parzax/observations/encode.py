@@ -21,8 +21,8 @@ def encode(
     """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
 
     With JAX arrays, traced or not, it is a pure function of ``x``, ``losses`` and ``weight``; all else is
-    static. `jax.jit` and `jax.vmap` apply. Both encoders give the same codes and levels, bit by bit in float64,
-    and in float32 for values that float32 holds.
+    static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host. Both ways give the same
+    codes and levels bit by bit: in float64, and in float32 for values that float32 holds.
 
     Args:
         space: the search space.
@@ -35,9 +35,9 @@ def encode(
         grid: `parzax.Grid()` by default.
 
     Returns:
-        `parzax.importance.Encoded`. Of JAX arrays, rows outside their domains, with a value where the parameter
-        is inactive, or with a weight that is negative or not finite are left out, and every level has the
-        status INVALID_ROWS. NumPy arrays with such rows raise.
+        `parzax.importance.Encoded`. A row of a JAX array is left out where a value is outside its domain or
+        given for an inactive parameter, and where its weight is negative or not finite; every level then has
+        the status INVALID_ROWS. NumPy arrays with such rows raise.
 
     Raises:
         TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not
@@ -47,7 +47,8 @@ def encode(
 
     >>> import jax.numpy as jnp, parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
-    >>> px.encode(space, jnp.array([[0.2], [0.7], [0.9]]), jnp.array([1.0, 3.0, 2.0]), [0.3, 0.6]).level.tolist()
+    >>> x, losses = jnp.array([[0.2], [0.7], [0.9]]), jnp.array([1.0, 3.0, 2.0])
+    >>> px.encode(space, x, losses, [0.3, 0.6]).level.tolist()
     [0, 2, 1]
     """
     if any(isinstance(array, jax.Array) for array in (x, losses, weight)):

@@ -33,7 +33,7 @@ class Pool(NamedTuple):
 
 
 def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
-    """Put the rows of domains whose bounds move into pools; a sentence for each about those of the first seed.
+    """Put the rows of domains whose bounds move into pools; sentences about those of the first seed.
 
     Rows outside the region stay without a pool, as do rows without bounds, or whose bounds leave one value.
 

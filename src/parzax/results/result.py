@@ -92,8 +92,8 @@ class ImportanceResult(ResultArrays):
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
 
-        Masses per cell at every level, smoothed by a kernel; `parzax.divergence.Explained` does not
-        compare these. A set without rows in the regime gives the prior. Where bounds move, values are places between
+        Masses per cell at every level, smoothed by a kernel; `parzax.divergence.Explained` does not compare
+        these. A set without rows in the regime gives the prior. Where bounds move, values are places between
         them, from 0 to 1, of the rows of all pools together.
         """
         grid, dtype = self.estimator.grid, self.importance.dtype

@@ -52,8 +52,8 @@ def test_a_log_axis_is_a_change_of_units():
 
 
 def test_crowded_rows_are_cut_by_rank():
-    # Catches cells that are nearly all empty, as of a sampler's log: which grid cells are occupied, and how far
-    # apart they are, does not matter.
+    # Catches cells that are nearly all empty, as of a sampler's log: how far apart the occupied cells of the
+    # grid are does not matter.
     rng = np.random.default_rng(0)
     index, noise = rng.integers(0, 30, size=(1000, 2)), rng.uniform(size=1000)
     loss = (index[:, 0] - 15) * (index[:, 1] - 15) / 100 + noise

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,22 +25,6 @@ _DRAWS, _DRAWS_PER_PAIR = 1000, 20
 _LEVEL, _REGION = 0.1, 1.0
 
 
-@overload
-def interactions(
-    obs: Encoded, *, pairs: Any = "all", n_draws: Any = None, key: Any = None
-) -> Interactions: ...
-@overload
-def interactions(
-    obs: Observations,
-    target_quantile: Any = _LEVEL,
-    region_quantile: float = _REGION,
-    *,
-    pairs: str | Iterable[Sequence[str]] = "all",
-    objective: int | str = 0,
-    rows: str | Sequence[str] = "all",
-    n_draws: int | None = None,
-    key: Any = None,
-) -> InteractionResult: ...
 def interactions(
     obs: Observations | Encoded,
     target_quantile: Any = _LEVEL,
@@ -51,13 +35,13 @@ def interactions(
     rows: str | Sequence[str] = "all",
     n_draws: int | None = None,
     key: Any = None,
-) -> InteractionResult | Interactions:
+) -> Any:
     """Interactions: how much two parameters explain together of who is in the target, beyond each alone.
 
     For the rows in which both are active, regime by regime of both, membership in the target is counted on a
-    grid of at most G x G cells. With r_c rows and t_c target rows in cell c, n_r and n_t in all, g = n_t / n_r
-    and C occupied cells, SSB = sum_c r_c (t_c / r_c - g)^2, SSW = n_r g (1 - g) - SSB, and over all n_R rows of
-    the region
+    grid of at most G x G cells. With r_c rows and t_c target rows in cell c, n_r and n_t in all, g = n_t /
+    n_r and C occupied cells, SSB = sum_c r_c (t_c / r_c - g)^2, SSW = n_r g (1 - g) - SSB, and over all n_R
+    rows of the region
 
         v = [SSB - (C - 1) SSW / (n_r - C)] / n_R,        I = v_xy - v_x - v_y
 
@@ -65,8 +49,8 @@ def interactions(
     "Conditional PED-ANOVA" (arXiv 2601.20800) for the pair and for each at that resolution. I is signed, and
     0 on average where neither has an effect, or P(target | x, y) is a sum of a function of x and one of y.
 
-    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. The cells are those
-    of `parzax.Grid`, merged: while the occupied ones of a regime are at most G, each is a cell. Otherwise
+    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. The cells are
+    those of `parzax.Grid`, merged: while at most G of a regime are occupied, each is a cell. Otherwise
     numbers are in cells of equal width on their axis, or of equal numbers of rows where some would have less
     than half their share; up to 2 G categories (G below 8 G^2 rows) have a cell each, and the rarest of more
     share one. What happens within a cell is not seen: I is **limited by resolution**, and too low for effects
@@ -85,8 +69,8 @@ def interactions(
         pairs: "all", or pairs of names.
         n_draws: B, draws from the null; 1000 by default, or 20 per pair if those are more. 0 leaves
             p-values out: they are NaN.
-        key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds have the keys
-            ``jax.random.split(key, n_seeds)``.
+        key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds have the
+            keys ``jax.random.split(key, n_seeds)``.
 
     Returns:
         `InteractionResult` with arrays (..., q, p) for p pairs, whether q and p are 1 or more; p is 0 in a
@@ -107,7 +91,7 @@ def interactions(
     if isinstance(obs, Encoded):
         given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
-            raise TypeError("an Encoded has its levels, objective and rows; give pairs, n_draws and key alone.")
+            raise TypeError("an Encoded has its levels, objective and rows; give only pairs, n_draws, key.")
         n_draws = _draws(n_draws, pair_layout(obs.layout, pairs))
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
     if not isinstance(obs, Observations):

@@ -1,19 +1,20 @@
 """Interactions as tables: a long-form DataFrame, and plain text for ``print``."""
 
+from typing import Any
+
 import numpy as np
 
 from parzax._html import table
 from parzax._words import visible
 from parzax.results.arrays import mean_and_error
 from parzax.results.labels import short_names
-from parzax.results.pairs.arrays import InteractionArrays
 from parzax.results.table import aligned, size_text, status_names
 from parzax.status import Status
 
 _ROWS_SHOWN, _LEVELS_SHOWN, _NAME = 15, 6, 20
 
 
-def long_columns(result: InteractionArrays) -> dict[str, np.ndarray]:
+def long_columns(result: Any) -> dict[str, np.ndarray]:
     """Columns of the long form, each of length s * q * p; ``seed`` only if the result has a seed axis."""
     s, q, p = result.n_seeds, *result.importance.shape[-2:]
     columns = {
@@ -41,7 +42,7 @@ def long_columns(result: InteractionArrays) -> dict[str, np.ndarray]:
     return columns
 
 
-def to_text(result: InteractionArrays) -> str:
+def to_text(result: Any) -> str:
     """A table for reading: the most important pairs down, and levels across if there are several.
 
     Importances of pairs that are not above chance are in brackets, "-" is where nothing is known. With
@@ -51,12 +52,12 @@ def to_text(result: InteractionArrays) -> str:
     return "\n".join(map(visible, [title, *aligned(rows, left), "", *_notes(result)]))
 
 
-def to_html(result: InteractionArrays) -> str:
+def to_html(result: Any) -> str:
     """The same table for a notebook."""
     return table(*_entries(result), _notes(result))
 
 
-def _entries(result: InteractionArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+def _entries(result: Any) -> tuple[str, list[list[str]], tuple[int, ...]]:
     """A title, rows with their header first, and which columns are text."""
     levels = np.argsort(result.target_quantile, kind="stable")
     order = result.order(result.over_seeds()[0].mean(axis=0))
@@ -85,7 +86,7 @@ def _entries(result: InteractionArrays) -> tuple[str, list[list[str]], tuple[int
     return f"interactions{seeds} at level {result.target_quantile[0]:g}", rows, (0,)
 
 
-def _share(result: InteractionArrays, level: int, pair: int) -> str:
+def _share(result: Any, level: int, pair: int) -> str:
     defined = result.by_seed(result.is_defined)[:, level, pair]
     if not defined.any():
         return "-"
@@ -97,7 +98,7 @@ def _share(result: InteractionArrays, level: int, pair: int) -> str:
     return text if above or not result.n_draws else f"({text})"
 
 
-def _notes(result: InteractionArrays) -> list[str]:
+def _notes(result: Any) -> list[str]:
     p = len(result.pairs)
     if not p:
         return ["no pairs: the space has a single parameter"]
@@ -113,7 +114,7 @@ def _notes(result: InteractionArrays) -> list[str]:
     return [*lines, *result.report.lines(result.n_seeds), *_advice(result)]
 
 
-def _advice(result: InteractionArrays) -> list[str]:
+def _advice(result: Any) -> list[str]:
     """A sentence for each status, and of how many of the pairs (and levels) it holds."""
     lines = []
     seen = result.by_seed(result.status)
