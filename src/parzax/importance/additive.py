@@ -109,7 +109,11 @@ def draws_beyond(
             return null_interactions(*slot, words[which] if len(kinds) > 1 else words[0])
 
         def in_turn(*slots: Any) -> Float[Array, "r b"]:
-            return jax.lax.map(lambda slot: of_slot(*slot), slots)
+            def of_defined(slot: tuple[Any, ...]) -> Float[Array, " b"]:
+                nothing = jnp.zeros(size, target.dtype)
+                return jax.lax.cond(slot[1].scale > 0, lambda: of_slot(*slot), lambda: nothing)
+
+            return jax.lax.map(of_defined, slots)
 
         def of_level(level: tuple[Array, ...]) -> Int[Array, " p"]:
             least, target, fit = level

@@ -43,10 +43,9 @@ class Interactions(eqx.Module):
         status: (..., q, p) int32 bits of `parzax.Status`.
         n_active: (..., p) rows (weight) of the region in which both are active.
         n_target, n_region: (..., q) and (...,) rows (weight) of target sets and region, ties included.
-        slot_variance: (..., q, r) the part of each slot in the variance of its pair.
-        pairs: indices of both parameters of each pair; static.
-        slots: pair and regimes of each slot; static.
-        n_draws: number of draws from the null; static.
+        slot_variance: (..., q, r) the part of each slot in the variance of its pair; 0 without rows.
+        pairs, slots, n_draws: indices of both parameters of each pair; pair and regimes of each slot; number
+            of draws from the null; static.
     """
 
     variance: Float[Any, "*s q p"]
@@ -122,28 +121,17 @@ def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Inte
     return jax.tree.map(lambda a: a[0], found)
 
 
-def interactions_of_seeds(
-    keys: PRNGKeyArray,
-    codes: Integer[Any, "s d n"],
-    level: Integer[Any, "s n"],
-    weight: Shaped[Any, "s n"] | None,
-    log_status: Int[Any, "s q"],
-    *,
-    where: PairLayout,
-    order: tuple[int, ...],
-    n_draws: int,
-) -> Interactions:
-    """`interactions` of s seeds at the levels ``order`` of the ascending ones.
+def interactions_of_seeds(*arrays: Any, **static: Any) -> Interactions:
+    """`interactions` of s seeds: the arguments of `_interactions_of_log`, all arrays with a leading axis.
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
     # Compiled code of its own, so that it is traced once for both.
-    one = jax.jit(partial(_interactions_of_log, where=where, order=order, n_draws=n_draws))
+    one = jax.jit(partial(_interactions_of_log, **static))
 
     def in_turn(*arrays: Any) -> Interactions:
         return jax.lax.map(lambda own: one(*own), arrays)
 
-    arrays = keys, codes, level, weight, log_status
     return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(one))
 
 
@@ -157,6 +145,7 @@ def _interactions_of_log(
     order: tuple[int, ...],
     n_draws: int,
 ) -> Interactions:
+    """`interactions` at the levels ``order`` of the ascending ones."""
     counts, dtype = pair_counts(codes, level, weight, where, order), jnp.result_type(float)
     sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
     whole, target = divisor(sets[-1]), cells[:-1]

@@ -63,12 +63,12 @@ def pair_counts(
         return PairCounts(sets, n_active, none, none[..., None, None])
 
     # The slot of every row, as a number within its pair, and then its cells there.
-    regime_of_column, slot_of_regimes = map(jnp.asarray, where.numbers())
-    begin, n_slots = (jnp.asarray(x)[:, None] for x in (where.first_slot[:-1], np.diff(where.first_slot)))
     column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
-    regime, pair = regime_of_column[column], jnp.arange(len(first), dtype=jnp.int32)[:, None]
-    place = (pair * layout.n_regimes + regime[first]) * layout.n_regimes + regime[second]
-    slot = slot_of_regimes.reshape(-1)[place]
+    block = jnp.asarray(where.block_of_column)[column]
+    n_blocks = jnp.asarray([len(blocks) for blocks in where.blocks], jnp.int32)[:, None]
+    begin, n_slots = (jnp.asarray(x)[:, None] for x in (where.first_slot[:-1], np.diff(where.first_slot)))
+    inside = (block < n_blocks)[first] & (block < n_blocks)[second]
+    slot = jnp.where(inside, block[first] * n_blocks[second] + block[second], n_slots)
     rows = of_slots(0, 1)
     size = slot_sizes(sets[-1], rows[-1])[jnp.minimum(begin + slot, r - 1)]
     merged, start = merged_cells(grid[-1], layout, sizes).reshape(-1), size * layout.n_columns

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, Shaped
+from jaxtyping import Array, Int, Shaped
 
+from parzax import _checks
 from parzax.importance.layout import Block, Layout
 
 
@@ -21,11 +22,22 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLayout:
-    """Pairs of indices of parameters, and their slots in the order of the pairs; static under jit."""
+    """Pairs of indices of parameters; hashable, static under jit."""
 
     layout: Layout
     pairs: tuple[tuple[int, int], ...]
-    slots: tuple[Slot, ...]
+
+    @property
+    def blocks(self) -> list[list[Block]]:
+        """The regimes with cells of each parameter."""
+        blocks, parameters = cell_blocks(self.layout), range(len(self.layout.offsets))
+        return [[block for block in blocks if block.parameter == j] for j in parameters]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """All slots, those of a pair one after the other."""
+        both = enumerate((self.blocks[a], self.blocks[b]) for a, b in self.pairs)
+        return tuple(Slot(i, (a.regime, b.regime)) for i, blocks in both for a, b in product(*blocks))
 
     @property
     def first_slot(self) -> Int[np.ndarray, " p1"]:
@@ -33,19 +45,15 @@ class PairLayout:
         of_pair = [slot.pair for slot in self.slots]
         return np.searchsorted(of_pair, np.arange(len(self.pairs) + 1)).astype(np.int32)
 
-    def numbers(self) -> tuple[Int[np.ndarray, " w"], Int[np.ndarray, "p k k"]]:
-        """The regime of each column of ``layout``, and the number within its pair of the slot of two regimes.
-
-        The last regime is for columns in no slot; no slot has the number ``n`` of a pair with n slots.
-        """
-        k, first = self.layout.n_regimes, self.first_slot
-        regime = np.full(self.layout.n_columns, k - 1, np.int32)
-        for block in cell_blocks(self.layout):
-            regime[block.start : block.start + block.n_cells] = block.regime
-        slot = np.tile(np.diff(first)[:, None, None], (1, k, k))
-        for number, (pair, regimes) in enumerate(self.slots):
-            slot[(pair, *regimes)] = number - first[pair]
-        return regime, slot
+    @property
+    def block_of_column(self) -> Int[np.ndarray, " w"]:
+        """For each column of ``layout`` which of the `blocks` of its parameter has it; their number for none."""
+        n_columns = self.layout.n_codes
+        number = np.repeat([len(blocks) for blocks in self.blocks], n_columns).astype(np.int32)
+        for blocks in self.blocks:
+            for i, block in enumerate(blocks):
+                number[block.start : block.start + block.n_cells] = i
+        return number
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
         """Columns for slots of ``n_cells``, with one more per pair for other rows; and which are of slots."""
@@ -62,27 +70,18 @@ class PairLayout:
         return padded[jnp.asarray(np.where(slot < end, slot, len(x)))].sum(axis=1, dtype=x.dtype)
 
 
-def pair_layout(
-    layout: Layout, pairs: Any, names: Any = None, together: Bool[np.ndarray, "b b"] | None = None
-) -> PairLayout:
-    """The slots of pairs; None, or "all", is all pairs.
-
-    Args:
-        layout: of the single parameters.
-        pairs: pairs of names.
-        names: of the parameters; their indices by default.
-        together: which two of `cell_blocks` have rows in common; others make no slot. All by default.
+def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
+    """Pairs of ``names`` of parameters, of indices by default; None, or "all", is all pairs.
 
     Raises:
         TypeError, ValueError: for what is not a pair of two parameters, and for a pair given twice.
     """
     names, chosen = range(len(layout.offsets)) if names is None else names, []
-    if pairs is None or (isinstance(pairs, str) and pairs == "all"):
-        pairs, chosen = (), list(combinations(range(len(names)), 2))
-    elif isinstance(pairs, str) or not isinstance(pairs, Iterable):
+    if pairs is None or isinstance(pairs, str):
+        _checks.one_of("pairs", pairs, (None, "all"))
+        return PairLayout(layout, tuple(combinations(range(len(names)), 2)))
+    if not isinstance(pairs, Iterable):
         raise TypeError(f'pairs must be "all" or a list of pairs of parameters, got {pairs!r}.')
-    elif not (pairs := list(pairs)):
-        raise ValueError('pairs is empty; give at least one, or "all".')
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise ValueError(f"pairs must hold pairs of parameters such as {tuple(names[:2])}, got {pair!r}.")
@@ -95,15 +94,9 @@ def pair_layout(
             raise ValueError(f"pairs: {tuple(pair)!r} is one parameter; a pair needs two.")
         if len({frozenset(own) for own in chosen}) < len(chosen):
             raise ValueError(f"pairs holds {tuple(pair)!r} twice (in either order).")
-    blocks = list(enumerate(cell_blocks(layout)))
-    of_parameter = [[own for own in blocks if own[1].parameter == j] for j in range(len(names))]
-    slots = [
-        Slot(number, (first.regime, second.regime))
-        for number, (a, b) in enumerate(chosen)
-        for (i, first), (k, second) in product(of_parameter[a], of_parameter[b])
-        if together is None or together[i, k]
-    ]
-    return PairLayout(layout, tuple(chosen), tuple(slots))
+    if not chosen:
+        raise ValueError('pairs is empty; give at least one, or "all".')
+    return PairLayout(layout, tuple(chosen))
 
 
 def cell_blocks(layout: Layout) -> list[Block]:

@@ -1,19 +1,18 @@
 """Interactions of pairs of parameters on observations: check, encode, one compiled call, wrap."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool
 
 from parzax import _checks, importance
 from parzax._programs import program
 from parzax.importance import Encoded, Grid, Interactions
 from parzax.importance.interactions import interactions_of_seeds
 from parzax.importance.levels import checked_levels
-from parzax.importance.pair_layout import PairLayout, cell_blocks, pair_layout
+from parzax.importance.pair_layout import PairLayout, pair_layout
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.pairs.result import InteractionResult
@@ -105,7 +104,7 @@ def interactions(
     losses = obs.losses[..., objective_index(obs, objective)].reshape(s, obs.n)
     # Pools are for bounds that move, and these have no interactions.
     encoded = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n)).encoded
-    where = pair_layout(encoded.layout, pairs, obs.space.names, _together(encoded))
+    where = pair_layout(encoded.layout, pairs, obs.space.names)
     found = _interactions(
         jax.random.split(key, s) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
@@ -128,17 +127,3 @@ def _draws(n_draws: Any, where: PairLayout) -> int:
     if n_draws is None:
         return max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
     return _checks.whole_number("n_draws", n_draws, 0)
-
-
-def _together(encoded: Encoded) -> Bool[np.ndarray, "b b"]:
-    """Which two regimes with cells have rows of the region in common, in any seed."""
-    used = encoded.level <= len(encoded.levels)
-    used = used if encoded.weight is None else used & (encoded.weight > 0)
-    blocks, offsets = cell_blocks(encoded.layout), np.array(encoded.layout.offsets)
-    parameter, start, n_cells = np.array([(b.parameter, b.start, b.n_cells) for b in blocks]).reshape(-1, 3).T
-    together = np.zeros((len(blocks), len(blocks)), bool)
-    for codes, own in zip(encoded.codes, used, strict=True):
-        cells = codes[parameter].astype(np.int64) - (start - offsets[parameter])[:, None]
-        member = ((cells >= 0) & (cells < n_cells[:, None]) & own).astype(np.float32)
-        together |= member @ member.T > 0
-    return together

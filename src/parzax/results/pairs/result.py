@@ -38,7 +38,7 @@ class InteractionResult:
             ``pairs`` are pairs of names here. ``importance`` compares across pairs, levels and logs: over
             independent parameters, with those of single ones and those of higher order, it sums to 1.
             ``main`` is on coarser cells than `parzax.cond_ped_anova`, and of the rows in which both are
-            active. ``slots`` are those with rows.
+            active.
         space: the search space, d parameters.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
