@@ -29,8 +29,9 @@ ADDITIVE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "x or y, by chance": lambda x, u: np.where(u < 0.5, x[..., 0], x[..., 1]),
     "a little of both": lambda x, u: u - 0.04 * (x[..., 0] + x[..., 1]),
 }
-# The largest |mean| of a pair without an interaction; the least shares of the closed form of x y.
-LARGEST_MEAN, LEAST_SHARES = 0.001, (0.75, 0.9)
+# The largest |mean| of a pair without an interaction, also where a quarter of the rows share a cell of the grid
+# (skewed rows); the least shares of the closed form of x y.
+LARGEST_MEAN, LARGEST_SKEWED_MEAN, LEAST_SHARES = 0.001, 0.002, (0.75, 0.9)
 # False positives at 5 %.
 FEWEST, MOST = 0.01, 0.07
 
@@ -137,8 +138,9 @@ def main(argv: list[str] | None = None) -> int:
                 f"{'  all six pairs':32s} |mean| <= {largest:.4f}{'':39s}{often[0]:.3f} {often[1]:.3f}",
                 flush=True,
             )
-            if largest > LARGEST_MEAN:
-                failed.append(f"{title}: |mean| {largest:.4f}, {LARGEST_MEAN} is promised")
+            promised = LARGEST_SKEWED_MEAN if skewed else LARGEST_MEAN
+            if largest > promised:
+                failed.append(f"{title}: |mean| {largest:.4f}, {promised} is promised")
             if not options.quick and ((often < FEWEST) | (often > MOST)).any():
                 failed.append(
                     f"{title}: found in {np.round(often, 3).tolist()}, {FEWEST} to {MOST} is promised"

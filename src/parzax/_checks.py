@@ -261,8 +261,9 @@ def check_mesh(*arrays: Any) -> None:
     for array in jax.tree.leaves(arrays):
         sharding = getattr(jax.typeof(array), "sharding", None) if isinstance(array, jax.Array) else None
         mesh = getattr(sharding, "mesh", None)
-        kinds = () if mesh is None or mesh.empty else mesh.axis_types
-        if any(kind == jax.sharding.AxisType.Explicit for kind in kinds):
+        if mesh is None or mesh.empty:
+            continue
+        if any(kind == jax.sharding.AxisType.Explicit for kind in mesh.axis_types):
             raise ValueError(
                 f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the "
                 "function within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the "

@@ -105,8 +105,8 @@ def draws_beyond(
         words = jax.vmap(partial(random_words, w=target.shape[-1], n=size))(keys)
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
-        def of_slot(which: Array, *slot: Any) -> Float[Array, " b"]:
-            return null_interactions(*slot, words[which] if len(kinds) > 1 else words[0])
+        def of_slot(which: Array, rows: SlotRows, target: Array, fit: Array) -> Float[Array, " b"]:
+            return null_interactions(rows, target, fit, words[which] if len(kinds) > 1 else words[0])
 
         def in_turn(*slots: Any) -> Float[Array, "r b"]:
             def of_defined(slot: tuple[Any, ...]) -> Float[Array, " b"]:

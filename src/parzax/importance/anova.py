@@ -43,7 +43,8 @@ class SlotRows(NamedTuple):
         occupied = jnp.stack(occupied, axis=-1).astype(cells.dtype)
         freedom = n[..., None] - occupied
         scale = jnp.where(varied & (freedom[..., 0] > 0), 1 / divisor(n_region), 0)
-        return cls(cells, tuple(map(inverse, partitions)), (occupied - 1) / divisor(freedom), scale)
+        inverses = inverse(cells), inverse(partitions[1]), inverse(partitions[2])
+        return cls(cells, inverses, (occupied - 1) / divisor(freedom), scale)
 
 
 def explained(

@@ -42,42 +42,40 @@ def device_levels(
         optuna_rounding: see `parzax.Grid`.
     """
     n, q = len(losses), len(levels)
-    # A reciprocal or a subnormal would make other ties than the host's: keys are compared as integers.
+    # Compared as integers: XLA would take subnormals for ties.
     key = ordered_key(losses)
-    last = np.iinfo(key.dtype).max
+    last = key.dtype.type(np.iinfo(key.dtype).max)
     usable = usable & (key != last)
-    key = jnp.where(usable, key, key.dtype.type(last))
+    key = jnp.where(usable, key, last)
     n_usable = usable.sum(dtype=jnp.int32)
+    if not n:
+        none = jnp.zeros(0, jnp.int32)
+        return DeviceLevels(none, none, jnp.full(q, int(Status.NO_DATA), jnp.int32))
     ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
-    if weight is None:
-        needed = sizes((*levels, region), n_usable, True, optuna_rounding)
-        reached = needed.astype(jnp.int32) - 1
-    else:
-        with jax.enable_x64(True):
+    asked = (*levels, region)
+    with jax.enable_x64(True):
+        if weight is None:
+            needed, whole = sizes(asked, n_usable, True, optuna_rounding), jnp.array(True)
+            running = jnp.arange(1, n + 1, dtype=jnp.float64)
+            last_row = needed.astype(jnp.int32) - 1
+        else:
             ranked_weight = jnp.where(usable, weight, weight.dtype.type(0))[row].astype(jnp.float64)
             running = jnp.cumsum(ranked_weight)
             whole = (ranked_weight == jnp.floor(ranked_weight)).all()
-            needed = sizes((*levels, region), running[-1] if n else jnp.zeros(()), whole, optuna_rounding)
+            needed = sizes(asked, running[-1], whole, optuna_rounding)
             below = (running[None] < needed[:, None]).sum(axis=1, dtype=jnp.int32)
-            reached = jnp.minimum(below, n_usable - 1)
-    if not n:
-        status = jnp.full(q, int(Status.NO_DATA), jnp.int32)
-        return DeviceLevels(jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), status)
-    cut_off = ranked[jnp.clip(reached, 0, n - 1)]
+            last_row = jnp.minimum(below, n_usable - 1)
+    cut_off = ranked[jnp.clip(last_row, 0, n - 1)]
     level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
     # Rows up to and with those that are tied with the cut-off.
-    ends = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
-    if weight is None:
-        with jax.enable_x64(True):
-            tied = ends.astype(jnp.float64) > needed
-    else:
-        with jax.enable_x64(True):
-            # A weight of 2 is two equal rows, so it is tied with itself.
-            tied = jnp.where(whole, running[jnp.maximum(ends - 1, 0)] > needed, ends > reached + 1)
+    end = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
+    with jax.enable_x64(True):
+        # A weight of 2 is two equal rows, so it is tied with itself.
+        tied = jnp.where(whole, running[jnp.maximum(end - 1, 0)] > needed, end > last_row + 1)
     equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
-    status = jnp.where(n_usable < 2, int(Status.NO_DATA), jnp.where(equal, int(Status.ALL_EQUAL), 0)).astype(
-        jnp.int32
-    ) | jnp.where(tied[:-1] & (n_usable > 0), int(Status.TIED_CUTOFF), 0).astype(jnp.int32)
+    few = jnp.where(equal, np.int32(Status.ALL_EQUAL), np.int32(0))
+    few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), few)
+    status = few | jnp.where(tied[:-1] & (n_usable > 0), np.int32(Status.TIED_CUTOFF), np.int32(0))
     starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
     first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
     rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")

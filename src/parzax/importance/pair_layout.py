@@ -47,7 +47,7 @@ class PairLayout:
 
     @property
     def block_of_column(self) -> Int[np.ndarray, " w"]:
-        """For each column of ``layout`` which of the `blocks` of its parameter has it; their number for none."""
+        """Which of the `blocks` of its parameter holds each column of ``layout``; their number for none."""
         n_columns = self.layout.n_codes
         number = np.repeat([len(blocks) for blocks in self.blocks], n_columns).astype(np.int32)
         for blocks in self.blocks:

@@ -174,11 +174,11 @@ class Ranked(NamedTuple):
         size, usable: rows of a sample, and rows to draw from.
     """
 
-    codes: Integer[Array, "d m"]
-    first_tied: Int[Array, " m"]
-    level_after: Int[Array, " m1"]
-    size: Int[Array, ""]
-    usable: Int[Array, ""]
+    codes: Integer[Any, "*s d m"]
+    first_tied: Int[Any, "*s m"]
+    level_after: Int[Any, "*s m1"]
+    size: Int[Any, "*s"]
+    usable: Int[Any, "*s"]
 
 
 def ordered_rows(

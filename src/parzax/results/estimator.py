@@ -63,7 +63,8 @@ class GridEstimator:
             raise ValueError(
                 f"a file cannot hold the divergence {self.divergence!r}; it is not parzax's own."
             )
-        return asdict(self) | {"divergence": {"name": name} | asdict(self.divergence)}
+        stored = asdict(self)
+        return stored | {"divergence": {"name": name} | stored["divergence"]}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":

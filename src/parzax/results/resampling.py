@@ -77,7 +77,7 @@ def uncertainty(
         losses, codes = _repeated(losses, obs.weight.reshape(losses.shape), codes)
     levels = [*sorted(encoded.levels), encoded.region]
     rows = _ordered(losses, codes, method, levels, encoded.grid.optuna_rounding)
-    size, usable = (x.astype(np.int64) for x in (rows.size, rows.usable))
+    size, usable = (np.asarray(x, np.int64) for x in (rows.size, rows.usable))
     drawn = replicates(
         key, rows, np.rint(counts).astype(np.int64), n_samples=n_samples, n_shuffles=n_shuffles, method=method,
         layout=layout, divergence=estimator.divergence, uniform=uniform,

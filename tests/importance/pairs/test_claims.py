@@ -27,11 +27,13 @@ def test_closed_forms_agree_with_those_of_the_tests():
 @pytest.mark.parametrize("name", benchmark.ADDITIVE)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_pairs_without_an_interaction_have_none_on_average(name, skewed):
-    # Over 100 logs, at both levels: |mean| <= 0.001, and p-values at 5 % that are not far from 5 %.
+    # Over 100 logs, at both levels: |mean| <= 0.001 (0.002 for skewed rows), and p-values at 5 % that are not
+    # far from 5 %.
     found = benchmark.outcomes(benchmark.log_of(benchmark.ADDITIVE[name], 100, skewed), 200)
     assert len(found) == 6
     for pair, own in found.items():
-        assert np.abs(own.mean).max() <= 0.001, pair
+        promised = benchmark.LARGEST_SKEWED_MEAN if skewed else benchmark.LARGEST_MEAN
+        assert np.abs(own.mean).max() <= promised, pair
     often = np.mean([own.found for own in found.values()], axis=0)
     # 600 p-values, those of pairs of one log not independent: about 0.015 of standard error.
     assert (often >= 0.01).all()
