@@ -29,8 +29,8 @@ ADDITIVE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "x or y, by chance": lambda x, u: np.where(u < 0.5, x[..., 0], x[..., 1]),
     "a little of both": lambda x, u: u - 0.04 * (x[..., 0] + x[..., 1]),
 }
-# The largest |mean| of a pair without an interaction, also where a quarter of the rows share a cell of the grid
-# (skewed rows); the least shares of the closed form of x y.
+# The largest |mean| of a pair without an interaction; that of skewed rows, of which a quarter share a cell
+# of the grid; the least shares of the closed form of x y.
 LARGEST_MEAN, LARGEST_SKEWED_MEAN, LEAST_SHARES = 0.001, 0.002, (0.75, 0.9)
 # False positives at 5 %.
 FEWEST, MOST = 0.01, 0.07

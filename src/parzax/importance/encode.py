@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._numerics import count_below, ordered_key
@@ -75,7 +75,9 @@ def _encoded(
     )  # fmt: skip
 
 
-def codes_of(x: Float[Array, "n d"], space: Space, grid: Grid) -> tuple[Int[Array, "d n"], Bool[Array, " n"]]:
+def codes_of(
+    x: Float[Array, "n d"], space: Space, grid: Grid
+) -> tuple[Integer[Array, "d n"], Bool[Array, " n"]]:
     """Grid codes of native values, and which rows are valid: `parzax.observations.grid_codes`, in JAX."""
     where, own = layout(space, grid), tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
