@@ -266,6 +266,6 @@ def check_mesh(*arrays: Any) -> None:
         if any(kind == jax.sharding.AxisType.Explicit for kind in mesh.axis_types):
             raise ValueError(
                 f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the "
-                "function within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make the "
-                "mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
+                "function within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make "
+                "the mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
             )

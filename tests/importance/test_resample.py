@@ -116,7 +116,7 @@ def test_loops_on_an_accelerator():
     assert loops(2, 1000, np.arange(1, 100) / 100, 1000) <= 4  # and one over rounds
 
 
-def test_refused_with_the_remedy():
+def test_refused_with_the_remedy(as_installed):
     x, loss, key = jnp.ones((4, 3)), jnp.arange(4.0), jax.random.key(0)
     encoded = px.encode(PLAIN, x, loss, 0.5, weight=jnp.ones(4))
     with pytest.raises(ValueError, match="repeat the rows"):

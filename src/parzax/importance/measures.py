@@ -163,7 +163,7 @@ def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j
     return jnp.concatenate(parts, axis=-2)
 
 
-def _by_parameter(parts: list[Shaped[Array, "... j"]], layout: Layout) -> Shaped[Array, "... d l"]:
+def _by_parameter(parts: list[Shaped[Array, "... _"]], layout: Layout) -> Shaped[Array, "... d l"]:
     """From one number per block of each group to (parameter, slot); 0 elsewhere."""
     x = jnp.concatenate(parts, axis=-1)
     shape = (len(layout.offsets), layout.n_slots)

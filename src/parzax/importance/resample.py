@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Integer, PRNGKeyArray
+from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
 from parzax.divergence import AbstractDivergence
@@ -141,11 +141,11 @@ def _replicates(
         arrays = ordered_rows(codes, rank, draw, ascending, optuna_rounding)
         counts_of = partial(sampled_counts, layout=layout, n_levels=len(levels), method=draw)
 
-    def some(keys: PRNGKeyArray) -> Importance:
+    def some(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(status[None], (len(keys), len(status)))
         return from_counts(counts_of(keys, arrays), log_status, layout, divergence, uniform, **share)
 
-    def rounds(numbers: Int[Array, " n"], limits: tuple[int, int, int]) -> Importance:
+    def rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         rows, counts, most = limits
         fitting = min(rows // max(codes.size, 1), counts // ((len(levels) + 2) * layout.n_columns), most, n)
         n_rounds = math.ceil(n / max(fitting, 1))
@@ -200,7 +200,7 @@ def ordered_rows(
 
 
 def sampled_counts(
-    keys: PRNGKeyArray, rows: Ranked, *, layout: Layout, n_levels: int, method: str
+    keys: Key[Array, " b"], rows: Ranked, *, layout: Layout, n_levels: int, method: str
 ) -> Int[Array, "b q1 w"]:
     """Counts of one random sample for each of b keys."""
     m = rows.codes.shape[1]
@@ -240,7 +240,7 @@ def blocks_of(
 
 
 def shuffled_counts(
-    keys: PRNGKeyArray, rows: Blocked, *, layout: Layout, n_levels: int
+    keys: Key[Array, " b"], rows: Blocked, *, layout: Layout, n_levels: int
 ) -> Int[Array, "b q1 w"]:
     """Counts of one log shuffled within regimes for each of b keys."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped
 
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
@@ -95,7 +95,7 @@ def replicates(
 
 @program(size="middling")
 def compiled_replicates(
-    keys: PRNGKeyArray,
+    keys: Key[Array, " s"],
     first: Int[Any, ""],
     rows: Ranked,
     null: Int[Any, "t b q1 w"],

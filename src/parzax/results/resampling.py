@@ -79,8 +79,8 @@ def uncertainty(
     rows = _ordered(losses, codes, method, levels, encoded.grid.optuna_rounding)
     size, usable = (np.asarray(x, np.int64) for x in (rows.size, rows.usable))
     drawn = replicates(
-        key, rows, np.rint(counts).astype(np.int64), n_samples=n_samples, n_shuffles=n_shuffles, method=method,
-        layout=layout, divergence=estimator.divergence, uniform=uniform,
+        key, rows, np.rint(counts).astype(np.int64), n_samples=n_samples, n_shuffles=n_shuffles,
+        method=method, layout=layout, divergence=estimator.divergence, uniform=uniform,
     )  # fmt: skip
     # Every row is in one column of the first parameter.
     n_set = counts[..., : layout.n_codes[0]].sum(axis=-1)
