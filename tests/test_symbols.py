@@ -57,6 +57,6 @@ def test_recipes_exist():
     recipes = re.findall(
         r"`(tests/extending/\w+\.py)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     )
-    assert len(recipes) == 7
+    assert len(recipes) == 8
     for recipe in recipes:
         assert (ROOT / recipe).is_file(), recipe

@@ -79,6 +79,11 @@ def regime_divergence(
     return jnp.where(zero, 0, divergence.estimate(counts, n_cells, kernel, uniform))
 
 
-def check_min_rows(divergence: AbstractDivergence) -> None:
-    """Raise ValueError unless ``min_rows`` is a whole number of at least 0."""
-    _checks.whole_number(f"{type(divergence).__name__}: min_rows", divergence.min_rows, 0)
+def check_fields(divergence: AbstractDivergence) -> None:
+    """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
+    name = type(divergence).__name__
+    rows = _checks.whole_number(f"{name}: min_rows", divergence.min_rows, 0)
+    object.__setattr__(divergence, "min_rows", rows)
+    if hasattr(divergence, "debias"):
+        debias = _checks.flag(f"{name}: debias", divergence.debias)
+        object.__setattr__(divergence, "debias", debias)

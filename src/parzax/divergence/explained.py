@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.divergence.divergence import AbstractDivergence, check_min_rows
+from parzax.divergence.divergence import AbstractDivergence, check_fields
 from parzax.divergence.resolutions import Partitions, partitions, polynomials
 from parzax.divergence.smoothed import Smoothed
 from parzax.kernels import AbstractKernel, uniform_on_grid
@@ -105,8 +105,7 @@ class Explained(AbstractDivergence):
     min_rows: int = 2
 
     def __post_init__(self) -> None:
-        check_min_rows(self)
-        _checks.flag("Explained: debias", self.debias)
+        check_fields(self)
         for name, least in (("cells", 1), ("degrees", 2)):
             object.__setattr__(self, name, _ascending(name, getattr(self, name), least))
         if not self.cells:

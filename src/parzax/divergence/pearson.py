@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
-from parzax.divergence.divergence import AbstractDivergence, check_min_rows
+from parzax.divergence.divergence import AbstractDivergence, check_fields
 from parzax.divergence.smoothing import GridSmoothing, density_of
 from parzax.kernels import AbstractKernel, uniform_on_grid
 
@@ -60,7 +60,7 @@ class Pearson(AbstractDivergence):
     min_rows: int = 2
 
     def __post_init__(self) -> None:
-        check_min_rows(self)
+        check_fields(self)
 
     @property
     def constant_is_zero(self) -> bool:

@@ -68,7 +68,7 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
         raw = raw - cell_sum(weight * raw * last) * last - b * before
         norm = _root(cell_sum(weight * jnp.square(raw)))
         there = there & (norm > _EXHAUSTED) & (degree_of < occupied)
-        new = jnp.where(there, raw / jnp.where(norm > 0, norm, 1), 0)
+        new = jnp.where(there, raw / jnp.maximum(norm, _EXHAUSTED), 0)
         return (last, new, norm, there), (new, there)
 
     flat = jnp.full_like(x, constant)

@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from parzax import _checks
 from parzax._numerics import cell_sum, divisor, total
-from parzax.divergence.divergence import AbstractDivergence, check_min_rows
+from parzax.divergence.divergence import AbstractDivergence, check_fields
 from parzax.divergence.smoothing import GridSmoothing
 from parzax.kernels import AbstractKernel, in_grid, uniform_on_grid
 
@@ -41,8 +40,7 @@ class Smoothed(AbstractDivergence):
     min_rows: int = 2
 
     def __post_init__(self) -> None:
-        check_min_rows(self)
-        _checks.flag("Smoothed: debias", self.debias)
+        check_fields(self)
 
     def estimate(
         self,

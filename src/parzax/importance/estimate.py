@@ -86,9 +86,9 @@ def estimate(
     Raises:
         TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, another reference.
 
-    >>> import jax.numpy as jnp, parzax as px
-    >>> x = jnp.linspace(0, 1, 200)[:, None] * jnp.ones(2) % jnp.array([1.0, 0.1])
-    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 0.1)})
+    >>> import jax, parzax as px
+    >>> x = jax.random.uniform(jax.random.key(0), (200, 2))
+    >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
     >>> encoded = px.encode(space, x, (x[:, 0] - 0.3) ** 2, levels=[0.1, 0.5])
     >>> imp = px.importance.estimate(encoded)
     >>> imp.share.shape, bool((imp.share[:, 0] > 0.9).all())

@@ -39,9 +39,9 @@ class Grid:
     def __post_init__(self) -> None:
         if not isinstance(self.max_cells, int) or self.max_cells < 2:
             raise ValueError(f"Grid: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
-        _checks.flag("Grid: mirror", self.mirror)
-        _checks.whole_number("Grid: max_pools", self.max_pools, 0)
-        _checks.flag("Grid: optuna_rounding", self.optuna_rounding)
+        for name in ("mirror", "optuna_rounding"):
+            object.__setattr__(self, name, _checks.flag(f"Grid: {name}", getattr(self, name)))
+        object.__setattr__(self, "max_pools", _checks.whole_number("Grid: max_pools", self.max_pools, 0))
 
     @classmethod
     def optuna(cls) -> "Grid":

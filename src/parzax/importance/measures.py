@@ -134,13 +134,14 @@ def _facts(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q
     rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
     occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)
     many = np.array([block.n_cells >= _MANY_CELLS and not block.is_pool for block in group.blocks])
-    crowded = jnp.zeros_like(occupied)
     if group.family is not None and not group.family.exchangeable and many.any():
         cells, last = np.arange(group.width), np.array([block.n_cells for block in group.blocks])[:, None]
         ends = np.stack([(cells < _AT_END) & (last > 0), (cells >= last - _AT_END) & (cells < last)])
         ends = jnp.asarray(ends[:, None] & many[None, None, :, None], stack.dtype)
         at_ends = (region[None] * ends).sum(axis=-1, dtype=stack.dtype).max(axis=0)
         crowded = ((2 * at_ends > rows[:, -1]) & (occupied > 1)).astype(stack.dtype)
+    else:
+        crowded = jnp.zeros_like(occupied)
     return jnp.concatenate([rows, occupied[:, None], crowded[:, None]], axis=1)
 
 

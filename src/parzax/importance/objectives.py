@@ -83,7 +83,7 @@ def pareto_losses(
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [4.0, 0.0], [5.0, 5.0]])
     >>> pareto_losses(losses, 0.25).tolist()
-    [2.0, 0.0, 1.0, 3.0]
+    [1.0, 0.0, 2.0, 3.0]
     """
     ties = hypervolume() if ties is None else ties
     if not isinstance(ties, Hypervolume | Crowding):
