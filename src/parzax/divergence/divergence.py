@@ -84,6 +84,6 @@ def check_fields(divergence: AbstractDivergence) -> None:
     name = type(divergence).__name__
     rows = _checks.whole_number(f"{name}: min_rows", divergence.min_rows, 0)
     object.__setattr__(divergence, "min_rows", rows)
-    if hasattr(divergence, "debias"):
-        debias = _checks.flag(f"{name}: debias", divergence.debias)
-        object.__setattr__(divergence, "debias", debias)
+    debias = getattr(divergence, "debias", None)
+    if debias is not None:
+        object.__setattr__(divergence, "debias", _checks.flag(f"{name}: debias", debias))
