@@ -101,15 +101,15 @@ def _replicated(
     arrays = encoded.codes, encoded.level, encoded.rank, encoded.status
     _checks.check_mesh(*arrays)
     found = _replicates(
-        key, *arrays, draw=draw, n=n, layout=encoded.layout, levels=encoded.levels, region=encoded.region,
-        optuna_rounding=encoded.grid.optuna_rounding, divergence=divergence, uniform=reference == "uniform",
-        **share,
+        key, *arrays, draw=draw, n=n, layout=encoded.layout, levels=encoded.levels, place=encoded.place,
+        region=encoded.region, optuna_rounding=encoded.grid.optuna_rounding, divergence=divergence,
+        uniform=reference == "uniform", **share,
     )  # fmt: skip
     return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
 
 
 _STATIC = (
-    "draw", "n", "layout", "levels", "region", "optuna_rounding", "divergence", "uniform", "balance",
+    "draw", "n", "layout", "levels", "place", "region", "optuna_rounding", "divergence", "uniform", "balance",
     "uniform_when_undefined",
 )  # fmt: skip
 
@@ -126,6 +126,7 @@ def _replicates(
     n: int,
     layout: Layout,
     levels: tuple[float, ...],
+    place: tuple[int, ...],
     region: float,
     optuna_rounding: bool,
     divergence: AbstractDivergence,
@@ -161,7 +162,7 @@ def _replicates(
     found = jax.lax.platform_dependent(
         numbers, cpu=partial(rounds, limits=_CPU), default=partial(rounds, limits=_ACCELERATOR)
     )
-    return in_order(found, tuple(np.argsort(np.argsort(levels, kind="stable")).tolist()))
+    return in_order(found, place)
 
 
 class Ranked(NamedTuple):
