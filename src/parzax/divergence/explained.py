@@ -12,60 +12,23 @@ differs between groups.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import divisor
 from parzax.divergence.divergence import AbstractDivergence, check_fields
-from parzax.divergence.resolutions import Partitions, partitions, polynomials
+from parzax.divergence.fits import Fits, RegimeRows, merged_fits, polynomial_fits, product
+from parzax.divergence.resolutions import partitions
 from parzax.divergence.smoothed import Smoothed
 from parzax.kernels import AbstractKernel, uniform_on_grid
 
-# A row with a leverage above this cannot be predicted from the others.
-_OWN = 1 - 1e-4
 # Least squared error per row that resolutions are weighed by, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
 # Below this the best resolution has all the weight, and float32 no room for the quotient.
 _COLDEST = 1e-6
-
-
-class _Rows(NamedTuple):
-    """Counts of one regime. The uniform reference is a region of total 1 that has any number of rows."""
-
-    target: Float[Array, "q g"]
-    region: Float[Array, " g"]
-    n_target: Float[Array, " q"]
-    n_region: Float[Array, ""]
-    uniform: bool
-
-    @property
-    def share(self) -> Float[Array, " q"]:
-        """Mean membership."""
-        return self.n_target / divisor(self.n_region)
-
-    @property
-    def excess(self) -> Float[Array, "q g"]:
-        """Target rows per cell above their expectation."""
-        return self.target - self.share[:, None] * self.region[None]
-
-    @property
-    def variance(self) -> Float[Array, " q"]:
-        """Sum of squares of membership around its mean (its first order for the uniform reference)."""
-        return self.n_target * (1 if self.uniform else 1 - self.share)
-
-
-class _Fits(NamedTuple):
-    """Predictions of membership, one per resolution."""
-
-    explained: Float[Array, "q m"]  # sum of squares around the mean
-    error: Float[Array, "q m"]  # sum of squared errors of each row's prediction from all others
-    dimension: Float[Array, " m"]
-    there: Bool[Array, " m"]
-    prior: Float[Array, " m"]  # weight before the errors are known
 
 
 @dataclass(frozen=True)
@@ -133,15 +96,15 @@ class Explained(AbstractDivergence):
         dtype, width = jnp.result_type(float), counts.shape[1]
         target = counts[:-1].astype(dtype)
         region = uniform_on_grid(width, n_cells, dtype) if uniform else counts[-1].astype(dtype)
-        rows = _Rows(target, region, target.sum(axis=1), region.sum(), uniform)
+        rows = RegimeRows.of(target, region, uniform)
         if kernel.exchangeable:
-            fits = _merged(rows, partitions((width,), width, n_cells))
+            fits = merged_fits(rows, partitions((width,), width, n_cells))
         else:
             sizes = (*(n for n in self.cells if n < width), width)
-            fits = _merged(rows, partitions(sizes, width, n_cells))
+            fits = merged_fits(rows, partitions(sizes, width, n_cells))
             if self.degrees:
-                smooth = _polynomial(rows, self.degrees, self.smoothness)
-                fits = _Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
+                smooth = polynomial_fits(rows, self.degrees, self.smoothness)
+                fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
         above = fits.explained
         weight = _weights(rows, fits, self.temperature, kernel.exchangeable)
         if self.debias:
@@ -164,101 +127,8 @@ def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _merged(rows: _Rows, parts: Partitions) -> _Fits:
-    """Membership predicted by the mean over each group of cells.
-
-    Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
-    rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
-    """
-    dtype, share = rows.region.dtype, rows.share[:, None]
-    member, of_group = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
-    # The finest partition, the last one, has the cells themselves.
-    excess = jnp.concatenate([_product(rows.excess, member), rows.excess], axis=-1)
-    region = jnp.concatenate([_product(rows.region, member), rows.region])
-    inverse = jnp.where(region > 0, 1 / divisor(region), 0)
-    explained = _product(jnp.square(excess) * inverse[None], of_group)
-    dimension = _product((region > 0).astype(dtype), of_group)
-    if rows.uniform:
-        own = _product(excess * inverse[None], of_group) + rows.n_target[:, None] * dimension[None]
-        error = _pairs(rows, own, explained)
-    else:
-        # A row on its own is predicted by the mean of all others.
-        alone = region * _OWN <= 1
-        others = jnp.where(region > 0, jnp.square(rows.n_region / jnp.maximum(rows.n_region - 1, 1)), 0)
-        square = jnp.where(alone, 0, region / jnp.where(alone, 1, jnp.square(region - 1)))
-        linear = jnp.where(alone, others, square * region)
-        constant = share * (1 - share) * _product(linear * region, of_group)[None]
-        error = constant + _product(
-            excess * ((1 - 2 * share) * linear[None] - excess * square[None]), of_group
-        )
-    return _Fits(explained, error, dimension, jnp.asarray(parts.distinct), jnp.ones_like(dimension))
-
-
-def _pairs(rows: _Rows, own: Float[Array, "q m"], explained: Float[Array, "q m"]) -> Float[Array, "q m"]:
-    """Error of the ratio to the uniform density, from all pairs less twice those of different rows.
-
-    It is the integrated squared error less a constant, to first order in 1 / n_T, in units of the variance of
-    one row; ``own`` is the sum of what the rows are paired with themselves.
-    """
-    squares = explained + jnp.square(rows.n_target)[:, None]
-    return (2 * own - squares) / divisor(rows.n_target)[:, None]
-
-
-def _polynomial(rows: _Rows, degrees: tuple[int, ...], prior: float) -> _Fits:
-    """Membership predicted by the polynomials up to each of the degrees."""
-    basis, there = polynomials(rows.region, degrees[-1])
-    dtype, own = basis.dtype, np.array(degrees)
-    upto = jnp.asarray(np.arange(degrees[-1] + 1) <= own[:, None], dtype)  # (m, j + 1) which of the functions
-    # leverage[m, b]: what a row in cell b adds to its own prediction.
-    leverage = _product(upto, jnp.square(basis))
-    functions, upto = basis[1:], upto[:, 1:]
-    coefficient = _product(rows.excess, functions.T)
-    explained = _product(jnp.square(coefficient), upto.T)
-    if rows.uniform:
-        error = _pairs(rows, _product(rows.target, leverage.T), explained)
-    else:
-        error = _left_out(rows, functions, leverage, upto, coefficient)
-    dimension = jnp.asarray(own + 1, dtype)
-    # With as many functions as occupied cells it is the cells themselves once more.
-    there = there[own] & ((rows.region > 0).sum() > own + 1)
-    return _Fits(explained, error, dimension, there, jnp.full_like(dimension, prior))
-
-
-def _left_out(
-    rows: _Rows,
-    functions: Float[Array, "j g"],
-    leverage: Float[Array, "m g"],
-    upto: Float[Array, "m j"],
-    coefficient: Float[Array, "q j"],
-) -> Float[Array, "q m"]:
-    """Sum over rows of ((e - f) / (1 - leverage))^2, with f = sum_j coefficient_j functions_j.
-
-    A row without others like it is predicted by the mean of all others.
-    """
-    share, g = rows.share[:, None], leverage.shape[1]
-    alone = leverage > _OWN
-    others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
-    weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
-    around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
-    weight_of_fits, (m, j) = jnp.where(alone, 0, weight), upto.shape
-    if len(coefficient) < j:
-        # Of a few levels f is less work than the matrices that would serve all.
-        f = _product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
-        squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
-        of_fits = jnp.einsum("qmg,mg->qm", squares, weight_of_fits, precision="highest")
-    else:
-        # As quadratic forms of the coefficients: f is never written out.
-        weighted = weight_of_fits[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
-        across = _product(rows.excess, weighted.reshape(-1, g).T)
-        within = _product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
-        within = (within.reshape(m, j, j) * upto[:, None, :]).reshape(-1, j)
-        fitted = _product(coefficient, within.T) - 2 * across
-        of_fits = (fitted.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
-    return _product(around, weight.T) + of_fits
-
-
 def _by_chance(
-    rows: _Rows, fits: _Fits, weight: Float[Array, "q m"], settings: Explained
+    rows: RegimeRows, fits: Fits, weight: Float[Array, "q m"], settings: Explained
 ) -> Float[Array, "q m"]:
     """What functions without any relation to membership would explain, of few rows only a part."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
@@ -272,7 +142,7 @@ def _by_chance(
     return part[:, None] * functions * per_function
 
 
-def _by_choice(rows: _Rows, fits: _Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
+def _by_choice(rows: RegimeRows, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
     """How many functions more resolutions seem to have, as those that happen to explain more weigh more.
 
     The weighted sum of S_r above chance is too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first
@@ -285,13 +155,15 @@ def _by_choice(rows: _Rows, fits: _Fits, weight: Float[Array, "q m"]) -> Float[A
     larger), and the last is how L falls with the sum explained. Of the uniform reference they are
     min(C_r, C_s) - 1 and 1.
     """
-    own, other = fits.dimension[:, None], fits.dimension[None]
-    both = jnp.minimum(own, other) - 1
+    row, column = fits.dimension[:, None], fits.dimension[None]
+    both = jnp.minimum(row, column) - 1
     if not rows.uniform:
         n = rows.n_region
         free = jnp.where(n - fits.dimension > 0, n - fits.dimension, jnp.inf)
-        both = both * jnp.maximum(n - jnp.maximum(own, other), 0) / free[:, None] * jnp.square(n / free)[None]
-    return jnp.diagonal(both)[None] - _product(weight, both.T)
+        both = (
+            both * jnp.maximum(n - jnp.maximum(row, column), 0) / free[:, None] * jnp.square(n / free)[None]
+        )
+    return jnp.diagonal(both)[None] - product(weight, both.T)
 
 
 def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
@@ -303,20 +175,20 @@ def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
 
 
-def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
+def _weights(rows: RegimeRows, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
     """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
-    known = fits.there & (fits.dimension > 1)
+    possible = fits.there & (fits.dimension > 1)
     if not rows.uniform:  # with a function for nearly every row nothing is left to compare
-        known &= fits.dimension <= rows.n_region - 2
+        possible &= fits.dimension <= rows.n_region - 2
     if exchangeable:
-        return jnp.broadcast_to(known[None].astype(fits.explained.dtype), fits.explained.shape)
-    counted = known & (fits.dimension > jnp.minimum(2, occupied - 1))
+        return jnp.broadcast_to(possible[None].astype(fits.explained.dtype), fits.explained.shape)
+    counted = possible & (fits.dimension > jnp.minimum(2, occupied - 1))
     if not rows.uniform:
         coarsest = jnp.where(counted, fits.dimension, jnp.inf).min()
         few = fits.dimension <= jnp.maximum(_most_functions(rows.n_region), coarsest)
-        known, counted = known & few, counted & few
-    least = jnp.where(known[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
+        possible, counted = possible & few, counted & few
+    least = jnp.where(possible[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     if rows.uniform:
         scale = jnp.ones_like(least)  # errors are in its units
     else:
@@ -328,8 +200,3 @@ def _weights(rows: _Rows, fits: _Fits, temperature: float, exchangeable: bool) -
     )
     weight = jnp.where(counted[None], fits.prior[None] * jnp.exp(-worse), 0)
     return weight / divisor(weight.sum(axis=-1, keepdims=True))
-
-
-def _product(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """A product in full precision, on accelerators too."""
-    return jnp.matmul(a, b, precision="highest")

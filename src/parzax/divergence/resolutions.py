@@ -39,9 +39,9 @@ def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | Non
     # A cell whose middle lies between two groups goes to that nearer to the middle of all.
     lower = (2 * cell + 1) * wanted[None] // (2 * n)
     upper = wanted[None] - 1 - (2 * (n - 1 - cell) + 1) * wanted[None] // (2 * n)
-    found = xp.where(2 * cell + 1 <= n, lower, upper)
+    group_of_cell = xp.where(2 * cell + 1 <= n, lower, upper)
     merged = len(of_group) - width
-    member = (found[:, of_group[:merged]] == group[:, :merged]) & (cell < n)
+    member = (group_of_cell[:, of_group[:merged]] == group[:, :merged]) & (cell < n)
     before = xp.concatenate([xp.zeros_like(wanted[:1]), wanted[:-1]])
     return Partitions(member, np.eye(len(sizes))[of_group], wanted != before)
 
@@ -54,11 +54,11 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
     array says which there are: fewer than there are cells with a weight, and none from the first on that
     is smaller than `_EXHAUSTED`; these are 0.
     """
-    whole = cell_sum(weight)
-    x = (2 * jnp.cumsum(weight) - weight) / jnp.where(whole > 0, whole, 1) - 1
-    spread = _root(cell_sum(weight * jnp.square(x)) / jnp.where(whole > 0, whole, 1))
+    total = cell_sum(weight)
+    x = (2 * jnp.cumsum(weight) - weight) / jnp.where(total > 0, total, 1) - 1
+    spread = _root(cell_sum(weight * jnp.square(x)) / jnp.where(total > 0, total, 1))
     x = x / jnp.where(spread > 0, spread, 1)
-    constant = jnp.where(whole > 0, jax.lax.rsqrt(jnp.where(whole > 0, whole, 1)), 0)
+    constant = jnp.where(total > 0, jax.lax.rsqrt(jnp.where(total > 0, total, 1)), 0)
 
     occupied = (weight > 0).sum()
 
@@ -72,9 +72,9 @@ def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "
         return (last, new, norm, there), (new, there)
 
     flat = jnp.full_like(x, constant)
-    start = jnp.zeros_like(x), flat, jnp.zeros_like(constant), whole > 0
+    start = jnp.zeros_like(x), flat, jnp.zeros_like(constant), total > 0
     _, (rest, there) = jax.lax.scan(step, start, jnp.arange(1, degree + 1))
-    return jnp.concatenate([flat[None], rest]), jnp.concatenate([(whole > 0)[None], there])
+    return jnp.concatenate([flat[None], rest]), jnp.concatenate([(total > 0)[None], there])
 
 
 def _root(x: Float[Array, ""]) -> Float[Array, ""]:

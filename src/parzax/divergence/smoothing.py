@@ -90,13 +90,13 @@ def grid_density(
             f"kernel must be a class of kernels such as parzax.kernels.AitchisonAitken, got {kernel!r}."
         )
     smoothing = GridSmoothing() if smoothing is None else smoothing
-    known = checked_counts("counts", counts)
-    _checks.vectors(counts=known)
-    if known.shape[0] == 0:
+    array = checked_counts("counts", counts)
+    _checks.vectors(counts=array)
+    if array.shape[0] == 0:
         raise ValueError("counts must have at least one cell, got shape (0,).")
-    dtype = known.dtype if jnp.issubdtype(known.dtype, jnp.floating) else jnp.result_type(float)
+    dtype = array.dtype if jnp.issubdtype(array.dtype, jnp.floating) else jnp.result_type(float)
     n_cells = None if n_cells is None else jnp.asarray(n_cells)
-    return density_of(known, n_cells, kernel, smoothing, dtype)
+    return density_of(array, n_cells, kernel, smoothing, dtype)
 
 
 def density_of(

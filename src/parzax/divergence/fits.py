@@ -1,0 +1,164 @@
+"""Predictions of membership in the target from functions of a parameter, one per resolution."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from parzax._numerics import divisor
+from parzax.divergence.resolutions import Partitions, polynomials
+
+# A row with a leverage above this cannot be predicted from the others.
+_FULL_LEVERAGE = 1 - 1e-4
+
+
+class RegimeRows(NamedTuple):
+    """Counts of one regime. The uniform reference is a region of total 1 that has any number of rows.
+
+    Attributes:
+        target, region: rows per cell.
+        n_target, n_region: their sums.
+        share: mean membership.
+        excess: target rows per cell above their expectation.
+        uniform: whether the region is the uniform reference.
+    """
+
+    target: Float[Array, "q g"]
+    region: Float[Array, " g"]
+    n_target: Float[Array, " q"]
+    n_region: Float[Array, ""]
+    share: Float[Array, " q"]
+    excess: Float[Array, "q g"]
+    uniform: bool
+
+    @classmethod
+    def of(cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool) -> "RegimeRows":
+        """Of rows per cell."""
+        n_target, n_region = target.sum(axis=1), region.sum()
+        share = n_target / divisor(n_region)
+        return cls(target, region, n_target, n_region, share, target - share[:, None] * region[None], uniform)
+
+    @property
+    def variance(self) -> Float[Array, " q"]:
+        """Sum of squares of membership around its mean (its first order for the uniform reference)."""
+        return self.n_target * (1 if self.uniform else 1 - self.share)
+
+
+class Fits(NamedTuple):
+    """Predictions of membership, one per resolution.
+
+    Attributes:
+        explained: sum of squares around the mean.
+        error: sum of squared errors of each row's prediction from all others.
+        dimension: number of independent functions.
+        there: whether the resolution exists.
+        prior: weight before the errors are known.
+    """
+
+    explained: Float[Array, "q m"]
+    error: Float[Array, "q m"]
+    dimension: Float[Array, " m"]
+    there: Bool[Array, " m"]
+    prior: Float[Array, " m"]
+
+
+def merged_fits(rows: RegimeRows, parts: Partitions) -> Fits:
+    """Membership predicted by the mean over each group of cells.
+
+    Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
+    rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
+    """
+    dtype, share = rows.region.dtype, rows.share[:, None]
+    member, of_group = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
+    # The finest partition, the last one, has the cells themselves.
+    excess = jnp.concatenate([product(rows.excess, member), rows.excess], axis=-1)
+    region = jnp.concatenate([product(rows.region, member), rows.region])
+    inverse = jnp.where(region > 0, 1 / divisor(region), 0)
+    explained = product(jnp.square(excess) * inverse[None], of_group)
+    dimension = product((region > 0).astype(dtype), of_group)
+    if rows.uniform:
+        diagonal = product(excess * inverse[None], of_group) + rows.n_target[:, None] * dimension[None]
+        error = _pair_error(rows, diagonal, explained)
+    else:
+        # A row on its own is predicted by the mean of all others.
+        alone = region * _FULL_LEVERAGE <= 1
+        others = jnp.where(region > 0, jnp.square(rows.n_region / jnp.maximum(rows.n_region - 1, 1)), 0)
+        square = jnp.where(alone, 0, region / jnp.where(alone, 1, jnp.square(region - 1)))
+        linear = jnp.where(alone, others, square * region)
+        constant = share * (1 - share) * product(linear * region, of_group)[None]
+        error = constant + product(
+            excess * ((1 - 2 * share) * linear[None] - excess * square[None]), of_group
+        )
+    return Fits(explained, error, dimension, jnp.asarray(parts.distinct), jnp.ones_like(dimension))
+
+
+def _pair_error(
+    rows: RegimeRows, diagonal: Float[Array, "q m"], explained: Float[Array, "q m"]
+) -> Float[Array, "q m"]:
+    """Error of the ratio to the uniform density: the sum over all pairs less twice that over distinct rows.
+
+    It is the integrated squared error less a constant, to first order in 1 / n_T, in units of the variance of
+    one row; ``diagonal`` is the sum over the pairs of a row with itself.
+    """
+    squares = explained + jnp.square(rows.n_target)[:, None]
+    return (2 * diagonal - squares) / divisor(rows.n_target)[:, None]
+
+
+def polynomial_fits(rows: RegimeRows, degrees: tuple[int, ...], prior: float) -> Fits:
+    """Membership predicted by the polynomials up to each of the degrees."""
+    basis, there = polynomials(rows.region, degrees[-1])
+    dtype, degree = basis.dtype, np.array(degrees)
+    # (m, j + 1) which of the functions each resolution has.
+    upto = jnp.asarray(np.arange(degrees[-1] + 1) <= degree[:, None], dtype)
+    # leverage[m, b]: what a row in cell b adds to its own prediction.
+    leverage = product(upto, jnp.square(basis))
+    functions, upto = basis[1:], upto[:, 1:]
+    coefficient = product(rows.excess, functions.T)
+    explained = product(jnp.square(coefficient), upto.T)
+    if rows.uniform:
+        error = _pair_error(rows, product(rows.target, leverage.T), explained)
+    else:
+        error = _left_out_error(rows, functions, leverage, upto, coefficient)
+    dimension = jnp.asarray(degree + 1, dtype)
+    # With as many functions as occupied cells it is the cells themselves once more.
+    there = there[degree] & ((rows.region > 0).sum() > degree + 1)
+    return Fits(explained, error, dimension, there, jnp.full_like(dimension, prior))
+
+
+def _left_out_error(
+    rows: RegimeRows,
+    functions: Float[Array, "j g"],
+    leverage: Float[Array, "m g"],
+    upto: Float[Array, "m j"],
+    coefficient: Float[Array, "q j"],
+) -> Float[Array, "q m"]:
+    """Sum over rows of ((e - f) / (1 - leverage))^2, with f = sum_j coefficient_j functions_j.
+
+    A row without others like it is predicted by the mean of all others.
+    """
+    share, g = rows.share[:, None], leverage.shape[1]
+    alone = leverage > _FULL_LEVERAGE
+    others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
+    weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
+    around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
+    weight_of_fits, (m, j) = jnp.where(alone, 0, weight), upto.shape
+    if len(coefficient) < j:
+        # Of a few levels f is less work than the matrices that would serve all.
+        f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
+        squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
+        of_fits = jnp.einsum("qmg,mg->qm", squares, weight_of_fits, precision="highest")
+    else:
+        # As quadratic forms of the coefficients: f is never written out.
+        weighted = weight_of_fits[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
+        across = product(rows.excess, weighted.reshape(-1, g).T)
+        within = product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
+        within = (within.reshape(m, j, j) * upto[:, None, :]).reshape(-1, j)
+        fitted = product(coefficient, within.T) - 2 * across
+        of_fits = (fitted.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
+    return product(around, weight.T) + of_fits
+
+
+def product(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
+    """A product in full precision, on accelerators too."""
+    return jnp.matmul(a, b, precision="highest")
