@@ -1,4 +1,4 @@
-"""The encoder of device arrays against that of logs, bit by bit: cells, regimes, validity, levels."""
+"""The encoder of device arrays against that of logs, bit by bit: cells, regimes, validity."""
 
 import jax
 import jax.numpy as jnp
@@ -6,71 +6,9 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax._numerics import float_of_key, ordered_key
-from parzax.importance.borders import cell_borders, tables
+from importance.test_borders import DOMAINS, GRIDS, adversarial, around
 from parzax.importance.encode import codes_of
 from parzax.observations.codes import grid_codes
-
-DOMAINS = {
-    "float": px.Float(0, 1),
-    "float, negative": px.Float(-3.3, 7.7),
-    "float, narrow": px.Float(1.0, 1.0 + 1e-9),
-    "float, tiny": px.Float(0, 1e-300),
-    "float, wide": px.Float(-8e307, 8e307),
-    "float, log": px.Float(1e-5, 10, log=True),
-    "float, log down to 1e-300": px.Float(1e-300, 1, log=True),
-    "float, narrow log": px.Float(1e8, 1e8 + 1e-4, log=True),
-    "float, step": px.Float(0.3, 2.3, step=0.1),
-    "float, many steps": px.Float(-1, 1, step=1e-3),
-    "int": px.Int(-4, 9),
-    "int, more than cells": px.Int(1, 1000),
-    "int, step": px.Int(3, 300, step=3),
-    "int, log": px.Int(1, 4096, log=True),
-    "int, beyond 65,536": px.Int(0, 100_000),
-    "int, beyond 2^31": px.Int(0, 2**40),
-    "int, beyond 2^31, log": px.Int(1, 2**40, log=True),
-    "int, shifted": px.Int(-(2**45), 2**45),
-    "ordinal": px.Ordinal([16, 32, 64, 128]),
-    "ordinal, more than cells": px.Ordinal(np.cumsum(np.arange(1, 151)).tolist()),
-    "ordinal, log": px.Ordinal([1e-8, 1e-4, 1e-3, 1.0], log=True),
-    "categorical": px.Categorical(["a", "b", "c"]),
-    "categorical, many": px.Categorical([f"c{i}" for i in range(300)]),
-    "single": px.Float(2.5, 2.5),
-}
-GRIDS = {"default": px.Grid(), "parity": px.Grid.optuna()}
-
-
-def around(values: np.ndarray, dtype=np.float64, units: int = 6) -> np.ndarray:
-    """Each number and its neighbours up to so many units in the last place."""
-    values = np.asarray(values, np.float64)
-    with np.errstate(over="ignore"):
-        key = ordered_key(values.astype(dtype)).astype(np.int64)
-    near = (key[:, None] + np.arange(-units, units + 1)).reshape(-1)
-    return float_of_key(near.astype(ordered_key(np.zeros(1, dtype)).dtype)).astype(np.float64)
-
-
-def adversarial(domain: px.space.Domain, grid: px.Grid, dtype=np.float64) -> np.ndarray:
-    """Borders, bounds, values, edges of slacks, and what is outside."""
-    rng, axis = np.random.default_rng(0), domain.axis
-    borders = float_of_key(cell_borders(domain, grid, np.float64))
-    n = int(axis.n_values)
-    chosen = (
-        np.unique(np.r_[0, 1, n // 3, n // 2, n - 2, n - 1, rng.integers(0, n, 20)]).clip(0)
-        if n
-        else np.zeros(1, int)
-    )
-    values = np.asarray(axis.native(rng.uniform(size=len(chosen)), chosen), np.float64)
-    ends = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
-    slack = np.array([0, 64 * 2.0**-52, 4 * 2.0**-23, 1e-6])
-    with np.errstate(over="ignore", invalid="ignore"):
-        slacks = np.concatenate([ends * (1 + slack[:, None]), ends * (1 - slack[:, None])]).reshape(-1)
-        step = float(getattr(axis, "step", 1.0))
-        steps = (values[:, None] + step * np.array([-1, -0.5, -1e-3, 1e-3, 0.5, 1])).reshape(-1)
-        listed = (values[:, None] * np.array([1 - 1e-6, 1 + 1e-6])).reshape(-1)
-        found = around(np.concatenate([borders, values, ends, slacks, steps, listed]), dtype)
-        inside = axis.native(rng.uniform(size=500), rng.integers(0, max(n, 1), 500))
-        rest = [0.0, -0.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1e300]
-        return np.concatenate([found, inside, rest]).astype(dtype).astype(np.float64)
 
 
 def one_by_one(domains: dict[str, px.space.Domain], grid: px.Grid, dtype=np.float64):
@@ -206,57 +144,6 @@ def test_invalid_rows_are_left_out(double):
         assert of_weight.level[3] == 2
 
 
-LOSSES = {
-    "continuous": lambda rng, n: rng.normal(size=n),
-    "tied": lambda rng, n: rng.integers(0, 7, n).astype(float),
-    "tied at the cut-off": lambda rng, n: np.where(np.arange(n) < n // 2, 0.0, rng.normal(size=n) + 5),
-    "equal": lambda rng, n: np.ones(n),
-    "subnormal": lambda rng, n: rng.integers(-3, 4, n) * 5e-324,
-    "zeros of both signs": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 0.0, -0.0),
-    "infinite": lambda rng, n: rng.choice([-np.inf, 1.0, 2.0, 3.0], n),
-    "missing": lambda rng, n: np.where(rng.uniform(size=n) < 0.3, np.nan, rng.normal(size=n)),
-    "none": lambda rng, n: np.full(n, np.nan),
-    "huge": lambda rng, n: rng.choice([-1.7e308, 1.7e308, 1e308], n),
-}
-WEIGHTS = {
-    "none": lambda rng, n: None,
-    "whole": lambda rng, n: rng.integers(0, 4, n).astype(float),
-    "fractions": lambda rng, n: rng.uniform(0, 2, n),
-    "zero": lambda rng, n: np.zeros(n),
-}
-LEVELS = [0.5, 0.07, 1 / 3, 0.9, 1e-9]
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 100, 300])
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("losses", LOSSES)
-def test_levels_are_the_hosts(losses, weights, n, double):
-    """Ties, subnormals, infinities, missing losses, weights; sizes that are whole but for rounding."""
-    rng = np.random.default_rng(n)
-    loss, weight = LOSSES[losses](rng, n), WEIGHTS[weights](rng, n)
-    space, x = px.Space({"x": px.Float(0, 1)}), rng.uniform(size=(n, 1))
-    for grid, region in ((px.Grid(), 1.0), (px.Grid(), 0.95), (px.Grid.optuna(), 1.0)):
-        host = px.Observations.from_arrays(space, x, loss, weight=weight).encode(LEVELS, region, grid=grid)
-        arrays = (jnp.asarray(a) if a is not None else None for a in (x, loss, weight))
-        device = px.encode(
-            space, *list(arrays)[:2], LEVELS, region, None if weight is None else jnp.asarray(weight), grid
-        )
-        for name in ("level", "rank", "status"):
-            np.testing.assert_array_equal(
-                np.asarray(getattr(device, name)), getattr(host, name), err_msg=name
-            )
-
-
-@pytest.mark.parametrize("n", [3, 10, 99, 100, 300, 1000])
-def test_level_sizes_in_a_float32_program(n):
-    """k = ceil(q N) is exact although the program is in float32: all hundredths of n rows."""
-    levels = (np.arange(1, 100) / 100).tolist()
-    space, x = px.Space({"x": px.Float(0, 1)}), np.linspace(0, 1, n, dtype=np.float32)[:, None]
-    device = px.encode(space, jnp.asarray(x), jnp.arange(n, dtype=jnp.float32), levels)
-    host = px.Observations.from_arrays(space, x, np.arange(n)).encode(levels)
-    np.testing.assert_array_equal(np.asarray(device.level), host.level)
-
-
 def test_random_spaces(double):
     """Random floats and integers of random bounds: codes of random values and of all borders."""
     rng, kinds = np.random.default_rng(5), [{}, {}, {}, {}]
@@ -293,11 +180,3 @@ def test_refused_with_the_remedy():
         px.encode(space, x, loss, 0.5, 0.4)
     with pytest.raises(TypeError, match="space must be"):
         px.encode({"x": 1}, x, loss, 0.5)
-
-
-def test_tables_are_small():
-    """At most 95 borders a regime of numbers, however many values it has."""
-    for name, domain in DOMAINS.items():
-        if "categorical" not in name:
-            assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert tables(px.Space(DOMAINS), px.Grid(), np.float32).cell_keys.dtype == np.int32

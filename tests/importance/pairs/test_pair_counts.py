@@ -1,0 +1,44 @@
+"""Counts of pairs of parameters, against loops over the rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from parzax.importance.pair_counts import pair_counts
+from parzax.importance.pair_layout import pair_layout
+
+SPACE = px.Space(
+    {
+        "c": px.Categorical(["a", "b"]),
+        "x": (px.Int(0, 2, when=px.In("c", ["a"])), px.Int(0, 1, when=px.In("c", ["b"]))),
+        "k": px.Int(0, 3),
+    }
+)
+
+
+def test_against_a_loop():
+    """Rows per set, per pair, per slot and per cell; levels in the order asked, the region last."""
+    rng = np.random.default_rng(0)
+    c, k = rng.integers(0, 2, 60), rng.integers(0, 4, 60)
+    x = rng.integers(0, np.where(c == 0, 3, 2))
+    obs = px.Observations.from_arrays(SPACE, np.stack([c, x, k], axis=1).astype(float), rng.normal(size=60))
+    encoded = obs.encode([0.5, 0.2], 0.8)
+    where = pair_layout(encoded.layout, [(0, 1), (1, 2)])
+    found = jax.jit(lambda codes, level: pair_counts(codes, level, None, where, encoded.place))(
+        jnp.asarray(encoded.codes), jnp.asarray(encoded.level)
+    )
+    loss_rank = obs.losses[:, 0].argsort().argsort()
+    sets = [loss_rank < 30, loss_rank < 12, loss_rank < 48]
+    assert found.sets.tolist() == [30, 12, 48]
+    assert found.active.tolist() == [48, 48]
+    assert where.slots == ((0, (0, 0)), (0, (0, 1)), (1, (0, 0)), (1, (1, 0)))
+    # Cells of a slot are the occupied ones: categories by their rows in the region, numbers in order.
+    label = np.where(c == np.bincount(c[sets[2]]).argmax(), 0, 1)
+    slots = [(c == 0, label, x), (c == 1, label, x), (c == 0, x, k), (c == 1, x, k)]
+    for s, member in enumerate(sets):
+        for r, (inside, first, second) in enumerate(slots):
+            assert found.slots[s, r] == (member & inside).sum()
+            expected = np.zeros(found.cells.shape[2:], int)
+            np.add.at(expected, (first[member & inside], second[member & inside]), 1)
+            np.testing.assert_array_equal(found.cells[s, r], expected)

@@ -1,0 +1,102 @@
+"""Level sets: a level of k of N rows holds k rows; those on a device are the host's, bit by bit."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import COARSE
+
+import parzax as px
+from parzax.observations import level_sets
+from parzax.observations.levels import level_weight
+
+
+@pytest.mark.parametrize(
+    ("level", "n", "size"),
+    [(0.07, 100, 7), (0.15, 100, 15), (0.15, 20, 3), (2 / 3, 300, 200), (1 / 6, 600, 100), (6 / 7, 7, 6)],
+)
+def test_size_of_the_target(level, n, size):
+    """Catches products such as 0.07 * 100 = 7.000000000000001, and fractions cut to some digits."""
+    space = px.Space({"x": px.Float(0, 1)})
+    values = np.random.default_rng(0).uniform(size=(n, 1))
+    obs = px.Observations.from_arrays(space, values, np.arange(float(n)))
+    result = px.cond_ped_anova(obs, level, estimator=px.GridEstimator(grid=COARSE))
+    assert result.n_target.tolist() == [size]
+
+
+@pytest.mark.slow
+def test_every_fraction_of_some_numbers_of_rows():
+    """The sets themselves, for all N up to 200 and some up to 10^4."""
+    some = np.random.default_rng(0).integers(201, 10_000, 40).tolist()
+    for n in [*range(2, 201), *some, 10_000]:
+        losses = np.arange(float(n))[None]
+        out = level_sets(losses, None, np.arange(1, n) / n, 1.0)
+        # One more row per level, so the row of loss i enters with the level of i + 1 rows.
+        np.testing.assert_array_equal(out.level[0], np.arange(n))
+
+
+@pytest.mark.slow
+def test_every_fraction_of_all_numbers_of_rows():
+    """k / N of N rows for all k < N <= 10^4.
+
+    Of N above 500 that are no multiples of 25 only those whose product is not k in floats; these are all.
+    """
+    n_calls = 0
+    for n in range(1, 10_001):
+        k = np.arange(1, n)
+        if n > 500 and n % 25:
+            k = k[k / n * n != k]
+        found = [level_weight(level, n) for level in (k / n).tolist()]
+        np.testing.assert_array_equal(found, k)
+        n_calls += len(k)
+    assert n_calls > 5_000_000
+
+
+LOSSES = {
+    "continuous": lambda rng, n: rng.normal(size=n),
+    "tied": lambda rng, n: rng.integers(0, 7, n).astype(float),
+    "tied at the cut-off": lambda rng, n: np.where(np.arange(n) < n // 2, 0.0, rng.normal(size=n) + 5),
+    "equal": lambda rng, n: np.ones(n),
+    "subnormal": lambda rng, n: rng.integers(-3, 4, n) * 5e-324,
+    "zeros of both signs": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 0.0, -0.0),
+    "infinite": lambda rng, n: rng.choice([-np.inf, 1.0, 2.0, 3.0], n),
+    "missing": lambda rng, n: np.where(rng.uniform(size=n) < 0.3, np.nan, rng.normal(size=n)),
+    "none": lambda rng, n: np.full(n, np.nan),
+    "huge": lambda rng, n: rng.choice([-1.7e308, 1.7e308, 1e308], n),
+}
+WEIGHTS = {
+    "none": lambda rng, n: None,
+    "whole": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "fractions": lambda rng, n: rng.uniform(0, 2, n),
+    "zero": lambda rng, n: np.zeros(n),
+}
+LEVELS = [0.5, 0.07, 1 / 3, 0.9, 1e-9]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 300])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("losses", LOSSES)
+def test_levels_are_the_hosts(losses, weights, n, double):
+    """Ties, subnormals, infinities, missing losses, weights; sizes that are whole but for rounding."""
+    rng = np.random.default_rng(n)
+    loss, weight = LOSSES[losses](rng, n), WEIGHTS[weights](rng, n)
+    space, x = px.Space({"x": px.Float(0, 1)}), rng.uniform(size=(n, 1))
+    for grid, region in ((px.Grid(), 1.0), (px.Grid(), 0.95), (px.Grid.optuna(), 1.0)):
+        host = px.Observations.from_arrays(space, x, loss, weight=weight).encode(LEVELS, region, grid=grid)
+        arrays = (jnp.asarray(a) if a is not None else None for a in (x, loss, weight))
+        device = px.encode(
+            space, *list(arrays)[:2], LEVELS, region, None if weight is None else jnp.asarray(weight), grid
+        )
+        for name in ("level", "rank", "status"):
+            np.testing.assert_array_equal(
+                np.asarray(getattr(device, name)), getattr(host, name), err_msg=name
+            )
+
+
+@pytest.mark.parametrize("n", [3, 10, 99, 100, 300, 1000])
+def test_level_sizes_in_a_float32_program(n):
+    """k = ceil(q N) is exact although the program is in float32: all hundredths of n rows."""
+    levels = (np.arange(1, 100) / 100).tolist()
+    space, x = px.Space({"x": px.Float(0, 1)}), np.linspace(0, 1, n, dtype=np.float32)[:, None]
+    device = px.encode(space, jnp.asarray(x), jnp.arange(n, dtype=jnp.float32), levels)
+    host = px.Observations.from_arrays(space, x, np.arange(n)).encode(levels)
+    np.testing.assert_array_equal(np.asarray(device.level), host.level)
