@@ -16,18 +16,15 @@ class Hellinger(px.divergence.AbstractDivergence):
     scale: float = 1.0
     min_rows: int = 2
 
-    def _shares(self, counts, uniform):
-        counts = counts.astype(float)
-        shares = counts / jnp.maximum(counts.sum(axis=1, keepdims=True), 1)
-        region = jnp.full_like(shares[-1], 1 / counts.shape[1]) if uniform else shares[-1]
+    def densities(self, counts):
+        rows = counts.sets.astype(float)
+        shares = rows / jnp.maximum(rows.sum(axis=1, keepdims=True), 1)
+        region = counts.uniform_density(shares.dtype) if counts.uniform else shares[-1]
         return shares[:-1], jnp.broadcast_to(region[None], shares[:-1].shape)
 
-    def estimate(self, counts, n_cells, kernel, uniform):
-        p, q = self._shares(counts, uniform)
+    def estimate(self, counts):
+        p, q = self.densities(counts)
         return self.scale * (1 - jnp.sqrt(p * q).sum(axis=1))
-
-    def densities(self, counts, kernel, uniform):
-        return self._shares(counts, uniform)
 
 
 SPACE = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})

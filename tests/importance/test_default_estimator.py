@@ -17,7 +17,7 @@ from reference import grid, logs, problems, resolutions
 
 import parzax as px
 from parzax.divergence import Explained, GridSmoothing, Smoothed
-from parzax.divergence.divergence import regime_divergence
+from parzax.divergence.divergence import RegimeCounts, regime_divergence
 from parzax.importance.layout import grid_axis
 
 # Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
@@ -31,7 +31,7 @@ PARITY = pytest.mark.parametrize(
 
 def _divergences(counts, kind, divergence=None, uniform=False, n_cells=None):
     divergence = Explained() if divergence is None else divergence
-    return regime_divergence(divergence, counts, n_cells, KERNELS[kind], uniform)
+    return regime_divergence(divergence, RegimeCounts(counts, KERNELS[kind], n_cells, uniform))
 
 
 def _divergence(target, region, kind, divergence=None, uniform=False):

@@ -18,7 +18,7 @@ from reference import grid
 
 import parzax as px
 from parzax.divergence import Explained, Smoothed
-from parzax.divergence.divergence import regime_divergence
+from parzax.divergence.divergence import RegimeCounts, regime_divergence
 from parzax.importance.variance import inter_regime_variance
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -359,8 +359,8 @@ _plain = Smoothed(debias=False)
 _both = {
     kind: jax.jit(
         lambda t, r, kernel=kernel: (
-            regime_divergence(_plain, jnp.stack([t, r]), None, kernel, False)[0],
-            _plain.densities(jnp.stack([t, r]), kernel, False),
+            regime_divergence(_plain, RegimeCounts(jnp.stack([t, r]), kernel))[0],
+            _plain.densities(RegimeCounts(jnp.stack([t, r]), kernel)),
         )
     )
     for kind, kernel in KERNELS.items()

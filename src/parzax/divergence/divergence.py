@@ -1,7 +1,7 @@
 """What a divergence is: how far the target's density is from the region's, from counts per cell."""
 
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,37 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import total
-from parzax.kernels import AbstractKernel
+from parzax.kernels import AbstractKernel, uniform_on_grid
+
+
+class RegimeCounts(NamedTuple):
+    """Rows per cell of one regime of one parameter.
+
+    Attributes:
+        sets: rows of each of q target sets, and of the region last.
+        kernel: the kernel family of the domain.
+        n_cells: number of cells without padding; None where there is no padding.
+        uniform: whether the uniform density of the domain takes the place of the region's.
+    """
+
+    sets: Shaped[Array, "q1 g"]
+    kernel: type[AbstractKernel]
+    n_cells: Int[Array, ""] | None = None
+    uniform: bool = False
+
+    @property
+    def target(self) -> Shaped[Array, "q g"]:
+        """Rows of the target sets."""
+        return self.sets[:-1]
+
+    @property
+    def region(self) -> Shaped[Array, " g"]:
+        """Rows of the region."""
+        return self.sets[-1]
+
+    def uniform_density(self, dtype: Any) -> Float[Array, " g"]:
+        """The uniform density of the domain."""
+        return uniform_on_grid(self.sets.shape[1], self.n_cells, dtype)
 
 
 class AbstractDivergence(abc.ABC):
@@ -29,27 +59,12 @@ class AbstractDivergence(abc.ABC):
         jax.tree_util.register_static(cls)
 
     @abc.abstractmethod
-    def estimate(
-        self,
-        counts: Shaped[Array, "q1 g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> Float[Array, " q"]:
-        """Estimates of D_PE, one per level. Pure and unbatched; entries of empty targets are ignored.
-
-        Args:
-            counts: rows per cell of each target set, and of the region last.
-            n_cells: number of cells without padding; None where there is no padding.
-            kernel: the kernel family of the domain.
-            uniform: whether the uniform density of the domain takes the place of the region's.
-        """
+    def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
+        """Estimates of D_PE, one per level. Pure and unbatched; entries of empty targets are ignored."""
 
     @abc.abstractmethod
-    def densities(
-        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
-    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-        """p_T and p_R per cell and level, for pictures."""
+    def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+        """p_T and p_R per cell and level, for pictures; ``counts`` have no padding."""
 
     @property
     def constant_is_zero(self) -> bool:
@@ -57,26 +72,19 @@ class AbstractDivergence(abc.ABC):
         return True
 
 
-def regime_divergence(
-    divergence: AbstractDivergence,
-    counts: Shaped[Array, "q1 g"],
-    n_cells: Int[Array, ""] | None,
-    kernel: type[AbstractKernel],
-    uniform: bool,
-) -> Float[Array, " q"]:
+def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> Float[Array, " q"]:
     """`AbstractDivergence.estimate` with the cases in which it is 0 by definition.
 
     Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, if the
     divergence says so, where the region occupies a single cell.
     """
-    target, region = counts[:-1], counts[-1]
-    n_target, n_region = jax.vmap(total)(target), total(region)
+    n_target, n_region = jax.vmap(total)(counts.target), total(counts.region)
     zero = n_target == 0
     if divergence.constant_is_zero:
-        zero |= total((region > 0).astype(jnp.int32)) <= 1
-    if not uniform:
+        zero |= total((counts.region > 0).astype(jnp.int32)) <= 1
+    if not counts.uniform:
         zero |= n_target == n_region
-    return jnp.where(zero, 0, divergence.estimate(counts, n_cells, kernel, uniform))
+    return jnp.where(zero, 0, divergence.estimate(counts))
 
 
 def check_fields(divergence: AbstractDivergence) -> None:

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Float
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.divergence.divergence import AbstractDivergence, check_fields
-from parzax.divergence.fits import Fits, RegimeRows, merged_fits, polynomial_fits, product
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.fits import Fits, Membership, merged_fits, polynomial_fits, product
 from parzax.divergence.resolutions import partitions
 from parzax.divergence.smoothed import Smoothed
-from parzax.kernels import AbstractKernel, uniform_on_grid
 
 # Least squared error per row that resolutions are weighed by, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
@@ -85,37 +84,32 @@ class Explained(AbstractDivergence):
         if self.chance_rows < 0:
             raise ValueError(f"Explained: chance_rows must not be negative, got {self.chance_rows!r}.")
 
-    def estimate(
-        self,
-        counts: Shaped[Array, "q1 g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> Float[Array, " q"]:
+    def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""
-        dtype, width = jnp.result_type(float), counts.shape[1]
-        target = counts[:-1].astype(dtype)
-        region = uniform_on_grid(width, n_cells, dtype) if uniform else counts[-1].astype(dtype)
-        rows = RegimeRows.of(target, region, uniform)
-        if kernel.exchangeable:
-            fits = merged_fits(rows, partitions((width,), width, n_cells))
+        dtype, (_, width), exchangeable = (
+            jnp.result_type(float),
+            counts.sets.shape,
+            counts.kernel.exchangeable,
+        )
+        region = counts.uniform_density(dtype) if counts.uniform else counts.region.astype(dtype)
+        rows = Membership.of(counts.target.astype(dtype), region, counts.uniform)
+        if exchangeable:
+            fits = merged_fits(rows, partitions((width,), width, counts.n_cells))
         else:
             sizes = (*(n for n in self.cells if n < width), width)
-            fits = merged_fits(rows, partitions(sizes, width, n_cells))
+            fits = merged_fits(rows, partitions(sizes, width, counts.n_cells))
             if self.degrees:
                 smooth = polynomial_fits(rows, self.degrees, self.smoothness)
                 fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
         above = fits.explained
-        weight = _weights(rows, fits, self.temperature, kernel.exchangeable)
+        weight = _weights(rows, fits, self.temperature, exchangeable)
         if self.debias:
             above = above - _by_chance(rows, fits, weight, self)
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
 
-    def densities(
-        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
-    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+    def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """Those of `Smoothed`: this divergence compares no densities."""
-        return Smoothed().densities(counts, kernel, uniform)
+        return Smoothed().densities(counts)
 
 
 def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
@@ -128,7 +122,7 @@ def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
 
 
 def _by_chance(
-    rows: RegimeRows, fits: Fits, weight: Float[Array, "q m"], settings: Explained
+    rows: Membership, fits: Fits, weight: Float[Array, "q m"], settings: Explained
 ) -> Float[Array, "q m"]:
     """What functions without any relation to membership would explain, of few rows only a part."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
@@ -142,7 +136,7 @@ def _by_chance(
     return part[:, None] * functions * per_function
 
 
-def _by_choice(rows: RegimeRows, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
+def _by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
     """How many functions more resolutions seem to have, as those that happen to explain more weigh more.
 
     The weighted sum of S_r above chance is too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first
@@ -175,7 +169,7 @@ def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
 
 
-def _weights(rows: RegimeRows, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
+def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
     """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
     possible = fits.there & (fits.dimension > 1)

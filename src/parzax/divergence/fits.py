@@ -13,8 +13,10 @@ from parzax.divergence.resolutions import Partitions, polynomials
 _FULL_LEVERAGE = 1 - 1e-4
 
 
-class RegimeRows(NamedTuple):
-    """Counts of one regime. The uniform reference is a region of total 1 that has any number of rows.
+class Membership(NamedTuple):
+    """Membership in the target of the rows of one regime.
+
+    The uniform reference is a region of total 1 that has any number of rows.
 
     Attributes:
         target, region: rows per cell.
@@ -33,7 +35,7 @@ class RegimeRows(NamedTuple):
     uniform: bool
 
     @classmethod
-    def of(cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool) -> "RegimeRows":
+    def of(cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool) -> "Membership":
         """Of rows per cell."""
         n_target, n_region = target.sum(axis=1), region.sum()
         share = n_target / divisor(n_region)
@@ -63,7 +65,7 @@ class Fits(NamedTuple):
     prior: Float[Array, " m"]
 
 
-def merged_fits(rows: RegimeRows, parts: Partitions) -> Fits:
+def merged_fits(rows: Membership, parts: Partitions) -> Fits:
     """Membership predicted by the mean over each group of cells.
 
     Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
@@ -94,7 +96,7 @@ def merged_fits(rows: RegimeRows, parts: Partitions) -> Fits:
 
 
 def _pair_error(
-    rows: RegimeRows, diagonal: Float[Array, "q m"], explained: Float[Array, "q m"]
+    rows: Membership, diagonal: Float[Array, "q m"], explained: Float[Array, "q m"]
 ) -> Float[Array, "q m"]:
     """Error of the ratio to the uniform density: the sum over all pairs less twice that over distinct rows.
 
@@ -105,7 +107,7 @@ def _pair_error(
     return (2 * diagonal - squares) / divisor(rows.n_target)[:, None]
 
 
-def polynomial_fits(rows: RegimeRows, degrees: tuple[int, ...], prior: float) -> Fits:
+def polynomial_fits(rows: Membership, degrees: tuple[int, ...], prior: float) -> Fits:
     """Membership predicted by the polynomials up to each of the degrees."""
     basis, there = polynomials(rows.region, degrees[-1])
     dtype, degree = basis.dtype, np.array(degrees)
@@ -127,7 +129,7 @@ def polynomial_fits(rows: RegimeRows, degrees: tuple[int, ...], prior: float) ->
 
 
 def _left_out_error(
-    rows: RegimeRows,
+    rows: Membership,
     functions: Float[Array, "j g"],
     leverage: Float[Array, "m g"],
     upto: Float[Array, "m j"],

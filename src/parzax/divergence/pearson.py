@@ -5,13 +5,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, Int, Shaped
+from jaxtyping import Array, ArrayLike, Float
 
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
-from parzax.divergence.divergence import AbstractDivergence, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
 from parzax.divergence.smoothing import GridSmoothing, density_of
-from parzax.kernels import AbstractKernel, uniform_on_grid
 
 
 def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
@@ -67,34 +66,18 @@ class Pearson(AbstractDivergence):
         """False: the prior kernel has different shares of the two sets."""
         return False
 
-    def estimate(
-        self,
-        counts: Shaped[Array, "q1 g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> Float[Array, " q"]:
+    def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D_PE of the two densities."""
-        p_target, p_region = self._smoothed(counts, n_cells, kernel, uniform)
-        return jax.vmap(pearson_divergence, in_axes=(0, None))(p_target, p_region)
+        return jax.vmap(pearson_divergence, in_axes=(0, None))(*self._smoothed(counts))
 
-    def densities(
-        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
-    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+    def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """The two densities; the region's is the same at every level."""
-        p_target, p_region = self._smoothed(counts, None, kernel, uniform)
+        p_target, p_region = self._smoothed(counts)
         return p_target, jnp.broadcast_to(p_region, p_target.shape)
 
-    def _smoothed(
-        self,
-        counts: Shaped[Array, "q1 g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
+    def _smoothed(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
         dtype = jnp.result_type(float)
         # All sets in one batch: the region is one more row and costs no second compilation.
-        density = partial(density_of, kernel=kernel, smoothing=self.smoothing, dtype=dtype)
-        smoothed = jax.vmap(density, in_axes=(0, None))(counts.astype(dtype), n_cells)
-        p_region = uniform_on_grid(counts.shape[1], n_cells, dtype) if uniform else smoothed[-1]
-        return smoothed[:-1], p_region
+        density = partial(density_of, kernel=counts.kernel, smoothing=self.smoothing, dtype=dtype)
+        smoothed = jax.vmap(density, in_axes=(0, None))(counts.sets.astype(dtype), counts.n_cells)
+        return smoothed[:-1], counts.uniform_density(dtype) if counts.uniform else smoothed[-1]

@@ -5,12 +5,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Float, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
-from parzax.divergence.divergence import AbstractDivergence, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
 from parzax.divergence.smoothing import GridSmoothing
-from parzax.kernels import AbstractKernel, in_grid, uniform_on_grid
+from parzax.kernels import in_grid
 
 # Two equal numbers differ by at most this many roundings.
 _ROUNDING = 64
@@ -42,74 +42,52 @@ class Smoothed(AbstractDivergence):
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def estimate(
-        self,
-        counts: Shaped[Array, "q1 g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> Float[Array, " q"]:
+    def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D less its expectation under chance."""
-        one_level = partial(self._debiased, n_cells=n_cells, kernel=kernel, uniform=uniform)
-        return jax.vmap(one_level, in_axes=(0, None))(counts[:-1], counts[-1])
+        return jax.vmap(partial(self._debiased, counts=counts))(counts.target)
 
-    def densities(
-        self, counts: Shaped[Array, "q1 g"], kernel: type[AbstractKernel], uniform: bool
-    ) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
+    def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """p_R + delta and p_R; the target of each level sets the bandwidth of both."""
         # An empty target has no bandwidth to lend; the region's own shows its density best.
-        empty = (jax.vmap(total)(counts[:-1]) == 0)[:, None]
-        target = jnp.where(empty, counts[-1], counts[:-1])
-        one_level = partial(self._moments, n_cells=None, kernel=kernel, uniform=uniform)
-        delta, p_region, _ = jax.vmap(one_level, in_axes=(0, None))(target, counts[-1])
-        prior = kernel.prior_on_grid(counts.shape[1], None, delta.dtype)[None]
+        empty = (jax.vmap(total)(counts.target) == 0)[:, None]
+        target = jnp.where(empty, counts.region, counts.target)
+        delta, p_region, _ = jax.vmap(partial(self._moments, counts=counts))(target)
+        prior = counts.kernel.prior_on_grid(target.shape[1], None, delta.dtype)[None]
         return jnp.where(empty, prior, p_region + delta), p_region
 
     def _moments(
-        self,
-        target: Shaped[Array, " g"],
-        region: Shaped[Array, " g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
+        self, target: Shaped[Array, " g"], counts: RegimeCounts
     ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
         """delta, p_R, and the variance (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
-        width, dtype = len(target), jnp.result_type(float)
-        n_region = total(region).astype(dtype)
+        kernel, n_cells, dtype = counts.kernel, counts.n_cells, jnp.result_type(float)
+        n_region = total(counts.region).astype(dtype)
         share_target = target.astype(dtype) / divisor(total(target).astype(dtype))
-        if uniform:
-            share_region = uniform_on_grid(width, n_cells, dtype)
+        if counts.uniform:
+            share_region = counts.uniform_density(dtype)
         else:
-            share_region = region.astype(dtype) / divisor(n_region)
+            share_region = counts.region.astype(dtype) / divisor(n_region)
         matrix = kernel.on_grid(target, self.smoothing.bandwidth, n_cells, dtype)
         weight = jnp.asarray(self.smoothing.prior_weight, dtype)
         prior_share = weight / divisor(n_region + weight)
         kept = 1 - prior_share
         moments = matrix.moments(share_target - share_region, share_region)
         delta, smooth_region, smooth_squared = kept * moments[0], *moments[1:]
-        prior = prior_share * kernel.prior_on_grid(width, n_cells, dtype)
+        prior = prior_share * kernel.prior_on_grid(len(target), n_cells, dtype)
         p_region = kept * smooth_region + prior + jnp.asarray(self.smoothing.floor, dtype)
         spread = jnp.square(kept) * (smooth_squared - jnp.square(smooth_region))
         return in_grid(delta, n_cells), in_grid(p_region, n_cells), in_grid(spread, n_cells)
 
-    def _debiased(
-        self,
-        target: Shaped[Array, " g"],
-        region: Shaped[Array, " g"],
-        n_cells: Int[Array, ""] | None,
-        kernel: type[AbstractKernel],
-        uniform: bool,
-    ) -> Float[Array, ""]:
-        delta, p_region, spread = self._moments(target, region, n_cells, kernel, uniform)
+    def _debiased(self, target: Shaped[Array, " g"], counts: RegimeCounts) -> Float[Array, ""]:
+        delta, p_region, spread = self._moments(target, counts)
         positive = p_region > 0
         inverse = jnp.where(positive, 1 / jnp.where(positive, p_region, 1), 0)
         divergence = cell_sum(jnp.square(delta) * inverse)
         if not self.debias:
             return divergence
         info = jnp.finfo(divergence.dtype)
-        n_target, n_region = total(target).astype(info.dtype), total(region).astype(info.dtype)
+        n_target, n_region = total(target).astype(info.dtype), total(counts.region).astype(info.dtype)
         # The uniform reference is a population without end, the region a finite one.
-        left = 1 if uniform else (n_region - n_target) / jnp.maximum(n_region - 1, info.tiny)
+        left = 1 if counts.uniform else (n_region - n_target) / jnp.maximum(n_region - 1, info.tiny)
         by_chance = cell_sum(spread * inverse) * left / jnp.maximum(n_target, info.tiny)
         # The rest of two equal numbers is rounding, which must not be normalised to an importance.
         above = divergence - by_chance

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from parzax._numerics import divisor, total
-from parzax.divergence.divergence import AbstractDivergence, regime_divergence
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, regime_divergence
 from parzax.importance import variance as variances
 from parzax.importance.layout import Group, Layout
 
@@ -78,15 +78,17 @@ def _divergences(
     """Divergence of every regime and pool; the blocks of a group share one padded batch."""
     if group.family is None:
         return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
-    one = partial(regime_divergence, divergence, kernel=group.family, uniform=uniform)
     sizes = [block.n_cells for block in group.blocks]
     # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
     blocks = jnp.moveaxis(stack, 2, 1)
     shape, blocks = blocks.shape[:2], blocks.reshape(-1, *blocks.shape[2:])
-    if min(sizes) == group.width:
-        found = jax.vmap(partial(one, n_cells=None))(blocks)
-    else:
-        found = jax.vmap(lambda x, size: one(x, n_cells=size))(blocks, jnp.tile(jnp.array(sizes), shape[0]))
+    padded = min(sizes) < group.width
+    n_cells = jnp.tile(jnp.array(sizes), shape[0]) if padded else None
+
+    def of_block(sets: Shaped[Array, "q1 g"], n_cells: Array | None) -> Float[Array, " q"]:
+        return regime_divergence(divergence, RegimeCounts(sets, group.family, n_cells, uniform))
+
+    found = jax.vmap(of_block)(blocks, n_cells)
     return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
 
 

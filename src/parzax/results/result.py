@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax._programs import program
-from parzax.divergence import AbstractDivergence
+from parzax.divergence import AbstractDivergence, RegimeCounts
 from parzax.importance import Encoded, Importance
 from parzax.importance.estimate import in_order
 from parzax.importance.layout import Block, cell_values, layout
@@ -237,4 +237,4 @@ def _densities(
     kernel: type[AbstractKernel],
     uniform: bool,
 ) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
-    return jax.vmap(lambda own: divergence.densities(own, kernel, uniform))(counts)
+    return jax.vmap(lambda sets: divergence.densities(RegimeCounts(sets, kernel, uniform=uniform)))(counts)
