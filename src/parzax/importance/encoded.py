@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Int, Integer, Shaped
 
+from parzax import _checks
 from parzax.importance.layout import Grid, Layout
 
 
@@ -43,3 +44,16 @@ class Encoded(eqx.Module):
     def place(self) -> tuple[int, ...]:
         """Place of each level that was asked for among the ascending ones."""
         return tuple(np.argsort(np.argsort(self.levels, kind="stable")).tolist())
+
+
+def check_encoded(encoded: Any, function: str) -> None:
+    """Raise for what is not one encoded log, naming the public function that was called."""
+    if not isinstance(encoded, Encoded):
+        raise TypeError(
+            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
+        )
+    if encoded.codes.ndim != 2:
+        raise ValueError(
+            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function})."
+        )
+    _checks.check_mesh(encoded.codes, encoded.level, encoded.rank, encoded.weight, encoded.status)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Integer, Shaped
 from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
-from parzax.importance.encoded import Encoded
+from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
 from parzax.importance.measures import measures, of_regimes
@@ -94,15 +94,10 @@ def estimate(
     >>> imp.share.shape, bool((imp.share[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    divergence = checked_divergence(encoded, divergence, reference)
-    if encoded.codes.ndim != 2:
-        raise ValueError(
-            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap(estimate)."
-        )
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
-    _checks.check_mesh(*arrays)
+    check_encoded(encoded, "estimate")
     found = _estimate(
-        *arrays, layout=encoded.layout, place=encoded.place, divergence=divergence,
+        encoded.codes, encoded.level, encoded.weight, encoded.status, layout=encoded.layout,
+        place=encoded.place, divergence=checked_divergence(divergence, reference),
         uniform=reference == "uniform", balance=balance, uniform_when_undefined=uniform_when_undefined,
     )  # fmt: skip
     on_host = isinstance(encoded.codes, np.ndarray)
@@ -187,14 +182,10 @@ def in_order(found: Importance, place: tuple[int, ...]) -> Importance:
     )  # fmt: skip
 
 
-def checked_divergence(encoded: Any, divergence: Any, reference: Any) -> AbstractDivergence:
+def checked_divergence(divergence: Any, reference: Any) -> AbstractDivergence:
     """The divergence, or an error that names the argument that is wrong."""
-    if not isinstance(encoded, Encoded):
-        raise TypeError(
-            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
-        )
+    _checks.one_of("reference", reference, REFERENCES)
     divergence = Explained() if divergence is None else divergence
     if not isinstance(divergence, AbstractDivergence):
         raise TypeError(f"divergence must be one of parzax.divergence, got {divergence!r}.")
-    _checks.one_of("reference", reference, REFERENCES)
     return divergence

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._numerics import divisor
 from parzax.importance.additive import additive_fit, draws_beyond
 from parzax.importance.anova import SlotRows, explained, interaction
-from parzax.importance.encoded import Encoded
+from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.flags import _bit, few_rows
 from parzax.importance.pair_counts import PairCounts, pair_counts
 from parzax.importance.pair_layout import PairLayout, Slot, pair_layout
@@ -96,19 +96,12 @@ def interactions(
     >>> found.pairs[found.importance[0].argmax()], bool(found.importance.max() > 0.8)
     ((0, 1), True)
     """
-    if not isinstance(encoded, Encoded):
-        raise TypeError(
-            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
-        )
-    if encoded.codes.ndim != 2:
-        raise ValueError(
-            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap(interactions)."
-        )
+    check_encoded(encoded, "interactions")
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if key is not None:
         _checks.check_key(key)
+    _checks.check_mesh(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
-    _checks.check_mesh(key, *arrays)
     where = pair_layout(encoded.layout, pairs)
     found = _interactions(key, *arrays, where=where, order=encoded.place, n_draws=n_draws)
     return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax.divergence import AbstractDivergence
 from parzax.importance.counts import replicate_counts
 from parzax.importance.draws import METHODS, sample_levels
-from parzax.importance.encoded import Encoded
+from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_divergence, from_counts, in_order
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
@@ -57,7 +57,7 @@ def resample(
     """
     _checks.one_of("method", method, tuple(METHODS))
     share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated(method, key, encoded, n, divergence, reference, share)
+    return _replicated("resample", method, key, encoded, n, divergence, reference, share)
 
 
 def shuffle(
@@ -79,14 +79,21 @@ def shuffle(
     Arguments, restrictions and the answer are those of `resample`.
     """
     share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated("shuffle", key, encoded, n, divergence, reference, share)
+    return _replicated("shuffle", "shuffle", key, encoded, n, divergence, reference, share)
 
 
 def _replicated(
-    draw: str, key: Any, encoded: Encoded, n: int, divergence: Any, reference: str, share: dict[str, bool]
+    function: str,
+    draw: str,
+    key: Any,
+    encoded: Encoded,
+    n: int,
+    divergence: Any,
+    reference: str,
+    share: dict[str, bool],
 ) -> Importance:
     """What `resample` and `shuffle` have in common: checks, and the compiled call."""
-    divergence = checked_divergence(encoded, divergence, reference)
+    check_encoded(encoded, function)
     n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
@@ -96,13 +103,10 @@ def _replicated(
         )
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    if encoded.codes.ndim != 2:
-        raise ValueError(f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap.")
-    arrays = encoded.codes, encoded.level, encoded.rank, encoded.status
-    _checks.check_mesh(*arrays)
     found = _replicates(
-        key, *arrays, draw=draw, n=n, layout=encoded.layout, levels=encoded.levels, place=encoded.place,
-        region=encoded.region, optuna_rounding=encoded.grid.optuna_rounding, divergence=divergence,
+        key, encoded.codes, encoded.level, encoded.rank, encoded.status, draw=draw, n=n,
+        layout=encoded.layout, levels=encoded.levels, place=encoded.place, region=encoded.region,
+        optuna_rounding=encoded.grid.optuna_rounding, divergence=checked_divergence(divergence, reference),
         uniform=reference == "uniform", **share,
     )  # fmt: skip
     return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
