@@ -120,7 +120,7 @@ def meta_learn_tpe(
     if n_objectives is None:
         n_objectives = next(iter(logs.values())).n_objectives
     target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
-    comparison: dict[str, Any] = {
+    comparison = {
         "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
         "importance": importance, "n_good": n_good, "key": key,
     }  # fmt: skip
@@ -133,7 +133,7 @@ def meta_learn_tpe(
         check_dtype(space, jnp.result_type(float), native=True, arrays=False)
         rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
         return replace(target, start=_first_rows(rows, target.n_startup))
-    eta, drawing_key = check_mixing(task_weights, **comparison)
+    eta, drawing_key = check_mixing({**comparison, "task_weights": task_weights})
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
     smoothing, n_groups = target.smoothing, 1 + target.n_constraints
     assert isinstance(smoothing, Smoothing)
@@ -179,23 +179,14 @@ def paper_meta_learn_tpe(
     return meta_learn_tpe(space, sources, n_objectives, n_constraints, directions=directions, **options)
 
 
-def check_mixing(
-    task_weights: Any,
-    eta: Any,
-    estimate: Any,
-    n_samples: Any,
-    max_candidates: Any,
-    importance: Any,
-    n_good: Any,
-    key: PRNGKeyArray | None,
-) -> tuple[float | None, PRNGKeyArray]:
-    """``eta`` and the key; raise TypeError or ValueError for settings of `meta_learn_tpe` that are none."""
-    eta, key = check_comparison(eta, estimate, n_samples, key)
-    if max_candidates is not None:
-        _checks.whole_number("max_candidates", max_candidates, 1)
-    _checks.one_of("importance", importance, ("mean", "sum"))
-    check_weights(task_weights)
-    check_count(n_good)
+def check_mixing(options: Mapping[str, Any]) -> tuple[float | None, PRNGKeyArray]:
+    """``eta`` and the key; raise TypeError or ValueError for wrong options of a mixture over tasks."""
+    eta, key = check_comparison(options["eta"], options["estimate"], options["n_samples"], options["key"])
+    if options["max_candidates"] is not None:
+        _checks.whole_number("max_candidates", options["max_candidates"], 1)
+    _checks.one_of("importance", options["importance"], ("mean", "sum"))
+    check_weights(options["task_weights"])
+    check_count(options["n_good"])
     return eta, key
 
 

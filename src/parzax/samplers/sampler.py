@@ -43,12 +43,12 @@ class Best(NamedTuple):
 
 
 class InSpace(eqx.Module):
-    """What belongs to a space."""
+    """The space of a sampler: its first argument, since fields of the last base come first."""
 
     space: Space = eqx.field(static=True)
 
 
-class Sampler(Parts, InSpace):  # the fields of the last base come first
+class Sampler(Parts, InSpace):
     """Space, split, smoothing, acquisition and start-up; `parzax.tpe` and so on compose known ones.
 
     Each part is a value of an abstract type, which may be one of your own (`tests/extending/`), and none of

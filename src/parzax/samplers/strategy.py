@@ -21,7 +21,7 @@ from parzax.status import Status
 
 
 class Parts(eqx.Module):
-    """What a sampler consists of beside its space; see `parzax.samplers.Sampler`."""
+    """The parts of a sampler beside its space and directions; `parzax.samplers.Sampler` documents them."""
 
     split: AbstractSplit
     smoothing: AbstractSmoothing

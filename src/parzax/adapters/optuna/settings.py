@@ -96,14 +96,14 @@ def _check_sources(options: Mapping[str, Any], has_sources: bool) -> None:
             "preset compares source studies, but there are no source_studies; give some, or use another "
             "preset, such as parzax.tpe."
         )
-    mixing = {name: options[name] for name in signature(check_mixing).parameters if name in options}
-    if mixing.get("task_weights", mixing) is None:
+    if "task_weights" not in options:  # of a preset that is not parzax's
+        return
+    if options["task_weights"] is None:
         raise TypeError(
             "preset compares source studies, but without task_weights they give the first trials alone: use "
             "parzax.tpe, or functools.partial(parzax.meta_learn_tpe, task_weights=parzax.meta.stacking())."
         )
-    if "task_weights" in mixing:
-        check_mixing(**mixing)
+    check_mixing(options)
 
 
 def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
