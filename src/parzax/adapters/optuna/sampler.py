@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna import plan as plans
-from parzax.adapters.optuna.history import GIVEN_KEY, History, Memory
+from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.samplers import tpe
@@ -208,7 +208,7 @@ class TPESampler(BaseSampler):
             TypeError, ValueError: constraint values that are no sequence of numbers, or NaN.
         """
         self._memory.local.snapshot = None
-        if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
+        if self._constraints_func is None or state not in LEARNED:
             return
         returned = self._constraints_func(trial)
         try:
@@ -233,12 +233,12 @@ class TPESampler(BaseSampler):
         return snapshot[2]
 
     def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
-        learned = (trial for trial in trials if trial.state in (TrialState.COMPLETE, TrialState.PRUNED))
+        learned = (trial for trial in trials if trial.state in LEARNED)
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
         """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
-        learned = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials)
+        learned = sum(trial.state in LEARNED for trial in trials)
         # Densities of source tasks are fitted first, which is no matter of shapes.
         if self._settings.mixes or self._memory.prepared or learned < max(1, self._n_startup // 2):
             return
