@@ -7,13 +7,13 @@ import parzax as px
 from benchmarks.optimisers.spread import Spread
 from parzax.samplers import RandomStart, Sampler
 
-# Of a space, a number of objectives and one of constraints.
+# Of a space, n_objectives and n_constraints.
 PRESETS: Mapping[str, Callable[..., Sampler]] = {
     "tpe": px.tpe,
-    "c_tpe": lambda space, _m, c, **settings: px.c_tpe(space, c, **settings),
+    "c_tpe": px.c_tpe,
     "mo_tpe": px.mo_tpe,
     "optuna_tpe": px.optuna_tpe,
-    "paper_tpe": lambda space, _m, _c, **settings: px.paper_tpe(space, **settings),
+    "paper_tpe": px.paper_tpe,
 }
 # What is compared with peers, by kind of problem, the one that others are compared with first.
 OURS = {
@@ -92,4 +92,4 @@ def sampler(method: str, space: px.Space, n_objectives: int = 1, n_constraints: 
     preset, *parts = method.split(", ")
     chosen = dict(part.split("=") for part in parts)
     given = {name: SETTINGS[name][value] for name, value in chosen.items()}
-    return PRESETS[preset](space, n_objectives, n_constraints, **given)
+    return PRESETS[preset](space, n_objectives=n_objectives, n_constraints=n_constraints, **given)

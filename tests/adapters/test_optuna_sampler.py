@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import numpy as np
@@ -493,7 +494,7 @@ def test_constraints_that_are_none():
 @pytest.mark.slow
 def test_constraints_of_one_objective():
     """The optimum is infeasible; also a constraint that appears late, and trials that lack it."""
-    for preset in ("optuna_tpe", "tpe", "paper_tpe"):
+    for preset in (px.optuna_tpe, px.tpe, px.c_tpe):
         study = new_study(constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset)
         study.optimize(square, n_trials=40)
         # Around the bound, where the best feasible value is.
@@ -508,9 +509,9 @@ def test_constraints_of_one_objective():
 @pytest.mark.slow
 def test_settings_of_the_presets():
     for options in (
-        {"preset": "paper_tpe"},
-        {"n_ei_candidates": 64, "joint": False},
-        {"top": 0.9, "epsilon": 0.1},
+        {"preset": px.paper_tpe},
+        {"n_ei_candidates": 64, "preset": partial(px.tpe, joint=False)},
+        {"preset": partial(px.tpe, top=0.9, epsilon=0.1)},
     ):
         study = new_study(**options)
         study.optimize(square, n_trials=20)
@@ -523,13 +524,28 @@ def test_the_preset_of_a_study():
     sampler = TPESampler(n_ei_candidates=7, prior_weight=2.0)._settings.sampler
     assert sampler(space, 1, 0) == px.tpe(space, n_startup=0, n_candidates=7, prior_weight=2.0)
     assert sampler(space, 2, 1) == px.tpe(space, 2, 1, n_startup=0, n_candidates=7, prior_weight=2.0)
-    sampler = TPESampler(preset="optuna_tpe")._settings.sampler
+    sampler = TPESampler(preset=px.optuna_tpe)._settings.sampler
     assert sampler(space, 1, 0) == px.optuna_tpe(space, n_startup=0)
     assert sampler(space, 2, 1) == px.optuna_tpe(space, 2, 1, n_startup=0)
-    sampler = TPESampler(preset="paper_tpe")._settings.sampler
+    sampler = TPESampler(preset=px.paper_tpe)._settings.sampler
     assert sampler(space, 1, 0) == px.paper_tpe(space, n_startup=0)
     assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
+    sampler = TPESampler(preset=px.c_tpe)._settings.sampler
+    assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
+    sampler = TPESampler(preset=px.mo_tpe)._settings.sampler
     assert sampler(space, 3, 1) == px.mo_tpe(space, 3, 1, n_startup=0)
+
+
+def test_a_preset_of_ones_own():
+    """Any function of a space and the counts; its start does not count."""
+
+    def narrow(space, n_objectives, n_constraints):
+        return px.tpe(space, n_objectives, n_constraints, top=0.9, n_startup=50)
+
+    study = new_study(preset=narrow, n_startup=2)
+    study.optimize(square, n_trials=4)
+    space = px.Space({"x": px.Float(0, 1)})
+    assert study.sampler._settings.sampler(space, 1, 0) == px.tpe(space, top=0.9, n_startup=0)
 
 
 @pytest.mark.parametrize(
@@ -539,23 +555,37 @@ def test_the_preset_of_a_study():
         ({"seed": 2**32}, ValueError, "seed must be"),
         ({"n_startup_trials": 1.5}, ValueError, "n_startup_trials must be"),
         ({"n_ei_candidates": 0}, ValueError, "n_ei_candidates must be"),
-        ({"preset": "gp"}, ValueError, "preset must be"),
+        (
+            {"preset": "optuna_tpe"},
+            TypeError,
+            "^preset must be a function such as parzax.tpe, got 'optuna_tpe'",
+        ),
         ({"space": {"x": (0, 1)}}, TypeError, "space must be"),
         ({"constraints_func": 3}, TypeError, "constraints_func must be"),
         ({"multivariate": False}, ValueError, "^multivariate=False is not possible: .* always .*jointly"),
         ({"group": False}, ValueError, "^group=False is not possible: .* always .*jointly"),
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
-        ({"gamma": len}, TypeError, "^gamma must be a rule of parzax.gamma"),
-        ({"ties": "crowding"}, TypeError, "^ties must be a rule of parzax.ties"),
-        ({"ages": len}, TypeError, "^ages must be a rule of parzax.ages"),
-        ({"bandwidth": "scott"}, TypeError, "^bandwidth must be a rule of parzax.bandwidth"),
-        ({"top": 2.0}, ValueError, "top"),
-        ({"joint": 1}, TypeError, "^joint must be True or False"),
-        ({"every_minimum": 1}, TypeError, "^every_minimum must be True or False"),
-        ({"epsilon": 2.0}, ValueError, "^epsilon"),
-        ({"gradient_steps": -1}, ValueError, "^gradient_steps must be"),
-        ({"n_samples": 10}, TypeError, "^n_samples compares source studies"),
+        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^gamma must be a rule of parzax.gamma"),
+        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.ties"),
+        ({"preset": partial(px.tpe, ages=len)}, TypeError, "^ages must be a rule of parzax.ages"),
+        (
+            {"preset": partial(px.tpe, bandwidth="scott")},
+            TypeError,
+            "^bandwidth must be a rule of parzax.bandwidth",
+        ),
+        ({"preset": partial(px.tpe, top=2.0)}, ValueError, "top"),
+        ({"preset": partial(px.tpe, joint=1)}, TypeError, "^joint must be True or False"),
+        ({"preset": partial(px.tpe, every_minimum=1)}, TypeError, "^every_minimum must be True or False"),
+        ({"preset": partial(px.tpe, epsilon=2.0)}, ValueError, "^epsilon"),
+        ({"preset": partial(px.tpe, gradient_steps=-1)}, ValueError, "^gradient_steps must be"),
+        (
+            {"gamma": len},
+            TypeError,
+            r"^gamma is an option of the preset: .*partial\(parzax.tpe, gamma=\.\.\.\)",
+        ),
+        ({"n_samples": 10}, TypeError, "^n_samples is an option.*meta_learn_tpe, task_weights=.*n_samples="),
+        ({"directions": "maximize"}, TypeError, "^directions is no argument"),
         ({"weights": len}, TypeError, "^weights is no argument.*ages="),
         ({"consider_prior": False}, TypeError, "^consider_prior is no argument.*prior_weight"),
         ({"consider_magic_clip": True}, TypeError, "^consider_magic_clip is no argument.*bandwidth"),
@@ -578,41 +608,29 @@ def test_settings_reach_the_engine():
         "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
         "merit": px.merits.equal(), "share_power": 2.0,
     }  # fmt: skip
-    sampler = TPESampler(multivariate=True, group=True, constant_liar=True, **options)._settings.sampler
+    preset = partial(px.tpe, **options)
+    sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
     ties = px.ties.hypervolume()
-    sampler = TPESampler(ties=ties, **options)._settings.sampler
+    sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
 
 
-def test_every_option_of_the_presets_is_an_argument():
-    """Catches one that is forgotten; kernels go by the names of a space."""
-    theirs = {
-        name
-        for preset in (px.tpe, px.c_tpe, px.optuna_tpe, px.meta_learn_tpe, px.paper_meta_learn_tpe)
-        for name, own in inspect.signature(preset).parameters.items()
-        if own.kind is own.KEYWORD_ONLY
-    }
-    others = {
-        "n_startup",
-        "n_candidates",
-        "direction",
-        "directions",
-        "start",
-        "key",
-        "kernels",
-        "naive",
-        "first_front",
-    }
-    ours, text = inspect.signature(TPESampler).parameters, inspect.getdoc(TPESampler)
-    assert theirs - others <= ours.keys()
-    assert [name for name in ours if name not in text] == []
+def test_every_option_of_a_preset_is_taken_or_told_of():
+    """Catches an option that is forgotten, and an argument without a word."""
+    for preset in (px.tpe, px.meta_learn_tpe, px.paper_meta_learn_tpe):
+        for name, own in inspect.signature(preset).parameters.items():
+            if own.kind is own.KEYWORD_ONLY and name not in ("directions", "prior_weight"):
+                with pytest.raises(TypeError, match=rf"^{name} is .*(the preset: .*{name}=|; use n_)"):
+                    TPESampler(**{name: own.default})
+    text = inspect.getdoc(TPESampler)
+    assert [name for name in inspect.signature(TPESampler).parameters if name not in text] == []
 
 
 def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
     theirs = set(inspect.signature(optuna.samplers.TPESampler.__init__).parameters) - {"self"}
     ours = set(inspect.signature(TPESampler.__init__).parameters)
-    assert theirs - ours <= OPTUNAS.keys()
+    assert theirs - ours <= {*OPTUNAS, "gamma"}  # an option of the preset
 
 
 def test_keys_are_optunas():

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from functools import partial
 
 import jax
 import numpy as np
@@ -132,15 +133,25 @@ def test_refusals_of_the_sampler():
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
-            TPESampler(source_studies=[one], preset="paper_tpe", **options)
-        with pytest.raises(TypeError, match=f"^{message}.* compares .* but without task_weights"):
-            TPESampler(source_studies=[one], **options)
-    with pytest.raises(ValueError, match=r"preset='optuna_tpe' has no densities that mix tasks"):
-        TPESampler(source_studies=[one], preset="optuna_tpe", task_weights=px.meta.stacking())
+            TPESampler(source_studies=[one], preset=partial(px.paper_meta_learn_tpe, **options))
+        with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
+            TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, **options))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'task_weights'"):
+        TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.stacking()))
     with pytest.raises(TypeError, match="task_weights must be a rule"):
-        TPESampler(source_studies=[one], task_weights=0.5)
-    with pytest.raises(TypeError, match="eta compares source studies, but there are no source_studies"):
-        TPESampler(eta=3.0)
+        TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, task_weights=0.5))
+    with pytest.raises(TypeError, match="preset compares source studies, but there are no source_studies"):
+        TPESampler(preset=partial(px.meta_learn_tpe, eta=3.0))
+
+
+def test_what_is_sampled_by_itself_has_the_options_of_the_preset():
+    """Catches options that are lost where a preset does without its sources."""
+    log = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0])
+    settings = TPESampler(preset=px.paper_meta_learn_tpe, source_studies=[log])._settings
+    assert settings.sampler(log.space, 2, 1) == px.mo_tpe(log.space, 2, 1, n_startup=0, epsilon=0.05)
+    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking(), top=0.7, n_candidates=3)
+    settings = TPESampler(preset=preset, source_studies=[log], n_ei_candidates=9)._settings
+    assert settings.sampler(log.space, 1, 0) == px.tpe(log.space, n_startup=0, top=0.7, n_candidates=9)
 
 
 def test_presets_beside_sources():
@@ -148,7 +159,7 @@ def test_presets_beside_sources():
     log = px.Observations.from_arrays(
         px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 3))
     )
-    for preset in (None, "tpe", "optuna_tpe"):
+    for preset in (px.tpe, px.optuna_tpe):
         own, plain = (TPESampler(preset=preset, source_studies=given)._settings for given in ([log], None))
         for m, c in ((1, 0), (1, 1), (2, 1)):
             assert own.sampler(log.space, m, c) == plain.sampler(log.space, m, c)
@@ -165,16 +176,10 @@ def test_presets_beside_sources():
 # --- matching ----------------------------------------------------------------------------------
 
 
-COMPARISON = {
-    "eta": 2.5,
-    "estimate": "balanced",
-    "n_samples": 10,
-    "max_candidates": 1024,
-    "importance": "mean",
-    "n_good": None,
-    "task_weights": px.meta.by_similarity(),
-}
-SETTINGS = Settings(None, {}, COMPARISON, True)
+SETTINGS = Settings(
+    partial(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.by_similarity()),
+    True,
+)
 
 
 @pytest.fixture
@@ -322,7 +327,7 @@ def test_first_trials_where_a_study_has_failed():
 # --- whole runs --------------------------------------------------------------------------------
 
 
-MIXED = {"preset": "paper_tpe", "n_samples": 100}
+MIXED = {"preset": partial(px.paper_meta_learn_tpe, n_samples=100)}
 
 
 @pytest.mark.slow

@@ -4,46 +4,40 @@ import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import Estimate, check_comparison
 from parzax.meta.reduction import Rule, check_count
 from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
-from parzax.observations import Observations
-from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
-from parzax.samplers.presets import Directions, Kernels, Number, mo_tpe, tpe
+from parzax.samplers.presets import MO_TPE, Directions, Options, TargetOptions, tpe, with_defaults
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
-from parzax.split import AbstractSplit, State, merits
-from parzax.split.gamma import AbstractGamma, linear
-from parzax.split.merits import AbstractMerit
-from parzax.split.ties import AbstractTies, crowding
-
-_BY_SIMILARITY = by_similarity()
-_TENTH, _WIDE_SCOTT, _NEIGHBOURS, _OPTUNA_TOP = linear(0.1), scott(0.1), neighbours(), optuna_top()
-_EQUAL, _ALIKE, _BY_RANK, _CROWDING = equal(), merits.equal(), merits.by_rank(), crowding()
+from parzax.split import AbstractSplit, State
+from parzax.split.gamma import AbstractGamma
 
 
-class _Comparison(NamedTuple):
-    """How tasks are compared."""
+class SourceOptions(Options, total=False):
+    """The options of `meta_learn_tpe`, which documents those that `tpe` has not."""
 
+    task_weights: AbstractTaskWeights
     eta: float | None
     estimate: Estimate
     n_samples: int
+    max_candidates: int | None
     importance: Rule
     n_good: AbstractGamma | None
     key: PRNGKeyArray | None
 
 
+@with_defaults(tpe, Options(n_startup=5))
 def meta_learn_tpe(
     space: Space,
     sources: Any,
@@ -59,24 +53,8 @@ def meta_learn_tpe(
     n_good: AbstractGamma | None = None,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
-    gamma: AbstractGamma | None = None,
-    first_front: bool = False,
-    ties: AbstractTies = _CROWDING,
-    every_minimum: bool = False,
-    share_power: Number = 3.0,
-    bandwidth: AbstractBandwidth = _NEIGHBOURS,
-    top: Number | AbstractTop = _OPTUNA_TOP,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _BY_RANK,
-    kernels: Kernels | None = None,
-    joint: bool = True,
     start: AbstractStart | None = None,
-    n_startup: int = 5,
-    n_candidates: int | None = None,
-    epsilon: Number = 0.0,
-    gradient_steps: int = 0,
-    repeats: bool = False,
+    **options: Unpack[TargetOptions],
 ) -> Sampler:
     """`tpe` that starts from logs of other tasks, and, if asked, mixes their densities into its own.
 
@@ -116,11 +94,10 @@ def meta_learn_tpe(
         n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
-        directions, gamma, first_front, ties, every_minimum, share_power, bandwidth, top, prior_weight, ages,
-            merit, kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `tpe`; a
-            source's directions are those of its log, and its rows below all count alike.
+        directions: as of `tpe`; a source's are those of its log.
         start: first suggestions; the best rows of the sources when None. Without ``task_weights`` the sources
             would then play no part, so that it is refused, as is an ``n_startup`` of 0.
+        **options: the others of `tpe`. A source's rows below all count alike, whatever ``merit`` is.
 
     Raises:
         TypeError, ValueError: for no source at all, two of one name, logs of other numbers of objectives or
@@ -137,57 +114,53 @@ def meta_learn_tpe(
     >>> sampler.start.report
     ('other: 50 rows; 5 to begin with',)
     """
-    logs, n_objectives = _checked(sources, n_objectives)
-    target = tpe(
-        space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
-        ties=ties, every_minimum=every_minimum, share_power=share_power, bandwidth=bandwidth, top=top,
-        prior_weight=prior_weight, ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup,
-        n_candidates=n_candidates, epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
-    )  # fmt: skip
-    comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
-    if task_weights is not None:
-        return _mixed(target, logs, task_weights, max_candidates, comparison, start)
-    _refuse_idle({**comparison._asdict(), "max_candidates": max_candidates, "start": start})
-    if target.n_startup == 0:
-        raise ValueError("n_startup must be positive without task_weights: the sources play no other part.")
-    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    logs = named_logs(sources)
+    if not logs:
+        raise ValueError("sources must have at least one task; parzax.tpe is the sampler without any.")
+    if n_objectives is None:
+        n_objectives = next(iter(logs.values())).n_objectives
+    target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
+    comparison = {
+        "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
+        "importance": importance, "n_good": n_good, "key": key,
+    }  # fmt: skip
+    if task_weights is None:
+        _refuse_idle({**comparison, "start": start})
+        if target.n_startup == 0:
+            raise ValueError(
+                "n_startup must be positive without task_weights: the sources play no other part."
+            )
+        check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+        rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
+        return replace(target, start=_first_rows(rows, target.n_startup))
+    eta, drawing_key = check_mixing({**comparison, "task_weights": task_weights})
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
-    return replace(target, start=_first_rows(rows, target.n_startup))
+    smoothing, n_groups = target.smoothing, 1 + target.n_constraints
+    assert isinstance(smoothing, Smoothing)
+    fitted = Sources.fit(
+        space, rows, target.split, smoothing, eta, estimate, n_samples, importance, n_good, drawing_key
+    )
+    most = target.n_candidates * n_groups if max_candidates is None else int(max_candidates)
+    return replace(
+        target,
+        smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
+        start=_first_rows(rows, target.n_startup) if start is None else start,
+        # No group below has more candidates than its part.
+        n_candidates=min(target.n_candidates, max(most // n_groups, 1)),
+    )
 
 
+@with_defaults(
+    meta_learn_tpe, {**MO_TPE, "epsilon": 0.05, "task_weights": by_similarity(), "max_candidates": 1024}
+)
 def paper_meta_learn_tpe(
     space: Space,
     sources: Any,
     n_objectives: int | None = None,
     n_constraints: int = 0,
     *,
-    task_weights: AbstractTaskWeights = _BY_SIMILARITY,
-    eta: float | None = 2.5,
-    estimate: Estimate = "balanced",
-    n_samples: int = 1000,
-    max_candidates: int | None = 1024,
-    importance: Rule = "mean",
-    n_good: AbstractGamma | None = None,
-    key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
-    gamma: AbstractGamma = _TENTH,
-    first_front: bool = True,
-    ties: AbstractTies = _CROWDING,
-    every_minimum: bool = False,
-    share_power: Number = 1.0,
-    bandwidth: AbstractBandwidth = _WIDE_SCOTT,
-    top: Number | AbstractTop = 0.9,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _ALIKE,
-    kernels: Kernels | None = None,
-    joint: bool = False,
-    start: AbstractStart | None = None,
-    n_startup: int = 5,
-    n_candidates: int = 100,
-    epsilon: Number = 0.05,
-    gradient_steps: int = 0,
-    repeats: bool = True,
+    **options: Unpack[SourceOptions],
 ) -> Sampler:
     """Meta-learning TPE with the settings of its paper (arXiv 2212.06751).
 
@@ -199,28 +172,22 @@ def paper_meta_learn_tpe(
     sampler without any (docs/sources.md).
 
     Args:
-        space, sources, n_objectives, n_constraints, task_weights, eta, estimate, n_samples, max_candidates,
-            importance, n_good, key, start: as of `meta_learn_tpe`; ``task_weights`` is never None.
-        directions, gamma, first_front, ties, every_minimum, share_power, bandwidth, top, prior_weight, ages,
-            merit, kernels, joint, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `mo_tpe`.
+        space, sources, n_objectives, n_constraints, directions: as of `meta_learn_tpe`.
+        **options: those of `meta_learn_tpe`, with the defaults above and otherwise those of `mo_tpe`;
+            ``task_weights`` is never None.
     """
-    logs, n_objectives = _checked(sources, n_objectives)
-    target = mo_tpe(
-        space, n_objectives, n_constraints, directions=directions, gamma=gamma, first_front=first_front,
-        ties=ties, every_minimum=every_minimum, share_power=share_power, bandwidth=bandwidth, top=top,
-        prior_weight=prior_weight, ages=ages, merit=merit, kernels=kernels, joint=joint, n_startup=n_startup,
-        n_candidates=n_candidates, epsilon=epsilon, gradient_steps=gradient_steps, repeats=repeats,
-    )  # fmt: skip
-    comparison = _Comparison(eta, estimate, n_samples, importance, n_good, key)
-    return _mixed(target, logs, task_weights, max_candidates, comparison, start)
+    return meta_learn_tpe(space, sources, n_objectives, n_constraints, directions=directions, **options)
 
 
-def _checked(sources: Any, n_objectives: int | None) -> tuple[dict[str, Observations], int]:
-    """The logs by name, and the number of objectives."""
-    logs = named_logs(sources)
-    if not logs:
-        raise ValueError("sources must have at least one task; parzax.tpe is the sampler without any.")
-    return logs, next(iter(logs.values())).n_objectives if n_objectives is None else n_objectives
+def check_mixing(options: Mapping[str, Any]) -> tuple[float | None, PRNGKeyArray]:
+    """``eta`` and the key; raise TypeError or ValueError for wrong options of a mixture over tasks."""
+    eta, key = check_comparison(options["eta"], options["estimate"], options["n_samples"], options["key"])
+    if options["max_candidates"] is not None:
+        _checks.whole_number("max_candidates", options["max_candidates"], 1)
+    _checks.one_of("importance", options["importance"], ("mean", "sum"))
+    check_weights(options["task_weights"])
+    check_count(options["n_good"])
+    return eta, key
 
 
 def _refuse_idle(given: Mapping[str, Any]) -> None:
@@ -244,35 +211,6 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
         for one, index in zip(rows, chosen, strict=True)
     ]
     return FromRows(rows_at(rows, chosen), Notes(tuple(one.name for one in rows), tuple(lines)))
-
-
-def _mixed(
-    target: Sampler,
-    logs: Mapping[str, Observations],
-    task_weights: AbstractTaskWeights,
-    max_candidates: int | None,
-    comparison: _Comparison,
-    start: AbstractStart | None,
-) -> Sampler:
-    """A sampler whose densities are mixtures over tasks."""
-    eta, key = check_comparison(comparison.eta, comparison.estimate, comparison.n_samples, comparison.key)
-    in_all = target.n_candidates * (1 + target.n_constraints)
-    most = in_all if max_candidates is None else _checks.whole_number("max_candidates", max_candidates, 1)
-    _checks.one_of("importance", comparison.importance, ("mean", "sum"))
-    check_weights(task_weights)
-    check_count(comparison.n_good)
-    rows = source_rows(target.space, logs, target.n_objectives, target.n_constraints)
-    smoothing, (_, estimate, n_samples, importance, n_good, _) = target.smoothing, comparison
-    assert isinstance(smoothing, Smoothing)
-    settings = eta, estimate, n_samples, importance, n_good, key
-    fitted = Sources.fit(target.space, rows, target.split, smoothing, *settings)
-    return replace(
-        target,
-        smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
-        start=_first_rows(rows, target.n_startup) if start is None else start,
-        # No group below has more candidates than its part.
-        n_candidates=min(target.n_candidates, max(most // (1 + target.n_constraints), 1)),
-    )
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:

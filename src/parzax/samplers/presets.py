@@ -1,6 +1,10 @@
 """Presets: values of `Sampler` with settings that did best, and with published ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import jax
 
@@ -23,11 +27,38 @@ from parzax.split.ties import AbstractTies, crowding
 Number = float | jax.Array
 Kernels = Mapping[str, type[AbstractKernel]]
 Directions = _checks.Sense | Sequence[_checks.Sense]
-# Settings that several presets share; they are shown as defaults.
-_SQRT, _TENTH, _FIFTH, _OPTUNA = sqrt(), linear(0.1), linear(0.2), optuna()
-_SCOTT, _WIDE_SCOTT, _NEIGHBOURS, _OPTUNA_TOP = scott(), scott(0.1), neighbours(), optuna_top()
-_EQUAL, _ALIKE, _BY_RANK = equal(), merits.equal(), merits.by_rank()
-_CROWDING, _RANDOM = crowding(), RandomStart()
+Preset = TypeVar("Preset", bound=Callable[..., Sampler])
+# Defaults of `tpe`, as its signature shows them.
+_NEIGHBOURS, _OPTUNA_TOP, _EQUAL = neighbours(), optuna_top(), equal()
+_BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), crowding(), RandomStart()
+
+
+class TargetOptions(TypedDict, total=False):
+    """The options of `tpe`, which documents them, without ``start``."""
+
+    gamma: AbstractGamma | None
+    first_front: bool
+    ties: AbstractTies
+    every_minimum: bool
+    share_power: Number
+    bandwidth: AbstractBandwidth
+    top: Number | AbstractTop
+    prior_weight: float
+    ages: AbstractAges
+    merit: AbstractMerit
+    kernels: Kernels | None
+    joint: bool
+    n_startup: int
+    n_candidates: int | None
+    epsilon: Number
+    gradient_steps: int
+    repeats: bool
+
+
+class Options(TargetOptions, total=False):
+    """The options of `tpe`."""
+
+    start: AbstractStart
 
 
 def tpe(
@@ -75,8 +106,14 @@ def tpe(
         directions: "minimize" or "maximize", for all objectives or for each.
         gamma: how many rows are below, a rule of `parzax.gamma`; ``linear(0.2)`` when None, ``linear(0.1)``
             under constraints, where so many feasible ones are.
-        first_front, ties: of several objectives, as of `mo_tpe`.
-        every_minimum: of constraints, as of `c_tpe`.
+        first_front: of several objectives, whether the first front is below as a whole, however large
+            (`parzax.split.Split`).
+        ties: of several objectives, which rows of a front are below where not all are:
+            `parzax.ties.crowding()`, or `hypervolume()` as in Ozaki et al. and Optuna, for two or three
+            objectives.
+        every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
+            main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
+            configuration can then hold a run for ever.
         share_power: under constraints the objective's share gamma enters the score as gamma ** share_power. 1
             is c-TPE's score, more gives the objective more say; no effect without constraints.
         bandwidth: of numeric kernels, a rule of `parzax.bandwidth`.
@@ -106,75 +143,103 @@ def tpe(
         TypeError, ValueError: settings that are none, such as a ``gamma`` that is no rule of `parzax.gamma`.
     """
     if gamma is None:
-        gamma = _TENTH if n_constraints else _FIFTH
+        gamma = linear(0.1 if n_constraints else 0.2)
     if n_candidates is None:
         n_candidates = 64 if n_objectives == 1 else 24
-    split = gamma, first_front, every_minimum, ties, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
+    check_settings(space, bandwidth, prior_weight)
+    smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
+    n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
+    n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
+    relative = Relative(share_power)  # checked where it plays no part, too
+    split = Split(gamma, n_constraints > 0, first_front, every_minimum, ties, merit)
+    ties.check(n_objectives)
+    return Sampler(
+        space,
+        split,
+        smoothing,
+        relative if n_constraints else Ratio(),
+        _checks.directions(directions, n_objectives),
+        n_constraints=n_constraints,
+        start=start,
+        n_startup=n_startup,
+        n_candidates=n_candidates,
+        epsilon=epsilon,
+        gradient_steps=gradient_steps,
+        repeats=repeats,
+    )
 
 
+def with_defaults(base: Callable[..., Sampler], defaults: Mapping[str, Any]) -> Callable[[Preset], Preset]:
+    """Decorate a function that passes its ``**options`` on to ``base``: they have these defaults.
+
+    Its signature, and so `help`, has every option of ``base`` by name, with its default.
+    """
+
+    def decorate(function: Preset) -> Preset:
+        @wraps(function)
+        def preset(*arguments: Any, **options: Any) -> Sampler:
+            return function(*arguments, **{**defaults, **options})
+
+        *named, _ = signature(function).parameters.values()
+        # ``directions`` is no option: a preset of one objective may have ``direction`` in its place.
+        names = {"directions", *(parameter.name for parameter in named)}
+        options = (
+            option.replace(default=defaults.get(option.name, option.default))
+            for option in signature(base).parameters.values()
+            if option.kind is option.KEYWORD_ONLY and option.name not in names
+        )
+        decorated: Any = preset
+        decorated.__signature__ = signature(function).replace(parameters=[*named, *options])
+        return decorated
+
+    return decorate
+
+
+# What the paper of c-TPE, that of meta-learning TPE, and Optuna have in place of the defaults of `tpe`.
+_C_TPE = Options(
+    gamma=sqrt(), share_power=1.0, bandwidth=scott(), top=0.8, merit=merits.equal(), joint=False,
+    n_candidates=24, repeats=True,
+)  # fmt: skip
+MO_TPE = Options(
+    gamma=linear(0.1), first_front=True, share_power=1.0, bandwidth=scott(0.1), top=0.9, merit=merits.equal(),
+    joint=False, n_candidates=100, repeats=True,
+)  # fmt: skip
+_OPTUNA_TPE = Options(gamma=optuna(), share_power=1.0, merit=merits.equal(), n_candidates=24, repeats=True)
+
+
+@with_defaults(tpe, _C_TPE)
 def paper_tpe(
     space: Space,
+    n_objectives: int = 1,
+    n_constraints: int = 0,
     *,
-    direction: _checks.Sense = "minimize",
-    gamma: AbstractGamma = _SQRT,
-    bandwidth: AbstractBandwidth = _SCOTT,
-    top: Number | AbstractTop = 0.8,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _ALIKE,
-    kernels: Kernels | None = None,
-    joint: bool = False,
-    start: AbstractStart = _RANDOM,
-    n_startup: int = 10,
-    n_candidates: int = 24,
-    epsilon: Number = 0.0,
-    gradient_steps: int = 0,
-    repeats: bool = True,
+    direction: Directions = "minimize",
+    **options: Unpack[Options],
 ) -> Sampler:
     """TPE with the settings of the paper of c-TPE (arXiv 2211.14411), and its authors' kernels (2304.11127).
 
     The best ceil(sqrt(N) / 4) rows are below (the good group, of density l), the others above (of density g);
     Scott's rule on rows and the prior's centre, clipped to [0.01, 0.5] (discrete: one step);
     Aitchison-Aitken kernels with top 0.8; 10 random rows, then 24 candidates, each parameter from its own
-    component; the score is the ratio l / g.
+    component; the score is the ratio l / g, and under constraints that of `c_tpe`.
 
     Args:
-        space: the search space.
-        direction: "minimize" or "maximize".
-        gamma, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup, n_candidates,
-            epsilon, gradient_steps, repeats: as of `tpe`, never None.
+        space, n_objectives, n_constraints: as of `tpe`.
+        direction: as ``directions`` of `tpe`.
+        **options: those of `tpe`, with the defaults above.
     """
-    split = gamma, False, False, _CROWDING, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, 1, 0, direction, split, densities, search)
+    return tpe(space, n_objectives, n_constraints, directions=direction, **options)
 
 
+@with_defaults(tpe, _C_TPE)
 def c_tpe(
     space: Space,
     n_constraints: int = 1,
     *,
+    n_objectives: int = 1,
     naive: bool = False,
-    direction: _checks.Sense = "minimize",
-    gamma: AbstractGamma = _SQRT,
-    every_minimum: bool = False,
-    share_power: Number = 1.0,
-    bandwidth: AbstractBandwidth = _SCOTT,
-    top: Number | AbstractTop = 0.8,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _ALIKE,
-    kernels: Kernels | None = None,
-    joint: bool = False,
-    start: AbstractStart = _RANDOM,
-    n_startup: int = 10,
-    n_candidates: int = 24,
-    epsilon: Number = 0.0,
-    gradient_steps: int = 0,
-    repeats: bool = True,
+    direction: Directions = "minimize",
+    **options: Unpack[Options],
 ) -> Sampler:
     """Constrained TPE (arXiv 2211.14411).
 
@@ -183,141 +248,58 @@ def c_tpe(
     from every group below.
 
     Args:
-        space: the search space.
-        n_constraints: c; each is satisfied where it is at most 0.
+        space, n_constraints, n_objectives: as of `tpe`.
         naive: the paper's ablation: a product of plain ratios with the plain split, without ``share_power``.
-        every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
-            main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
-            configuration can then hold a run for ever.
-        direction: "minimize" or "maximize".
-        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
-            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None.
+        direction: as ``directions`` of `tpe`.
+        **options: those of `tpe`, with the defaults of `paper_tpe`.
     """
-    split = gamma, False, every_minimum, _CROWDING, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    naive = _checks.flag("naive", naive)
-    return composed(space, 1, n_constraints, direction, split, densities, search, share_power, naive)
+    sampler = tpe(space, n_objectives, n_constraints, directions=direction, **options)
+    if _checks.flag("naive", naive):
+        # The naive product splits as if there were no constraints.
+        return replace(sampler, acquisition=Naive(), split=replace(sampler.split, up_to_feasible=False))
+    # Without constraints, too.
+    return replace(sampler, acquisition=Relative(options.get("share_power", 1.0)))
 
 
+@with_defaults(tpe, MO_TPE)
 def mo_tpe(
     space: Space,
     n_objectives: int = 2,
     n_constraints: int = 0,
     *,
     directions: Directions = "minimize",
-    gamma: AbstractGamma = _TENTH,
-    first_front: bool = True,
-    ties: AbstractTies = _CROWDING,
-    every_minimum: bool = False,
-    share_power: Number = 1.0,
-    bandwidth: AbstractBandwidth = _WIDE_SCOTT,
-    top: Number | AbstractTop = 0.9,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _ALIKE,
-    kernels: Kernels | None = None,
-    joint: bool = False,
-    start: AbstractStart = _RANDOM,
-    n_startup: int = 10,
-    n_candidates: int = 100,
-    epsilon: Number = 0.0,
-    gradient_steps: int = 0,
-    repeats: bool = True,
+    **options: Unpack[Options],
 ) -> Sampler:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
     Rows are ordered by non-domination rank, then by ``ties``; the first front or ceil(0.1 N) rows, if that is
-    more, are below: with constraints, all rows up to that many feasible ones. Lower clip 0.1, top 0.9, 100
-    candidates.
+    more, are below: with constraints, all rows up to that many feasible ones. Rows below count alike. Scott's
+    rule with a lower clip of 0.1, top 0.9, 100 candidates, each parameter from its own component. With
+    constraints the score is c-TPE's.
 
     Args:
-        space: the search space.
-        n_objectives: m.
-        n_constraints: c; with some the score is c-TPE's.
-        directions: "minimize" or "maximize", for all objectives or for each.
-        first_front: whether the first front is below as a whole, however large (`parzax.split.Split`).
-        ties: which rows of a front are below where not all are: `parzax.ties.crowding()`, or `hypervolume()`
-            as in Ozaki et al. and Optuna, for two or three objectives.
-        every_minimum: as of `c_tpe`.
-        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
-            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of
-            one rank.
+        space, n_objectives, n_constraints, directions: as of `tpe`.
+        **options: those of `tpe`, with the defaults above.
     """
-    split = gamma, first_front, every_minimum, ties, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
+    return tpe(space, n_objectives, n_constraints, directions=directions, **options)
 
 
+@with_defaults(tpe, _OPTUNA_TPE)
 def optuna_tpe(
     space: Space,
     n_objectives: int = 1,
     n_constraints: int = 0,
     *,
     directions: Directions = "minimize",
-    gamma: AbstractGamma = _OPTUNA,
-    ties: AbstractTies = _CROWDING,
-    every_minimum: bool = False,
-    share_power: Number = 1.0,
-    bandwidth: AbstractBandwidth = _NEIGHBOURS,
-    top: Number | AbstractTop = _OPTUNA_TOP,
-    prior_weight: float = 1.0,
-    ages: AbstractAges = _EQUAL,
-    merit: AbstractMerit = _ALIKE,
-    kernels: Kernels | None = None,
-    joint: bool = True,
-    start: AbstractStart = _RANDOM,
-    n_startup: int = 10,
-    n_candidates: int = 24,
-    epsilon: Number = 0.0,
-    gradient_steps: int = 0,
-    repeats: bool = True,
+    **options: Unpack[Options],
 ) -> Sampler:
     """TPE with Optuna 5's multivariate settings: min(ceil(0.1 N), 25) rows below, neighbour bandwidths.
 
+    Rows below count alike, there are 24 candidates, and a known configuration may be suggested again.
+    Constraints enter by c-TPE's score (Optuna ranks by violation).
+
     Args:
-        space: the search space.
-        n_objectives, n_constraints: m and c; constraints enter by c-TPE's score (Optuna ranks by violation).
-        directions, ties: as of `mo_tpe`.
-        every_minimum: as of `c_tpe`.
-        gamma, share_power, bandwidth, top, prior_weight, ages, merit, kernels, joint, start, n_startup,
-            n_candidates, epsilon, gradient_steps, repeats: as of `tpe`, never None. Rows of a front are of
-            one rank.
+        space, n_objectives, n_constraints, directions: as of `tpe`.
+        **options: those of `tpe`, with the defaults above.
     """
-    split = gamma, False, every_minimum, ties, merit
-    densities = bandwidth, top, prior_weight, ages, joint, kernels
-    search = start, n_startup, n_candidates, epsilon, gradient_steps, repeats
-    return composed(space, n_objectives, n_constraints, directions, split, densities, search, share_power)
-
-
-def composed(
-    space: Space,
-    n_objectives: int,
-    n_constraints: int,
-    directions: Directions,
-    split: tuple[AbstractGamma, bool, bool, AbstractTies, AbstractMerit],
-    densities: tuple[AbstractBandwidth, Number | AbstractTop, float, AbstractAges, bool, Kernels | None],
-    search: tuple[AbstractStart, int, int, Number, int, bool],
-    share_power: Number = 1.0,
-    naive: bool | None = None,
-) -> Sampler:
-    """A sampler of any number of objectives.
-
-    The score is c-TPE's, or its ablation if ``naive``; where that is None, TPE's without constraints.
-    """
-    bandwidth, top, prior_weight, ages, joint, kernels = densities
-    check_settings(space, bandwidth, prior_weight)
-    smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
-    n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
-    n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    relative = Relative(share_power)  # checked where it plays no part, too
-    usual = relative if n_constraints or naive is not None else Ratio()
-    score = Naive() if naive else usual
-    gamma, first_front, every_minimum, ties, merit = split
-    # The naive product splits as if there were no constraints.
-    up_to_feasible = n_constraints > 0 and not naive
-    rule = Split(gamma, up_to_feasible, first_front, every_minimum, ties, merit)
-    ties.check(n_objectives)
-    signs = _checks.directions(directions, n_objectives)
-    return Sampler(space, rule, smoothing, score, signs, n_constraints, *search)
+    return tpe(space, n_objectives, n_constraints, directions=directions, **options)

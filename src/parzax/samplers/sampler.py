@@ -19,8 +19,8 @@ from parzax.parzen.basis import Basis
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
 from parzax.samplers.candidates import all_points, members
-from parzax.samplers.start import AbstractStart, RandomStart
-from parzax.samplers.strategy import Strategy
+from parzax.samplers.start import AbstractStart
+from parzax.samplers.strategy import Parts, Strategy
 from parzax.space import Points, Space, check_dtype, host_frame
 from parzax.split import AbstractSplit, State
 
@@ -42,7 +42,13 @@ class Best(NamedTuple):
     constraints: Float[Any, "k c"]
 
 
-class Sampler(eqx.Module):
+class InSpace(eqx.Module):
+    """The space of a sampler: its first argument, since fields of the last base come first."""
+
+    space: Space = eqx.field(static=True)
+
+
+class Sampler(Parts, InSpace):
     """Space, split, smoothing, acquisition and start-up; `parzax.tpe` and so on compose known ones.
 
     Each part is a value of an abstract type, which may be one of your own (`tests/extending/`), and none of
@@ -60,18 +66,7 @@ class Sampler(eqx.Module):
             and ``repeats`` are static.
     """
 
-    space: Space = eqx.field(static=True)
-    split: AbstractSplit
-    smoothing: AbstractSmoothing
-    acquisition: AbstractAcquisition
     directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
-    n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
-    start: AbstractStart = RandomStart()
-    n_startup: int = eqx.field(static=True, default=10, converter=_checks.plain)
-    n_candidates: int = eqx.field(static=True, default=24, converter=_checks.plain)
-    epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain)
-    gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain)
-    repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain)
 
     def __check_init__(self) -> None:
         """Raise for settings whose values are known and wrong."""
@@ -95,7 +90,7 @@ class Sampler(eqx.Module):
     @property
     def strategy(self) -> Strategy:
         """What the sampler does, for programs that are to be shared between spaces."""
-        return Strategy(**{name.name: getattr(self, name.name) for name in fields(Strategy)})
+        return Strategy(**{part.name: getattr(self, part.name) for part in fields(Parts)})
 
     def init(self, capacity: int = 64) -> State:
         """An empty state for up to ``capacity`` rows; on the host it grows when it is full."""

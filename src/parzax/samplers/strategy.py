@@ -8,30 +8,35 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from parzax import _checks
 from parzax.acquisition import AbstractAcquisition
 from parzax.parzen import AbstractDensities, AbstractSmoothing
 from parzax.parzen.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, chosen, joined
-from parzax.samplers.start import AbstractStart
+from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Points
 from parzax.split import AbstractSplit, State
 from parzax.status import Status
 
 
-class Strategy(eqx.Module):
-    """A sampler whose space comes as a basis, so that compiled programs know no names and bounds; pure."""
+class Parts(eqx.Module):
+    """The parts of a sampler beside its space and directions; `parzax.samplers.Sampler` documents them."""
 
     split: AbstractSplit
     smoothing: AbstractSmoothing
     acquisition: AbstractAcquisition
-    start: AbstractStart
-    n_constraints: int = eqx.field(static=True)
-    n_startup: int = eqx.field(static=True)
-    n_candidates: int = eqx.field(static=True)
-    epsilon: float | Float[Array, ""]
-    gradient_steps: int = eqx.field(static=True)
-    repeats: bool = eqx.field(static=True)
+    n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain, kw_only=True)
+    start: AbstractStart = eqx.field(default=RandomStart(), kw_only=True)
+    n_startup: int = eqx.field(static=True, default=10, converter=_checks.plain, kw_only=True)
+    n_candidates: int = eqx.field(static=True, default=24, converter=_checks.plain, kw_only=True)
+    epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
+    gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain, kw_only=True)
+    repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain, kw_only=True)
+
+
+class Strategy(Parts):
+    """A sampler whose space comes as a basis, so that compiled programs know no names and bounds; pure."""
 
     def ask(
         self,

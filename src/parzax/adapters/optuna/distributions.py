@@ -14,8 +14,6 @@ from parzax.space.domains import MAX_INTEGER
 
 # More steps than points number, in int32.
 _MOST_STEPS = 2**31 - 2
-# Types whose values can be told apart by equality within the type (0.0 and -0.0, or two NaNs, cannot).
-_PLAIN_TYPES = frozenset({str, bool, int, type(None)})
 
 
 def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool]:
@@ -27,18 +25,17 @@ def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool]:
     if _all_equal(distributions):
         return [distributions[0]], np.zeros(len(distributions), dtype=np.int16), False
     index: dict[Any, int] = {}
-    merged: dict[Any, int] = {}
-    regimes, which = [], []
+    orders, regimes, which = set(), [], []
     for distribution in distributions:
-        key = _exact_key(distribution)
+        key = order = _exact_key(distribution)
+        if isinstance(distribution, CategoricalDistribution):
+            key = frozenset(order)
         if key not in index:
-            listed = isinstance(distribution, CategoricalDistribution)
-            free = frozenset(map(identity, distribution.choices)) if listed else key
-            index[key] = merged.setdefault(free, len(merged))
-            if len(merged) > len(regimes):
-                regimes.append(distribution)
+            index[key] = len(regimes)
+            regimes.append(distribution)
+        orders.add(order)
         which.append(index[key])
-    return regimes, np.array(which), len(regimes) < len(index)
+    return regimes, np.array(which), len(regimes) < len(orders)
 
 
 def _all_equal(distributions: list[Any]) -> bool:
@@ -56,9 +53,6 @@ def _all_equal(distributions: list[Any]) -> bool:
 
 def _exact_key(distribution: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
-        types = tuple(map(type, distribution.choices))
-        if _PLAIN_TYPES.issuperset(types):
-            return distribution.choices, types
         return tuple(map(identity, distribution.choices))
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         whole = isinstance(distribution, IntDistribution)
@@ -166,14 +160,9 @@ def is_relabelled(distribution: Any) -> bool:
 
 def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list[Any]) -> np.ndarray:
     """Codes (n,) of external values, found by type and value; Optuna's own codes take 1 for True."""
-    tables = [
-        {(type(c), c): code for code, c in enumerate(d.choices) if type(c) in _PLAIN_TYPES} for d in domains
-    ]
     codes = np.empty(len(external))
     for row, (value, regime) in enumerate(zip(external, which.tolist(), strict=True)):
-        code = tables[regime].get((type(value), value)) if type(value) in _PLAIN_TYPES else None
-        if code is None:
-            code = domains[regime].codes.get(identity(value))
+        code = domains[regime].codes.get(identity(value))
         if code is None:
             raise ValueError(f"value {value!r} is not among the choices {list(domains[regime].choices)!r}.")
         codes[row] = code
@@ -188,15 +177,10 @@ def to_inside(domain: Domain, values: np.ndarray, here: np.ndarray) -> int:
     assert isinstance(domain, Numeric)
     if isinstance(domain, Varying):  # its rows have bounds of their own
         return 0
-    own, step = values[here], getattr(domain, "step", None)
-    any_within = step is None or (step == 1 and domain.whole)
-    if not own.size or (any_within and not (own.min() < domain.low or own.max() > domain.high)):
-        return 0
-    outside = domain.outside(own)
-    inside = np.clip(own[outside], domain.low, domain.high)
+    outside, step = here & domain.outside(values), getattr(domain, "step", None)
+    inside = np.clip(values[outside], domain.low, domain.high)
     if step is not None:
         # Midway goes down, as on Optuna's grid.
         inside = domain.low + step * np.ceil((inside - domain.low) / step - 0.5)
-    own[outside] = inside
-    values[here] = own
+    values[outside] = inside
     return len(inside)

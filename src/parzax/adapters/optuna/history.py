@@ -16,7 +16,8 @@ from parzax.space import Space
 
 # What a trial was given jointly and may not have asked for yet: visible to other processes.
 GIVEN_KEY = "parzax:given"
-_LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
+# States of trials that count with what they gave.
+LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
 # Histories of other studies, brackets and fixed parameters that are kept.
 _MOST_HISTORIES = 64
 
@@ -88,9 +89,9 @@ class History:
         unfinished = (i for i in range(known, len(trials)) if not trials[i].state.is_finished())
         end = next(unfinished, len(trials))
         # Those after the first unfinished one are looked at again every time; they are few.
-        new = (t for t in trials[known:] if t.state in _LEARNED)
+        new = (t for t in trials[known:] if t.state in LEARNED)
         if self._plan is None or not all(self._plan.agrees_with(t) for t in new):
-            plan = self._plan_of([t for t in trials if t.state in _LEARNED])
+            plan = self._plan_of([t for t in trials if t.state in LEARNED])
             if self._plan is None or not self._plan.reads_like(plan):
                 self._reset()
             self._plan = plan
@@ -103,7 +104,7 @@ class History:
 
         Nothing is kept of it but the program: a suggestion must not depend on who prepared it when.
         """
-        space, names = self.plan(trials).space, _names(t.constraints for t in trials if t.state in _LEARNED)
+        space, names = self.plan(trials).space, _names(t.constraints for t in trials if t.state in LEARNED)
         if space is not None:
             Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)
 
@@ -115,13 +116,13 @@ class History:
         if plan.space is None:
             return {}
         others = (t for t in trials[len(self._settled) :] if t.number != number)
-        changing = [t for t in others if t.state in (*_LEARNED, TrialState.RUNNING)]
-        fresh = [t for t in self._settled[self._n_told :] if t.state in _LEARNED]
-        own = {t.number: t.constraints for t in (*fresh, *changing) if t.state in _LEARNED}
+        changing = [t for t in others if t.state in (*LEARNED, TrialState.RUNNING)]
+        fresh = [t for t in self._settled[self._n_told :] if t.state in LEARNED]
+        own = {t.number: t.constraints for t in (*fresh, *changing) if t.state in LEARNED}
         if not set(self._constraints).issuperset(chain.from_iterable(own.values())):
             # A constraint that no trial had before: all rows get one more column.
             self._reset()
-            fresh = [t for t in self._settled if t.state in _LEARNED]
+            fresh = [t for t in self._settled if t.state in LEARNED]
             own = {t.number: t.constraints for t in fresh} | own
             self._constraints = _names(own.values())
         if self._session is None:

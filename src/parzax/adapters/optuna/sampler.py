@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any, NamedTuple, Never
 from zlib import crc32
 
-import jax
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
@@ -16,18 +15,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna import plan as plans
-from parzax.adapters.optuna.history import GIVEN_KEY, History, Memory
+from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import SourceTasks, sources
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
-from parzax.meta.comparison import Estimate
-from parzax.meta.reduction import Rule
-from parzax.meta.weights import AbstractTaskWeights
-from parzax.parzen.ages import AbstractAges
+from parzax.samplers import tpe
 from parzax.space import Space
-from parzax.split.gamma import AbstractGamma
-from parzax.split.merits import AbstractMerit
-from parzax.split.ties import AbstractTies
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
@@ -52,49 +44,44 @@ class TPESampler(BaseSampler):
     trials fall above. Pruned trials come after complete ones, those that came further first, then by their
     last value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) falls above.
     Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of the
-    preset, that of c-TPE (arXiv 2211.14411), in "tpe" with the share of the objective cubed; where a finished
-    trial lacks one it counts as violated. How rows travel and what is compiled when is told of
-    `parzax.adapters.Session`.
+    preset, that of c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A
+    finished trial that lacks one counts as violating it. `parzax.adapters.Session` says how rows travel, and
+    what is compiled when.
 
     With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
     each of another one, as far as their distributions have them. Parameters are matched by name, choices by
-    label. After that the study's own trials decide, as in `parzax.meta_learn_tpe`. With ``task_weights``, or
-    the preset "paper_tpe" (`parzax.paper_meta_learn_tpe`), the sources' densities are mixed into its own:
-    they are fitted once per space, what a source lacks is left to the prior, constraints go by their order,
-    and a source may lack all of them. What is sampled by itself does not see these densities.
+    label. After that the study's own trials decide, as in `parzax.meta_learn_tpe`; or a preset that takes
+    sources mixes their densities into its own: they are fitted once per space, what a source lacks is left to
+    the prior, constraints go by their order, and a source may lack all of them. What is sampled by itself
+    does not see these densities.
 
     Args:
         n_startup_trials: finished trials before which parameters are random, or with source studies those of
             the sources' best trials; 10, or 5 with source studies.
-        n_ei_candidates: candidates per group below; the preset's number by default (of "tpe" 64, and 24 for
-            several objectives).
-        prior_weight: weight of the prior, in trials.
+        n_ei_candidates: candidates per group below; the preset's number by default (of `parzax.tpe` 64, and
+            24 for several objectives).
+        prior_weight: weight of the prior, in trials; the preset's by default, 1.
         seed: a whole number in [0, 2^32); random by default.
         constraints_func: called with each finished trial that did not fail, gives values that are satisfied
             where <= 0. They are stored as Optuna's samplers store them.
-        preset: "tpe" (the default), "optuna_tpe" for Optuna's kernels and groups, or "paper_tpe" for those of
-            the papers: `parzax.c_tpe` under constraints, `parzax.mo_tpe` for several objectives,
-            `parzax.paper_meta_learn_tpe` with source studies.
+        preset: a function of a space, and of ``n_objectives`` and ``n_constraints`` by name, that gives the
+            sampler: `parzax.tpe`, `optuna_tpe` for Optuna's kernels and groups, or `paper_tpe`, `c_tpe` and
+            `mo_tpe` for those of papers. Their options are given by `functools.partial`, such as
+            ``functools.partial(parzax.tpe, gamma=parzax.gamma.linear(0.1))``. With source studies also
+            `parzax.paper_meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe, task_weights=...)``.
+            The preset's ``n_startup`` and ``start`` do not count.
         space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
             else a trial asks for is sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
             by name, also of `parzax.Observations`, or a storage. They are read here, once.
-        gamma: how many trials are below, a rule of `parzax.gamma`; like those that follow, the preset's own
-            by default.
-        ties: which trials of a front are below where not all are, a rule of `parzax.ties`.
-        every_minimum, share_power, bandwidth, top, merit, joint, epsilon, gradient_steps, repeats: as of
-            `parzax.tpe`.
-        ages: how much older trials count; `parzax.ages.ramp()` gives Optuna's weights.
-        eta, estimate, n_samples, max_candidates, importance, n_good, task_weights: how source studies are
-            compared and weighed, as of `parzax.meta_learn_tpe`; ``task_weights`` and ``max_candidates`` are
-            the preset's own when None, and the first five are of `parzax.meta.by_similarity()` alone.
         multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
-        **others: none; says what became of Optuna's other arguments.
+        **others: none; says what became of Optuna's other arguments, and which are options of the preset.
 
     Raises:
-        TypeError, ValueError: arguments that are none, and settings of a comparison where none is made; and,
-            when a trial asks, a ``space`` that contradicts the study's distributions, naming the parameter,
-            and source studies of another number of objectives or constraints, or one of the study's own name.
+        TypeError, ValueError: arguments that are none, and a preset that compares sources where there are
+            none; and, when a trial asks, a ``space`` that contradicts the study's distributions, naming the
+            parameter, and source studies of another number of objectives or constraints, or one of the
+            study's own name.
 
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -109,31 +96,12 @@ class TPESampler(BaseSampler):
         *,
         n_startup_trials: int | None = None,
         n_ei_candidates: int | None = None,
-        prior_weight: float = 1.0,
+        prior_weight: float | None = None,
         seed: int | None = None,
         constraints_func: ConstraintsFunc | None = None,
-        preset: Preset | None = None,
+        preset: Preset = tpe,
         space: Space | None = None,
         source_studies: Any = None,
-        gamma: AbstractGamma | None = None,
-        ties: AbstractTies | None = None,
-        every_minimum: bool | None = None,
-        share_power: float | jax.Array | None = None,
-        bandwidth: AbstractBandwidth | None = None,
-        top: float | jax.Array | AbstractTop | None = None,
-        ages: AbstractAges | None = None,
-        merit: AbstractMerit | None = None,
-        joint: bool | None = None,
-        epsilon: float | jax.Array | None = None,
-        gradient_steps: int | None = None,
-        repeats: bool | None = None,
-        eta: float | None = 2.5,
-        estimate: Estimate = "balanced",
-        n_samples: int = 1000,
-        max_candidates: int | None = None,
-        importance: Rule = "mean",
-        n_good: AbstractGamma | None = None,
-        task_weights: AbstractTaskWeights | None = None,
         multivariate: bool = True,
         group: bool = True,
         constant_liar: bool = True,
@@ -153,21 +121,13 @@ class TPESampler(BaseSampler):
         self._constraints_func, self._space = constraints_func, space
         if n_ei_candidates is not None:
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
-        arguments = {
-            "gamma": gamma, "ties": ties, "every_minimum": every_minimum, "share_power": share_power,
-            "bandwidth": bandwidth, "top": top, "prior_weight": prior_weight, "ages": ages, "merit": merit,
-            "joint": joint, "n_candidates": n_ei_candidates, "epsilon": epsilon,
-            "gradient_steps": gradient_steps, "repeats": repeats,
-        }  # fmt: skip
-        comparison = {
-            "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
-            "importance": importance, "n_good": n_good, "task_weights": task_weights,
-        }  # fmt: skip
-        self._settings = Settings(preset, arguments, comparison, source_studies is not None)
+        self._settings = Settings(
+            preset, source_studies is not None, n_candidates=n_ei_candidates, prior_weight=prior_weight
+        )
         if source_studies is not None and not self._n_startup and not self._settings.mixes:
             raise ValueError(
-                "n_startup_trials must be positive with source_studies and without task_weights: the sources "
-                "play no other part."
+                "n_startup_trials must be positive with source_studies, unless the preset mixes their "
+                "densities: the sources play no other part."
             )
         logs = None if source_studies is None else sources(source_studies)
         self._sources = None if logs is None else SourceTasks(logs, self._n_startup)
@@ -248,7 +208,7 @@ class TPESampler(BaseSampler):
             TypeError, ValueError: constraint values that are no sequence of numbers, or NaN.
         """
         self._memory.local.snapshot = None
-        if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
+        if self._constraints_func is None or state not in LEARNED:
             return
         returned = self._constraints_func(trial)
         try:
@@ -273,12 +233,12 @@ class TPESampler(BaseSampler):
         return snapshot[2]
 
     def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
-        learned = (trial for trial in trials if trial.state in (TrialState.COMPLETE, TrialState.PRUNED))
+        learned = (trial for trial in trials if trial.state in LEARNED)
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
         """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
-        learned = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials)
+        learned = sum(trial.state in LEARNED for trial in trials)
         # Densities of source tasks are fitted first, which is no matter of shapes.
         if self._settings.mixes or self._memory.prepared or learned < max(1, self._n_startup // 2):
             return

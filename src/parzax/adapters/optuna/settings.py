@@ -1,40 +1,32 @@
-"""How a study is sampled: the presets and their arguments, and what became of those of Optuna's sampler."""
+"""How a study is sampled: its preset, and what became of arguments of Optuna's sampler and of presets."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from inspect import signature
-from typing import Any, Literal
+from typing import Any
 
 from optuna.trial import FrozenTrial
 
 from parzax import _checks
 from parzax.meta import MixedSmoothing, source_rows
-from parzax.meta.comparison import check_comparison
-from parzax.meta.reduction import check_count
-from parzax.meta.weights import check_weights
 from parzax.observations import Observations
-from parzax.samplers import (
-    RandomStart,
-    Sampler,
-    c_tpe,
-    meta_learn_tpe,
-    mo_tpe,
-    optuna_tpe,
-    paper_meta_learn_tpe,
-    paper_tpe,
-    tpe,
-)
+from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
+from parzax.samplers.meta_learning import check_mixing
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
-Preset = Literal["tpe", "optuna_tpe", "paper_tpe"]
+Preset = Callable[..., Sampler]
 
 # What became of arguments of Optuna's own sampler.
 OPTUNAS = {
-    "weights": "ages=parzax.ages.ramp() gives older trials less weight, as Optuna's default does",
+    "weights": "ages is an option of the preset, and preset=functools.partial(parzax.tpe, "
+    "ages=parzax.ages.ramp()) gives older trials less weight, as Optuna's default does",
     "consider_prior": "there is always a prior; its weight is prior_weight",
-    "consider_magic_clip": "use bandwidth=parzax.bandwidth.neighbours(consider_magic_clip=...)",
-    "consider_endpoints": "use bandwidth=parzax.bandwidth.neighbours(consider_endpoints=...)",
+    "consider_magic_clip": "use preset=functools.partial(parzax.tpe, "
+    "bandwidth=parzax.bandwidth.neighbours(consider_magic_clip=...))",
+    "consider_endpoints": "use preset=functools.partial(parzax.tpe, "
+    "bandwidth=parzax.bandwidth.neighbours(consider_endpoints=...))",
     "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
     "warn_independent_sampling": "there is no such warning",
     "n_startup": "use n_startup_trials",
@@ -46,65 +38,42 @@ _ALWAYS = {
     "group": "conditional parameters are always sampled jointly",
     "constant_liar": "running trials are always above",
 }
-_DEFAULTS = signature(meta_learn_tpe).parameters
 
 
-@dataclass(frozen=True)
+# Options of the presets; a study has directions of its own.
+_OPTIONS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
+_OPTIONS.remove("directions")
+
+
 class Settings:
-    """Arguments of a preset (None is its own), and how sources are compared, see `parzax.meta_learn_tpe`."""
+    """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks.
 
-    preset: Preset | None
-    arguments: Mapping[str, Any]
-    comparison: Mapping[str, Any]
-    has_sources: bool
+    Attributes:
+        mixes: whether the densities are mixtures over source tasks, which the preset then takes.
+    """
 
-    def __post_init__(self) -> None:
-        """Raise for what some preset would not take."""
-        own = self.comparison
-        if self.preset is not None:
-            _checks.one_of("preset", self.preset, ("tpe", "optuna_tpe", "paper_tpe"))
-        mo_tpe(Space({"x": Float(0, 1)}), 2, 1, **self._given())
+    def __init__(self, preset: Preset, has_sources: bool, **options: Any) -> None:
+        """Raise for what is no preset, and for wrong options; an option that is None is the preset's own."""
+        if not callable(preset):
+            raise TypeError(f"preset must be a function such as parzax.tpe, got {preset!r}.")
+        given = {name: value for name, value in options.items() if value is not None}
+        self._preset = self._alone = partial(preset, **given)
+        arguments = signature(self._preset.func)
+        arguments.bind_partial(**self._preset.keywords)  # refuses what is no option
+        self.mixes = "sources" in arguments.parameters
         if self.mixes:
-            check_comparison(own["eta"], own["estimate"], own["n_samples"], None)
-            if own["max_candidates"] is not None:
-                _checks.whole_number("max_candidates", own["max_candidates"], 1)
-            _checks.one_of("importance", own["importance"], ("mean", "sum"))
-            check_count(own["n_good"])
-            if own["task_weights"] is not None:
-                check_weights(own["task_weights"])
-            if self.preset == "optuna_tpe":
-                raise ValueError(
-                    "preset='optuna_tpe' has no densities that mix tasks; leave task_weights out."
-                )
-            return
-        why = "there are no source_studies"
-        if self.has_sources:
-            why = "without task_weights they give the first trials alone"
-        for name, x in own.items():
-            if x != _DEFAULTS[name].default:
-                raise TypeError(f"{name} compares source studies, but {why}.")
-
-    @property
-    def mixes(self) -> bool:
-        """Whether the densities are mixtures over the sources."""
-        return self.has_sources and (
-            self.preset == "paper_tpe" or self.comparison["task_weights"] is not None
-        )
+            defaults = {name: argument.default for name, argument in arguments.parameters.items()}
+            chosen = {name: (defaults | self._preset.keywords)[name] for name in _OPTIONS if name in defaults}
+            _check_sources(chosen, has_sources)
+            # The preset without sources. First suggestions come from elsewhere.
+            shared = chosen.keys() & signature(tpe).parameters.keys() - {"start"}
+            self._alone = partial(tpe, **{name: chosen[name] for name in shared})
+        self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter whose density does not see them."""
-        if self.preset != "paper_tpe":
-            preset = optuna_tpe if self.preset == "optuna_tpe" else tpe
-            return preset(space, n_objectives, n_constraints, n_startup=0, **self._given())
-        if self.has_sources:
-            # As random as where the sources count.
-            own = {"epsilon": signature(paper_meta_learn_tpe).parameters["epsilon"].default} | self._given()
-            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **own)
-        if n_objectives > 1:
-            return mo_tpe(space, n_objectives, n_constraints, n_startup=0, **self._given())
-        if n_constraints:
-            return c_tpe(space, n_constraints, n_startup=0, **self._given(c_tpe))
-        return paper_tpe(space, n_startup=0, **self._given(paper_tpe))
+        sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
+        return replace(sampler, n_startup=0)
 
     def with_sources(
         self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
@@ -113,27 +82,41 @@ class Settings:
         if not self.mixes:
             # Of the first trials each constraint counts as it is.
             rows = source_rows(space, logs, n_objectives, 0)
-            found = self.sampler(space, n_objectives, n_constraints)
-            return found, tuple(one.summary(mixed=False) for one in rows)
-        preset = paper_meta_learn_tpe if self.preset == "paper_tpe" else meta_learn_tpe
-        own_of_preset = ("task_weights", "max_candidates")
-        own: dict[str, Any] = dict(self.comparison)
-        own = {name: x for name, x in own.items() if x is not None or name not in own_of_preset}
-        own |= {**self._given(), "n_startup": 0, "start": RandomStart()}
-        found = preset(space, logs, n_objectives, n_constraints, **own)
-        assert isinstance(found.smoothing, MixedSmoothing)
-        return found, found.smoothing.sources.report
+            report = tuple(one.summary(mixed=False) for one in rows)
+            return self.sampler(space, n_objectives, n_constraints), report
+        sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
+        assert isinstance(sampler.smoothing, MixedSmoothing)
+        return replace(sampler, n_startup=0, start=RandomStart()), sampler.smoothing.sources.report
 
-    def _given(self, preset: Callable[..., Sampler] = mo_tpe) -> dict[str, Any]:
-        names = signature(preset).parameters
-        return {name: x for name, x in self.arguments.items() if x is not None and name in names}
+
+def _check_sources(options: Mapping[str, Any], has_sources: bool) -> None:
+    """Raise where a preset that mixes source tasks gets none, or has wrong options of `meta_learn_tpe`."""
+    if not has_sources:
+        raise TypeError(
+            "preset compares source studies, but there are no source_studies; give some, or use another "
+            "preset, such as parzax.tpe."
+        )
+    if "task_weights" not in options:  # of a preset that is not parzax's
+        return
+    if options["task_weights"] is None:
+        raise TypeError(
+            "preset compares source studies, but without task_weights they give the first trials alone: use "
+            "parzax.tpe, or functools.partial(parzax.meta_learn_tpe, task_weights=parzax.meta.stacking())."
+        )
+    check_mixing(options)
 
 
 def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
     """Raise for arguments that are none, and for what cannot be switched off."""
     for name in others:
-        why = f"is no argument of this sampler; {OPTUNAS[name]}" if name in OPTUNAS else "is no argument"
-        raise TypeError(f"{name} {why}.")
+        if name in OPTUNAS:
+            raise TypeError(f"{name} is no argument of this sampler; {OPTUNAS[name]}.")
+        if name not in _OPTIONS:
+            raise TypeError(f"{name} is no argument.")
+        preset = f"parzax.tpe, {name}=..."
+        if name not in signature(tpe).parameters:
+            preset = f"parzax.meta_learn_tpe, task_weights=parzax.meta.stacking(), {name}=..."
+        raise TypeError(f"{name} is an option of the preset: TPESampler(preset=functools.partial({preset})).")
     for name, value in always.items():
         if not _checks.flag(name, value):
             raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")

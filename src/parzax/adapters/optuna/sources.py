@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ class SourceTasks:
             self._check(name, own[0].n_objectives)
         self._first = _best(own, n_first)
         self.report: tuple[str, ...] = ()
-        self._fits: dict[Any, tuple[Sampler, tuple[str, ...]]] = {}
+        self._fitted = lru_cache(maxsize=_MOST_FITS)(self._fit)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTasks, (self._logs, self._n_first)  # without the fits
@@ -138,11 +139,14 @@ class SourceTasks:
 
     def sampler(self, settings: Settings, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
-        key = (space, n_objectives, n_constraints, jnp.result_type(float))
-        fit = self._fits.pop(key, None) or settings.with_sources(space, self._logs, *key[1:3])
-        self._fits = {**dict(list(self._fits.items())[-_MOST_FITS + 1 :]), key: fit}
-        found, self.report = fit
-        return found
+        dtype = jnp.result_type(float)
+        sampler, self.report = self._fitted(settings, space, n_objectives, n_constraints, dtype)
+        return sampler
+
+    def _fit(
+        self, settings: Settings, space: Space, n_objectives: int, n_constraints: int, _: Any
+    ) -> tuple[Sampler, tuple[str, ...]]:
+        return settings.with_sources(space, self._logs, n_objectives, n_constraints)
 
 
 def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:
