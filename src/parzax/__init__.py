@@ -1,6 +1,5 @@
 """parzax: batched Parzen estimators in JAX, for hyperparameter importance and acquisition scoring."""
 
-import ast as _ast
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -77,12 +76,9 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Name -> the package that has it, read from the imports above: it is imported when the name is first used.
-_HOMES = {
-    alias.name: str(line.module)
-    for line in _ast.walk(_ast.parse(__spec__.loader.get_source(__name__)))  # pyright: ignore
-    if isinstance(line, _ast.ImportFrom) and str(line.module).startswith("parzax")
-    for alias in line.names
-}
+_SOURCE = __spec__.loader.get_data(__file__).decode()  # pyright: ignore
+_IMPORTS = [line.split() for line in _SOURCE.splitlines() if line.startswith("    from parzax")]
+_HOMES = {name: home for _, home, _, name, _, _ in _IMPORTS}
 # All that need no optional package.
 __all__ = [name for name in _HOMES if name not in ("adapters", "plotting")]  # pyright: ignore
 
