@@ -42,7 +42,7 @@ def fit_rows(
     order: Int[Array, "d n"] | None = None,
 ) -> tuple[KernelMixture, Int[Array, ""]]:
     """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: their indices by unit coordinate."""
-    (bandwidth, _, prior_weight), dtype = settings, rows.unit.dtype
+    (_, _, prior_weight), dtype = settings, rows.unit.dtype
     usable = rows.valid.all(axis=-1)
     weight = weight.astype(dtype)
     known = (weight >= 0) & (weight < jnp.inf)
@@ -71,7 +71,7 @@ def fit_rows(
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, (), bandwidth.smallest)
+    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, ())
     return mixture, jnp.asarray(status, jnp.int32)
 
 

@@ -39,8 +39,7 @@ def conditional(
     # Only the factors of given parameters count.
     known = np.array([name in given for name in space.names])
     at = eqx.tree_at(lambda p: p.regime, at, jnp.where(known[None], at.regime, INACTIVE))
-    prepared = mixture.prepare(basis, 1, "difference")
-    logs = prepared.ratios(basis, at, prepared.features(basis, at))[0]
+    logs = mixture.prepare(basis, 1, "difference").logs(basis, at)[0][0]
     wide = prior_ratio(basis.n_slots, at, mixture.priors)[0]
     weights = jnp.append(mixture.weight, mixture.prior_weight)
     total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)

@@ -14,7 +14,7 @@ from parzax._programs import program
 from parzax.observations import capacity
 from parzax.observations.validation import checked_regimes
 from parzax.parzen.basis import Basis
-from parzax.parzen.evaluation import Form
+from parzax.parzen.forms import Form
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Frame, Points, Space, check_dtype, frame_of, host_frame
 

@@ -73,11 +73,6 @@ class Space:
         """Whether some parameter has several domains or can be inactive."""
         return any(len(domains) != 1 or bool(domains[0].conditions) for domains in self.domains)
 
-    @property
-    def records_regimes(self) -> bool:
-        """Whether some parameter is active where the log says so (`Recorded`)."""
-        return any(isinstance(c, Recorded) for slot in self.slots for c in slot.domain.conditions)
-
     def __len__(self) -> int:
         return len(self._domains)
 

@@ -103,7 +103,7 @@ class AbstractBandwidth(eqx.Module):
     def smallest(self) -> float | None:
         """No scale of a continuous parameter is below this; None where it is not known, as of a traced one.
 
-        It decides how densities are evaluated, see `parzax.parzen.evaluation.choose_form`.
+        It decides how densities are evaluated, see `parzax.parzen.forms`.
         """
 
     @abc.abstractmethod
