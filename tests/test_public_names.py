@@ -28,7 +28,7 @@ PACKAGES = {
         *("attainment_surface", "crowding_distance", "hypervolume", "hypervolume_host", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),
     },
-    "problems": {"Tabular", "discs", "ellipsoid", "ellipsoids", "sphere", "zdt1"},
+    "problems": {"Tabular", "discs", "ellipsoid", "ellipsoids"},
     "ages": {"AbstractAges", "equal", "ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
     "kernels": {"AbstractKernel", "AbstractPlainKernel", "AbstractProductKernel", "TruncatedNormal"},

@@ -72,8 +72,8 @@ class Prepared(eqx.Module):
         ratio = terms.matmul(values, self.rows.kernels)
         anchor = terms.matmul(values, self.rows.anchor[:, None])[:, 0]
         for part, (kernels, present) in zip(pairwise(basis, self.form), self.pairs, strict=True):
-            ratio = ratio + unit * terms.pair_logs(part, kernels, present, at)
-            anchor = anchor + terms.anchor_pair_logs(part, at)
+            logs, anchors = terms.pair_logs(part, kernels, present, at)
+            ratio, anchor = ratio + unit * logs, anchor + anchors
         if self.many:
             logs, anchors = many_logs(basis.many, self.many, at, basis.n_slots)
             ratio, anchor = ratio + unit * logs, anchor + anchors

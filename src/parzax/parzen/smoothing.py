@@ -15,7 +15,7 @@ from parzax.parzen.ages import AbstractAges, Equal
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
 from parzax.parzen.common import CommonScale
 from parzax.parzen.densities import AbstractDensities, Separate
-from parzax.parzen.fitting import fit_rows, slot_scales
+from parzax.parzen.fitting import check_rules, fit_rows, slot_scales
 from parzax.parzen.forms import LEAST_PRIOR
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Points, Space
@@ -69,12 +69,9 @@ class Smoothing(AbstractSmoothing):
 
     def __check_init__(self) -> None:
         """Raise for settings that are none."""
-        if not isinstance(self.bandwidth, AbstractBandwidth):
-            raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {self.bandwidth!r}.")
+        check_rules(self.bandwidth, self.prior_weight)
         if not isinstance(self.ages, AbstractAges):
             raise TypeError(f"ages must be a rule of parzax.ages, got {self.ages!r}.")
-        if _checks.real_number("prior_weight", self.prior_weight) < 0:
-            raise ValueError(f"prior_weight must be finite and at least 0, got {self.prior_weight!r}.")
         _checks.flag("joint", self.joint)
 
     def basis(self, space: Space, dtype: Any) -> Basis:

@@ -139,23 +139,16 @@ def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
 
 def pair_logs(
     part: Regimes, kernels: AbstractKernel, present: Bool[Array, "n k"], at: Points
-) -> Float[Array, "j n"]:
-    """Sum over some continua of log kernel - log anchor, pair by pair, of (k, n) kernels."""
-    place = part.columns(at.unit)
+) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
+    """Sums over some continua of log kernel - log anchor, for (k, n) kernels, and of log anchor."""
+    place, here = part.columns(at.unit), part.here(at)
     of_point = jax.vmap(lambda kernel, x: kernel.log_density(x), in_axes=(0, None))
     logs = jax.vmap(jax.vmap(of_point, in_axes=(None, 0)))(kernels, place.T)
-    both = part.here(at).T[..., None] & present.T[:, None]
-    return jnp.where(both, logs - _log_wide(part, place).T[..., None], 0).sum(axis=0)
-
-
-def anchor_pair_logs(part: Regimes, at: Points) -> Float[Array, " j"]:
-    """log anchor of continua that are evaluated pair by pair."""
-    return jnp.where(part.here(at), _log_wide(part, part.columns(at.unit)), 0).sum(axis=-1)
-
-
-def _log_wide(part: Regimes, place: Float[Array, "j k"]) -> Float[Array, "j k"]:
-    each = jax.vmap(lambda one, x: one.log_density(x))
-    return jax.vmap(each, in_axes=(None, 0))(wide_of(part, place.dtype), place)
+    of_wide = jax.vmap(lambda kernel, x: kernel.log_density(x))
+    wide = jax.vmap(of_wide, in_axes=(None, 0))(wide_of(part, place.dtype), place)
+    both = here.T[..., None] & present.T[:, None]
+    ratio = jnp.where(both, logs - wide.T[..., None], 0).sum(axis=0)
+    return ratio, jnp.where(here, wide, 0).sum(axis=-1)
 
 
 def linear_of(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:

@@ -9,5 +9,3 @@ from parzax.problems.tabular import Tabular as Tabular
 from parzax.problems.toy import discs as discs
 from parzax.problems.toy import ellipsoid as ellipsoid
 from parzax.problems.toy import ellipsoids as ellipsoids
-from parzax.problems.toy import sphere as sphere
-from parzax.problems.toy import zdt1 as zdt1

@@ -130,9 +130,7 @@ class Space:
         Raises:
             ValueError: if a parameter with several `Recorded` domains makes the answer unknowable.
         """
-        if _checks.is_traced(values):
-            message = "values are traced, but derive_regimes runs on the host; call it outside jax.jit."
-            raise TypeError(message)
+        _checks.on_host("values", values)
         values = np.asarray(values, dtype=np.float64)
         if self.walk is None:
             return np.zeros(values.shape, dtype=np.int16)
