@@ -143,13 +143,13 @@ def basis_of(
                 f"space: {name!r} has {slot.domain.n_values} values, more than kernels can number "
                 f"({slot.domain!r}); use Float, or a larger step."
             )
-    own = dict(families)
+    given = dict(families)
     parts: dict[Any, list[int]] = {}
     by_family: dict[type[AbstractKernel], list[int]] = {}
-    every = [s for s, slot in enumerate(space.slots) if slot.domain.n_values != 1]
-    for s in every:
+    regimes = [s for s, slot in enumerate(space.slots) if slot.domain.n_values != 1]
+    for s in regimes:
         domain, name = space.slots[s].domain, space.names[space.slots[s].parameter]
-        family = own.get(name, usual_family(domain))
+        family = given.get(name, usual_family(domain))
         parts.setdefault((family, *_part(domain, family)), []).append(s)
         by_family.setdefault(family, []).append(s)
 
@@ -158,8 +158,8 @@ def basis_of(
 
     products, pairs = made("products", _regimes), made("pairs", _regimes)
     n_continuous = sum(map(len, (*products, *pairs)))
-    categories = [s for s in every if isinstance(space.slots[s].domain, Categorical)]
-    numeric = [s for s in every if s not in categories]
+    categories = [s for s in regimes if isinstance(space.slots[s].domain, Categorical)]
+    numeric = [s for s in regimes if s not in categories]
     return Basis(
         frame=frame_of(space, dtype),
         products=products,
@@ -168,7 +168,7 @@ def basis_of(
         many=made("many", _many),
         numeric=_regimes(space, numeric, TruncatedNormal),
         categories=_regimes(space, categories, AitchisonAitken),
-        families=tuple(_regimes(space, which, own) for own, which in by_family.items()),
+        families=tuple(_regimes(space, which, family) for family, which in by_family.items()),
         free_continuum=any(part.n_always for part in (*products, *pairs)),
         form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
     )

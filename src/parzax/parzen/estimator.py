@@ -197,7 +197,7 @@ class ParzenEstimator(eqx.Module):
         """
         self._check()
         space, mixture = restriction.marginal(self.space, self.mixture, names)
-        families = tuple(own for own in self.families if own[0] in space)
+        families = tuple(item for item in self.families if item[0] in space)
         return replace(self, space=space, mixture=mixture, families=families)
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
@@ -216,7 +216,7 @@ class ParzenEstimator(eqx.Module):
         self._check()
         space, mixture, possible = restriction.conditional(self.space, self.basis, self.mixture, values)
         status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
-        families = tuple(own for own in self.families if own[0] in space)
+        families = tuple(item for item in self.families if item[0] in space)
         # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
         return ParzenEstimator(mixture, status, space, families, False, self.smallest)
 

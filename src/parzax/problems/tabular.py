@@ -143,8 +143,8 @@ class Tabular(AbstractProblem):
         limits, strides, n_codes = _lattice(self.space)
         choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
         code = (x >= 0) & (x < n_codes.astype(x.dtype)) & (x == jnp.floor(x))
-        known = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
-        return jnp.where(known, jnp.sum(choice * strides, dtype=jnp.int32), -1)
+        valid = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
+        return jnp.where(valid, jnp.sum(choice * strides, dtype=jnp.int32), -1)
 
     def decode(self, row: Any) -> Float[Array, " d"]:
         """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
