@@ -64,7 +64,7 @@ class Smoothing(AbstractSmoothing):
     top: AbstractTop = eqx.field(converter=as_top)
     prior_weight: float = eqx.field(static=True, default=1.0, converter=_checks.plain)
     ages: AbstractAges = Equal()
-    joint: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    joint: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "joint"))
     families: Families = eqx.field(static=True, default=())
 
     def __check_init__(self) -> None:
@@ -72,7 +72,6 @@ class Smoothing(AbstractSmoothing):
         check_rules(self.bandwidth, self.prior_weight)
         if not isinstance(self.ages, AbstractAges):
             raise TypeError(f"ages must be a rule of parzax.ages, got {self.ages!r}.")
-        _checks.flag("joint", self.joint)
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         safe = self.prior_weight >= LEAST_PRIOR
