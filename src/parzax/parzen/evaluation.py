@@ -29,7 +29,8 @@ class Prepared(eqx.Module):
     As the mixture, which makes it, it knows no space; every method is given the basis it was prepared with.
     """
 
-    rows: terms.KernelTerms  # times log2(e) in the product form
+    coefficients: Float[Array, "f n"]  # of the kernels, times log2(e) in the product form
+    anchor: Float[Array, " f"]  # coefficients of the wide kernels
     # Kernels of continua that are evaluated pair by pair, and which rows are in them.
     pairs: tuple[tuple[AbstractKernel, Bool[Array, "n k"]], ...]
     many: tuple[ManyTerms, ...]
@@ -42,7 +43,7 @@ class Prepared(eqx.Module):
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         by_pairs = self.pairs or any(own.table is None for own in self.many)
         pairs = _DIFFERENCE_BLOCK if by_pairs else BLOCK
-        n_features, n_kernels = self.rows.kernels.shape
+        n_features, n_kernels = self.coefficients.shape
         return in_blocks(partial(self._block, basis), at, max(1, pairs // max(n_kernels, n_features, 1)))
 
     def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
@@ -69,8 +70,8 @@ class Prepared(eqx.Module):
         """
         values = terms.features(basis, at, self.priors, self.form == "difference")
         unit = unit_of(self.form)
-        ratio = terms.matmul(values, self.rows.kernels)
-        anchor = terms.matmul(values, self.rows.anchor[:, None])[:, 0]
+        ratio = terms.matmul(values, self.coefficients)
+        anchor = terms.matmul(values, self.anchor[:, None])[:, 0]
         for part, (kernels, present) in zip(pairwise(basis, self.form), self.pairs, strict=True):
             logs, anchors = terms.pair_logs(part, kernels, present, at)
             ratio, anchor = ratio + unit * logs, anchor + anchors

@@ -12,7 +12,7 @@ from parzax.parzen.forms import FORMS, Form, is_few, shift_of, unit_of
 from parzax.parzen.many import many_terms
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import KernelTerms, coefficients, kernels_of
+from parzax.parzen.terms import coefficients, kernels_of
 from parzax.space import Points
 
 # Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
@@ -48,11 +48,11 @@ class KernelMixture(eqx.Module):
         # Absent rows are 0 but for a constant so low that its exponential is 0.
         lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
         kernels = jnp.where(present, kernels, 0).at[-1:].add(-lowered.astype(kernels.dtype))
-        linear = KernelTerms(kernels * unit_of(form), anchor)
+        kernels = kernels * unit_of(form)
         continua = pairwise(basis, form)
         pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
         many = tuple(many_terms(part, rows, scale, n_slots, n_points) for part in basis.many)
-        return Prepared(linear, pairs, many, self.weight, self.prior_weight, self.priors, form)
+        return Prepared(kernels, anchor, pairs, many, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
         """log density at each of n points, those of the kernels, under the mixture of all other kernels.

@@ -10,7 +10,7 @@ Regimes of many values are left out of the product: rows of a table, or pair by 
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -69,17 +69,13 @@ def with_wide(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstra
     return jax.tree.map(lambda x, last: jnp.concatenate([x, last[:, None]], axis=-1), own, wide)
 
 
-class KernelTerms(NamedTuple):
-    """Coefficients of log kernel minus log anchor, and of the anchor."""
-
-    kernels: Float[Array, "f n"]
-    anchor: Float[Array, " f"]
-
-
 def coefficients(
     basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
-) -> KernelTerms:
-    """What multiplies the `features`; ``pairwise`` leaves continua out, to be evaluated pair by pair."""
+) -> tuple[Float[Array, "f n"], Float[Array, " f"]]:
+    """Coefficients of the `features`, of log kernel minus log anchor and of log anchor.
+
+    ``pairwise`` leaves continua out, to be evaluated pair by pair.
+    """
     n, dtype = len(scale), scale.dtype
     pieces = []
     constant, anchor = jnp.zeros(n, dtype), jnp.zeros((), dtype)
@@ -103,7 +99,7 @@ def coefficients(
     pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
     pieces.append((constant[None], anchor[None]))
     kernels, anchors = zip(*pieces, strict=True)
-    return KernelTerms(jnp.concatenate(kernels), jnp.concatenate(anchors))
+    return jnp.concatenate(kernels), jnp.concatenate(anchors)
 
 
 def features(basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool) -> Float[Array, "j f"]:
