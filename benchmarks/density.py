@@ -243,12 +243,12 @@ def against_the_bound(n_points: int, *, repeats: int) -> list[Row]:
             basis, mixture, at = prepared(pe, y)
             # As many pairs at a time as the evaluation takes, in as many calls.
             block, n_blocks = 250, n_points // 250
-            features = jnp.ones((block, mixture.rows.kernels.shape[0]))
+            features = jnp.ones((block, mixture.coefficients.shape[0]))
             ratio = jnp.full((block, len(mixture.weight)), -3.0)
             calls = {
                 "ours": partial(repeated, 1, evaluate, basis, mixture, at),
                 "exp": partial(repeated, n_blocks, exponentials, ratio, mixture.weight),
-                "product": partial(repeated, n_blocks, product, features, mixture.rows.kernels),
+                "product": partial(repeated, n_blocks, product, features, mixture.coefficients),
                 "xla": partial(repeated, n_blocks, natural_exponentials, ratio, mixture.weight),
             }
             first = timing.once(calls["ours"])

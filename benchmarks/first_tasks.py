@@ -139,8 +139,9 @@ def estimator() -> Callable[[], Any]:
 def optimize() -> Callable[[], Any]:
     """One run of a constrained problem of four parameters."""
     import parzax as px
+    from benchmarks.toys import sphere
 
-    problem = px.problems.sphere(dim=4, lower=(0.2, 0.1))
+    problem = sphere(dim=4, lower=(0.2, 0.1))
     sampler = px.c_tpe(problem.space, problem.n_constraints)
     return lambda: np.asarray(px.optimize(sampler, problem, jax.random.key(0), 200).x)
 

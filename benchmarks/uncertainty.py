@@ -15,15 +15,8 @@ import numpy as np
 
 import parzax as px
 from benchmarks.optuna_peer import end_to_end, study_of
-from parzax.problems import synthetic
+from benchmarks.synthetic import PROBLEMS
 
-PROBLEMS = (
-    synthetic.activation(),
-    synthetic.activation(overlap=True),
-    synthetic.regime_dependent(),
-    synthetic.nested(),
-    synthetic.three_way(),
-)
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 # Levels at which a cut-off lies exactly between two regimes.
 EDGES = {"activation-disjoint": 0.5, "regime-dependent-domain": 0.5}
@@ -35,7 +28,7 @@ MEAN = (86, 96)
 FALSE_POSITIVES = (0.01, 0.07)
 
 
-def logs(problem: synthetic.SyntheticProblem, seed: int, n_logs: int, n: int) -> px.Observations:
+def logs(problem: px.problems.SyntheticProblem, seed: int, n_logs: int, n: int) -> px.Observations:
     """Random searches of n rows, one per seed."""
     keys = jax.random.split(jax.random.key(seed), n_logs)
     values, losses = jax.vmap(lambda key: problem.sample(key, n))(keys)

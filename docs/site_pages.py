@@ -46,13 +46,11 @@ def own_members(module: Any) -> list[str]:
 
 def pages() -> dict[str, tuple[str, str]]:
     """Title and text of the page of every part of the reference."""
-    names = [name for name in sorted(parzax._NAMES) if name != "parzax"]
-    top = []
-    for home in names:
-        for name in parzax._NAMES[home]:
-            member = getattr(parzax, name)
-            if not inspect.ismodule(member):
-                top.append((name, f"{home}.{name}"))
+    top = [
+        (name, f"{home}.{name}")
+        for name, home in parzax._HOMES.items()
+        if home != "parzax" and not inspect.ismodule(getattr(parzax, name))
+    ]
     found = {"parzax": ("parzax", _text("What `import parzax as px` has.", sorted(top)))}
     for package in PACKAGES:
         module = (

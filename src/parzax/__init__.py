@@ -75,36 +75,10 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where the names above are: a package is imported when something of it is used.
-_NAMES = {
-    "parzax": (
-        "divergence", "importance", "observations", "space", "status", "acquisition", "kernels", "meta",
-        "pareto", "parzen", "problems", "results", "samplers", "split", "adapters", "plotting", "page",
-    ),
-    "parzax.divergence": ("grid_density", "pearson_divergence"),
-    "parzax.importance": ("Encoded", "Grid", "Importance", "level_counts", "within_regime_variance"),
-    "parzax.kernels": ("bandwidth",),
-    "parzax.meta": ("task_similarity",),
-    "parzax.observations": ("ImportReport", "Observations", "encode"),
-    "parzax.page": ("report",),
-    "parzax.parzen": ("ParzenEstimator", "ages"),
-    "parzax.problems": ("Problem",),
-    "parzax.results": (
-        "Comparison", "GridEstimator", "ImportanceResult", "InteractionResult", "Uncertainty", "compare",
-        "cond_ped_anova", "importance_by_objective", "importance_over_weights", "interactions", "naive",
-        "ped_anova",
-    ),
-    "parzax.samplers": (
-        "c_tpe", "meta_learn_tpe", "mo_tpe", "optimize", "optimize_many", "optuna_tpe",
-        "paper_meta_learn_tpe", "paper_tpe", "tpe",
-    ),
-    "parzax.space": (
-        "Between", "Categorical", "Float", "In", "Int", "Ordinal", "Recorded", "Space", "Varying",
-    ),
-    "parzax.split": ("gamma", "merits", "ties"),
-    "parzax.status": ("Status",),
-}  # fmt: skip
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+# Name -> the package that has it, read from the imports above: it is imported when the name is first used.
+_SOURCE = __spec__.loader.get_data(__file__).decode()  # pyright: ignore
+_IMPORTS = [line.split() for line in _SOURCE.splitlines() if line.startswith("    from parzax")]
+_HOMES = {name: home for _, home, _, name, _, _ in _IMPORTS}
 # All that need no optional package.
 __all__ = [name for name in _HOMES if name not in ("adapters", "plotting")]  # pyright: ignore
 
@@ -113,9 +87,9 @@ def __getattr__(name: str) -> _Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'parzax' has no attribute {name!r}")
     home = _import_module(_HOMES[name])
-    found = vars(home)[name] if name in vars(home) else _import_module(f"{_HOMES[name]}.{name}")
-    globals()[name] = found
-    return found
+    member = vars(home)[name] if name in vars(home) else _import_module(f"{_HOMES[name]}.{name}")
+    globals()[name] = member
+    return member
 
 
 def __dir__() -> list[str]:

@@ -33,7 +33,7 @@ def test_temporaries_stay_within_the_limit(form, gradient):
 
     def mean_log_prob(unit, loc, scale):
         weight = jnp.full(N_KERNELS, 1 / (N_KERNELS + 1), jnp.float32)
-        mixture = KernelMixture(points(loc), scale, weight, weight[0], (), None)
+        mixture = KernelMixture(points(loc), scale, weight, weight[0], ())
         prepared = mixture.prepare(basis, len(unit), form)
         return prepared.log_prob(basis, points(unit)).mean()
 

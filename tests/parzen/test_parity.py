@@ -252,4 +252,4 @@ def test_scipys_gaussian_kde(double, record_property):
         error = np.abs(np.asarray(pe.log_prob(at[:, None], form=form)) - kde.logpdf(at)).max()
         assert error < 1e-6
         record_property("tried", f"SciPy's gaussian_kde, {form}: {error:.1e}")
-    np.testing.assert_allclose(pe.pdf(at[:, None]), kde.pdf(at), rtol=1e-6)
+    np.testing.assert_allclose(pe.prob(at[:, None]), kde.pdf(at), rtol=1e-6)

@@ -3,20 +3,14 @@
 import jax
 import numpy as np
 import pytest
+from benchmarks.synthetic import PROBLEMS as SYNTHETIC
 from reference import logs
 from reference import problems as written
 
 import parzax as px
-from parzax import problems
 
 N = 4000
-PROBLEMS = {
-    "activation-disjoint": problems.activation(),
-    "activation-overlap": problems.activation(overlap=True),
-    "regime-dependent-domain": problems.regime_dependent(),
-    "nested-conditions": problems.nested(),
-    "three-way-branching": problems.three_way(),
-}
+PROBLEMS = {problem.name: problem for problem in SYNTHETIC}
 each = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
 
 

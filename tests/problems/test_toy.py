@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks import toys
 
 import parzax as px
 from parzax import problems
@@ -28,9 +29,9 @@ CASES = {
         lambda x: ([(x[0] - 6) ** 2 + 5 * (x[1] - 6) ** 2], []),
         [5.0, 5.0],
     ),
-    "sphere": (problems.sphere(3), lambda x: ([sum(v**2 for v in x)], []), [0.0] * 3),
+    "sphere": (toys.sphere(3), lambda x: ([sum(v**2 for v in x)], []), [0.0] * 3),
     "sphere constrained": (
-        problems.sphere(3, 0.5, lower=[1.0, -1.0]),
+        toys.sphere(3, 0.5, lower=[1.0, -1.0]),
         lambda x: ([sum((v - 0.5) ** 2 for v in x)], [1 - x[0], -1 - x[1]]),
         [1.0, 0.5, 0.5],
     ),
@@ -55,7 +56,7 @@ CASES = {
         None,
     ),
     "zdt1": (
-        problems.zdt1(5),
+        toys.zdt1(5),
         lambda x: (lambda g: ([x[0], g * (1 - (x[0] / g) ** 0.5)], []))(1 + 9 * sum(x[1:]) / 4),
         None,
     ),
@@ -116,7 +117,7 @@ def test_optimum(problem, formula, best):
             lambda f: np.sqrt(f[..., 0]) + np.sqrt(f[..., 1]) - np.sqrt(4 * 31),
         ),
         (
-            problems.zdt1(6),
+            toys.zdt1(6),
             lambda t: np.array([t, 0, 0, 0, 0, 0]),
             lambda f: f[..., 1] - 1 + np.sqrt(f[..., 0]),
         ),
@@ -137,7 +138,7 @@ def test_tasks_are_a_batch():
     centers, x = jnp.arange(4.0), jnp.array([0.5, -1.0])
     makers = (
         lambda c: problems.ellipsoid(2, c),
-        lambda c: problems.sphere(2, 0.0, c[None]),
+        lambda c: toys.sphere(2, 0.0, c[None]),
         lambda c: problems.discs(radius=c),
         lambda c: problems.ellipsoids(2, jnp.stack([c, -c])),
     )
@@ -160,7 +161,7 @@ def test_float64():
     """dtype follows the input."""
     with jax.enable_x64(True):
         x = jnp.array([0.5, 1.0])
-        for problem in (problems.ellipsoid(2), problems.sphere(2, lower=[0.0]), problems.discs()):
+        for problem in (problems.ellipsoid(2), toys.sphere(2, lower=[0.0]), problems.discs()):
             for given in (x, x.astype(np.float32)):
                 assert {part.dtype for part in jax.eval_shape(problem, KEY, given)} == {given.dtype}
 
@@ -170,10 +171,10 @@ def test_float64():
     [
         (lambda: problems.ellipsoid(0), "dim must be a whole number"),
         (lambda: problems.ellipsoid(2, [1.0, 2.0, 3.0]), r"center must be a scalar or have shape \(2,\)"),
-        (lambda: problems.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
+        (lambda: toys.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
         (lambda: problems.ellipsoids(2, 1.0), "centers must have shape"),
         (lambda: problems.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
-        (lambda: problems.zdt1(1), "dim must be a whole number of at least 2"),
+        (lambda: toys.zdt1(1), "dim must be a whole number of at least 2"),
     ],
 )
 def test_wrong_arguments(make, message):

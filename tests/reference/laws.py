@@ -151,7 +151,7 @@ class Point(Values):
 def axis_of(domain: Any, top: Any) -> Any:
     if isinstance(domain, px.Categorical):
         return Categories(domain, top)
-    if domain.is_single:
+    if domain.n_values == 1:
         return Point(domain)
     return Line(domain) if isinstance(domain, px.Float) and domain.step is None else Values(domain)
 

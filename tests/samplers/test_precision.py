@@ -119,7 +119,6 @@ def test_first_suggestions_of_another_precision(inside):
 LEGACY = {
     "ask": lambda key: SAMPLER.ask(key, SAMPLER.init(4)),
     "sample": lambda key: _fitted().sample(key, (3,)),
-    "resample": lambda key: _fitted().resample(key, 3),
     "optimize": lambda key: px.optimize(SAMPLER, px.Problem(lambda key, x: x[0], SPACE), key, 3),
     "a problem": lambda key: px.Problem(lambda key, x: x[0], SPACE)(key, jnp.asarray(X[0])),
 }

@@ -16,7 +16,6 @@ def _native(domain, *places):
 def test_float():
     domain = px.Float(-1, 3)
     assert domain.n_values is None
-    assert not domain.is_single
     assert domain.outside(np.array([-1, 3, 0.5, -1.1, 3.1, np.nan, np.inf])).tolist() == [
         False, False, False, True, True, True, True,
     ]  # fmt: skip
@@ -50,7 +49,6 @@ def test_rounding_at_the_bounds_is_tolerated():
 def test_number_of_values(domain, count):
     """Counts values, ends included, without the rounding of high / step."""
     assert domain.n_values == count
-    assert domain.is_single == (count == 1)
 
 
 def test_stepped_values():
@@ -74,7 +72,7 @@ def test_ordinal():
     rank = np.where(domain.outside(values), -1, domain.axis.index(values))
     assert rank.tolist() == [0, 2, 1, -1, 1, -1]
     assert domain.values == (16, 32, 64)
-    assert px.Ordinal([0.5]).is_single
+    assert px.Ordinal([0.5]).n_values == 1
 
 
 def test_categorical_identity():

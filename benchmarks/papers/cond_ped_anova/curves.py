@@ -10,20 +10,11 @@ import numpy as np
 import parzax as px
 from benchmarks.papers import data
 from benchmarks.papers.runs import Arrays
-from parzax.problems import synthetic
+from benchmarks.synthetic import PROBLEMS as SYNTHETIC
 
 LEVELS = np.arange(1, 100) / 100
 N_SEEDS, N_ROWS, N_BOOTSTRAP = 10, 1000, 200
-PROBLEMS = {
-    problem.name: problem
-    for problem in (
-        synthetic.activation(),
-        synthetic.activation(overlap=True),
-        synthetic.regime_dependent(),
-        synthetic.nested(),
-        synthetic.three_way(),
-    )
-}
+PROBLEMS = {problem.name: problem for problem in SYNTHETIC}
 ESTIMATORS = {"default": px.GridEstimator, "parity": px.GridEstimator.optuna}
 MEASURES = ("variance", "importance", "standard", "inter", "unweighted")
 

@@ -46,9 +46,11 @@ def product(terms: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
     return jnp.where(none.any(axis=0), -jnp.inf, jnp.where(none, 0, terms).sum(axis=0))
 
 
-def check_groups(below: Array, above: Array) -> None:
+def check_groups(below: Array, above: Array, gamma: Array | None = None) -> None:
     """Raise ValueError for shapes that do not fit."""
     if below.ndim < 1 or below.shape != above.shape:
         raise ValueError(
             f"below and above must have one shape (C + 1, ...), got {below.shape} and {above.shape}."
         )
+    if gamma is not None and gamma.shape != below.shape[:1]:
+        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")

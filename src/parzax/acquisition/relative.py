@@ -53,7 +53,7 @@ class Relative(AbstractAcquisition):
             raise ValueError(
                 f"share_power must be a single number, got shape {jnp.shape(power)}; use jax.vmap."
             )
-        _check_shares(below, gamma)
+        check_groups(below, above, gamma)
         return constrained_score(below, above, jnp.asarray(gamma).at[0].power(power))
 
 
@@ -116,12 +116,6 @@ def constrained_score(
     >>> constrained_score(below, above, jnp.array([0.0, 0.5])).tolist()
     [1.0, -1.0, -inf]
     """
-    check_groups(below, above)
-    _check_shares(below, gamma)
+    check_groups(below, above, gamma)
     share = gamma.reshape(-1, *[1] * (below.ndim - 1))
     return product(log_relative_ratio(below, above, share))
-
-
-def _check_shares(below: Array, gamma: Array) -> None:
-    if gamma.shape != below.shape[:1]:
-        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")

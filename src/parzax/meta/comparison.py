@@ -16,9 +16,9 @@ from parzax.kernels.bandwidth import FixedTop
 from parzax.meta import variation
 from parzax.meta.densities import POINTS, over_tasks
 from parzax.meta.reduction import Reduction
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, basis_of
 from parzax.parzen.evaluation import Prepared
-from parzax.parzen.mixture import KernelMixture, basis_for
+from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import INACTIVE, Points, Space
@@ -64,7 +64,7 @@ class Comparison(eqx.Module):
     ) -> "Comparison":
         """With n points of an estimate, half of them from either task."""
         smallest, half, dtype = smoothing.bandwidth.smallest, max(n // 2, 1), jnp.result_type(float)
-        basis = basis_for(space, dtype, smoothing.families, smallest, True).with_any_left_out()
+        basis = basis_of(space, dtype, smoothing.families, smallest, True).with_any_left_out()
         return cls(basis, *_numbers(key, half, basis, dtype), estimate)
 
     def density(self, smoothing: Smoothing, rows: Points, present: Bool[Array, " n"]) -> KernelMixture:
@@ -74,7 +74,7 @@ class Comparison(eqx.Module):
 
     def prepare(self, density: KernelMixture) -> Prepared:
         """Ready for evaluation."""
-        return density.prepare(self.basis, POINTS, "product" if self.basis.product else "max")
+        return density.prepare(self.basis, POINTS, "product" if self.basis.form == "product" else "max")
 
     def compared_rows(
         self,

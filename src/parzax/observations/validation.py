@@ -172,14 +172,14 @@ def checked_regimes(
     return regimes, values
 
 
-def checked_weight(weight: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Frequency weights of rows of ``shape`` (..., n): finite and at least 0."""
-    weight = _checks.float_array("weight", weight)
+def checked_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
+    """Weights of rows of ``shape`` (..., n): finite and at least 0."""
+    weight = _checks.float_array(name, weight)
     if weight.shape != shape:
-        raise ValueError(f"weight must have shape {shape}, got {weight.shape}.")
+        raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
     if where := _first(~((weight >= 0) & (weight < np.inf))):
         found = f"{_checks.axis_label(where)} is {float(weight[where])!r}"
-        raise ValueError(f"weight: {found}; weights must be finite and at least 0.")
+        raise ValueError(f"{name}: {found}; weights must be finite and at least 0.")
     return weight
 
 

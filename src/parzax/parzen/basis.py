@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
+from parzax.parzen.forms import Form, form_for_many
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, frame_of, stack_axes
 
@@ -93,8 +94,7 @@ class Basis(eqx.Module):
     families: tuple[Regimes, ...]  # all regimes, those of one family together
     # Whether a parameter is always active on a continuum, so that draws differ.
     free_continuum: bool = eqx.field(static=True)
-    # Whether the product form holds for densities of the smoothing that made this, see `basis_for`.
-    product: bool = eqx.field(static=True, default=False)
+    form: Form = eqx.field(static=True)  # how densities are evaluated at many points
 
     @property
     def n_parameters(self) -> int:
@@ -118,12 +118,18 @@ class Basis(eqx.Module):
 
 
 @lru_cache(maxsize=256)
-def basis_of(space: Space, dtype: Any, families: Families = ()) -> Basis:
+def basis_of(
+    space: Space,
+    dtype: Any,
+    families: Families = (),
+    smallest: float | None = None,
+    safe_prior: bool = False,
+) -> Basis:
     """The basis of a space for floats of ``dtype``; its leaves are NumPy's.
 
     Families of parameters that are not named are the truncated normal of numbers, and Aitchison and Aitken's
-    of categories. Raises ValueError where the space does not say when a parameter is active, and for more
-    values than an int32 can number.
+    of categories. ``smallest`` and ``safe_prior`` decide on the form, see `form_for_many`. Raises ValueError
+    where the space does not say when a parameter is active, and for more values than an int32 can number.
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
@@ -137,13 +143,13 @@ def basis_of(space: Space, dtype: Any, families: Families = ()) -> Basis:
                 f"space: {name!r} has {slot.domain.n_values} values, more than kernels can number "
                 f"({slot.domain!r}); use Float, or a larger step."
             )
-    own = dict(families)
+    given = dict(families)
     parts: dict[Any, list[int]] = {}
     by_family: dict[type[AbstractKernel], list[int]] = {}
-    every = [s for s, slot in enumerate(space.slots) if slot.domain.n_values != 1]
-    for s in every:
+    regimes = [s for s, slot in enumerate(space.slots) if slot.domain.n_values != 1]
+    for s in regimes:
         domain, name = space.slots[s].domain, space.names[space.slots[s].parameter]
-        family = own.get(name, usual_family(domain))
+        family = given.get(name, usual_family(domain))
         parts.setdefault((family, *_part(domain, family)), []).append(s)
         by_family.setdefault(family, []).append(s)
 
@@ -151,8 +157,9 @@ def basis_of(space: Space, dtype: Any, families: Families = ()) -> Basis:
         return tuple(build(space, which, key[0], dtype) for key, which in parts.items() if key[1] == kind)
 
     products, pairs = made("products", _regimes), made("pairs", _regimes)
-    categories = [s for s in every if isinstance(space.slots[s].domain, Categorical)]
-    numeric = [s for s in every if s not in categories]
+    n_continuous = sum(map(len, (*products, *pairs)))
+    categories = [s for s in regimes if isinstance(space.slots[s].domain, Categorical)]
+    numeric = [s for s in regimes if s not in categories]
     return Basis(
         frame=frame_of(space, dtype),
         products=products,
@@ -161,8 +168,9 @@ def basis_of(space: Space, dtype: Any, families: Families = ()) -> Basis:
         many=made("many", _many),
         numeric=_regimes(space, numeric, TruncatedNormal),
         categories=_regimes(space, categories, AitchisonAitken),
-        families=tuple(_regimes(space, which, own) for own, which in by_family.items()),
+        families=tuple(_regimes(space, which, family) for family, which in by_family.items()),
         free_continuum=any(part.n_always for part in (*products, *pairs)),
+        form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
     )
 
 

@@ -15,8 +15,9 @@ from parzax.kernels.bandwidth import FixedTop
 from parzax.parzen import terms
 from parzax.parzen.basis import Basis, Regimes, Values
 from parzax.parzen.densities import AbstractDensities
-from parzax.parzen.evaluation import BLOCK, LOG2_E, in_blocks, shift_of
+from parzax.parzen.evaluation import BLOCK, in_blocks
 from parzax.parzen.fitting import Settings, of_regime, slot_scales
+from parzax.parzen.forms import LOG2_E, shift_of
 from parzax.parzen.many import ManyTerms, many_logs, many_terms_of_one_scale
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import INACTIVE, Points

@@ -18,9 +18,10 @@ from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, as_top, scott
 from parzax.parzen import restriction, rows
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
-from parzax.parzen.evaluation import LEAST_PRIOR, Form, Prepared
+from parzax.parzen.evaluation import Prepared
 from parzax.parzen.fitting import check_settings, fit_rows
-from parzax.parzen.mixture import KernelMixture, basis_for
+from parzax.parzen.forms import LEAST_PRIOR, Form
+from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.prior import check_masses, user_priors
 from parzax.space import Space, check_dtype, frame_of, host_frame
 from parzax.status import Status
@@ -49,6 +50,7 @@ class ParzenEstimator(eqx.Module):
             of `conditional`.
         families: of kernels, by parameter, that are not the usual ones; static.
         safe_prior: whether the prior's weight is known to be large enough to anchor sums; static.
+        smallest: no bandwidth of a continuous parameter is below this; None where it is not known; static.
     """
 
     mixture: KernelMixture
@@ -56,6 +58,7 @@ class ParzenEstimator(eqx.Module):
     space: Space = eqx.field(static=True)
     families: Families = eqx.field(static=True)
     safe_prior: bool = eqx.field(static=True)
+    smallest: float | None = eqx.field(static=True)
 
     @classmethod
     def fit(
@@ -123,11 +126,9 @@ class ParzenEstimator(eqx.Module):
         dtype = at.unit.dtype
         settings = bandwidth, as_top(top), prior_weight
         mixture, status = _fit(basis_of(space, dtype, families), at, weight, mixture_weight, settings)
-        priors = user_priors(space, prior, dtype, families)
-        # What NumPy's settings are is known here, but not where they are compiled.
-        mixture = replace(mixture, priors=priors, smallest=bandwidth.smallest)
+        mixture = replace(mixture, priors=user_priors(space, prior, dtype, families))
         safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
-        return cls(mixture, status, space, families, safe)
+        return cls(mixture, status, space, families, safe, bandwidth.smallest)
 
     @property
     def weight(self) -> Float[Array, " n"]:
@@ -147,8 +148,7 @@ class ParzenEstimator(eqx.Module):
     @property
     def basis(self) -> Basis:
         """The space as densities see it."""
-        smallest = self.mixture.smallest
-        return basis_for(self.space, self.scale.dtype, self.families, smallest, self.safe_prior)
+        return basis_of(self.space, self.scale.dtype, self.families, self.smallest, self.safe_prior)
 
     def log_prob(
         self, x: Any, measure: Measure = "native", *, form: Form | None = None
@@ -160,7 +160,7 @@ class ParzenEstimator(eqx.Module):
             measure: "native" for a density per native unit of the active continuous parameters (of a log
                 parameter over its value, not its logarithm), "unit" for one per unit of the kernel axes.
                 Discrete parameters have masses under both.
-            form: how to evaluate, see `choose_form`; by size when None.
+            form: how to evaluate, see `parzax.parzen.forms`; by size when None.
 
         Returns:
             (...,); -inf outside the space: values out of bounds or off their steps, unknown categories, a
@@ -197,7 +197,7 @@ class ParzenEstimator(eqx.Module):
         """
         self._check()
         space, mixture = restriction.marginal(self.space, self.mixture, names)
-        families = tuple(own for own in self.families if own[0] in space)
+        families = tuple(item for item in self.families if item[0] in space)
         return replace(self, space=space, mixture=mixture, families=families)
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
@@ -216,9 +216,9 @@ class ParzenEstimator(eqx.Module):
         self._check()
         space, mixture, possible = restriction.conditional(self.space, self.basis, self.mixture, values)
         status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
-        families = tuple(own for own in self.families if own[0] in space)
+        families = tuple(item for item in self.families if item[0] in space)
         # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
-        return ParzenEstimator(mixture, status, space, families, safe_prior=False)
+        return ParzenEstimator(mixture, status, space, families, False, self.smallest)
 
     def sample(
         self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
@@ -238,7 +238,7 @@ class ParzenEstimator(eqx.Module):
         # What only evaluation needs would make programs of its own.
         basis = basis_of(self.space, self.scale.dtype, self.families)
         joint = _checks.flag("joint", joint)
-        drawn = rows.draws(basis, replace(self.mixture, smallest=None), key, math.prod(shape), joint)
+        drawn = rows.draws(basis, self.mixture, key, math.prod(shape), joint)
         return drawn.reshape(*shape, len(self.space))
 
     def __repr__(self) -> str:
@@ -253,13 +253,6 @@ class ParzenEstimator(eqx.Module):
         if self.scale.ndim != 2:
             raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
         _checks.check_precision("this estimator", self.scale.dtype)
-
-    # SciPy's names; points are rows here.
-    logpdf, pdf, evaluate = log_prob, prob, prob
-
-    def resample(self, key: jax.Array, size: int = 1) -> Float[Array, "{size} d"]:
-        """`sample`, under SciPy's name."""
-        return self.sample(key, (size,))
 
 
 _fit = program(fit_rows)

@@ -1,14 +1,13 @@
 """From rows to the arrays of a mixture: bandwidths and weights; pure, jit- and vmap-able."""
 
-import math
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
 from parzax.parzen.basis import Basis
 from parzax.parzen.mixture import KernelMixture
@@ -23,13 +22,15 @@ def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:
     """Raise for settings of an estimator that are none."""
     if not isinstance(space, Space):
         raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    check_rules(bandwidth, prior_weight)
+
+
+def check_rules(bandwidth: Any, prior_weight: Any) -> None:
+    """Raise for what is no rule of bandwidths, and no weight of a prior; an array of JAX may be traced."""
     if not isinstance(bandwidth, AbstractBandwidth):
         raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {bandwidth!r}.")
-    if isinstance(prior_weight, jax.Array):
-        return
-    if not isinstance(prior_weight, (int, float, np.number, np.ndarray)):
-        raise TypeError(f"prior_weight must be a number, got {prior_weight!r}.")
-    if not 0 <= prior_weight < math.inf:
+    value = _checks.scalar("prior_weight", _checks.plain(prior_weight))
+    if value is not None and value < 0:
         raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")
 
 
@@ -42,7 +43,7 @@ def fit_rows(
     order: Int[Array, "d n"] | None = None,
 ) -> tuple[KernelMixture, Int[Array, ""]]:
     """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: their indices by unit coordinate."""
-    (bandwidth, _, prior_weight), dtype = settings, rows.unit.dtype
+    (_, _, prior_weight), dtype = settings, rows.unit.dtype
     usable = rows.valid.all(axis=-1)
     weight = weight.astype(dtype)
     known = (weight >= 0) & (weight < jnp.inf)
@@ -71,7 +72,7 @@ def fit_rows(
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, (), bandwidth.smallest)
+    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, ())
     return mixture, jnp.asarray(status, jnp.int32)
 
 

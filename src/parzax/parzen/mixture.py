@@ -1,25 +1,19 @@
 """A mixture of product kernels on the axes of a space: what `parzax.ParzenEstimator` is at heart."""
 
-import math
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax._numerics import masked_logsumexp
-from parzax.parzen import evaluation
-from parzax.parzen.basis import Basis, Families, basis_of
-from parzax.parzen.evaluation import Form, Prepared
+from parzax.parzen.basis import Basis
+from parzax.parzen.evaluation import Prepared, pairwise
+from parzax.parzen.forms import FORMS, Form, is_few, shift_of, unit_of
 from parzax.parzen.many import many_terms
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import KernelTerms, coefficients, kernels_of, prior_ratio, restored
-from parzax.space import Points, Space
+from parzax.parzen.terms import coefficients, kernels_of
+from parzax.space import Points
 
 # Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
 MANY = 1 << 20
@@ -36,31 +30,29 @@ class KernelMixture(eqx.Module):
     weight: Float[Array, " n"]  # 0 for absent rows; with the prior's they sum to 1
     prior_weight: Float[Array, ""]
     priors: tuple[UserPrior, ...]  # of the user's; the wide kernel elsewhere
-    # No scale of a continuous parameter is below this; None where it is not known. It decides on the form.
-    smallest: float | None = eqx.field(static=True)
 
     def form(self, basis: Basis, n_points: int, form: Form | None = None) -> Form:
-        """How it is evaluated at ``n_points`` points, see `choose_form`; the given form if there is one."""
+        """How it is evaluated at ``n_points`` points; the given form if there is one."""
         if form is not None:
-            return _checks.one_of("form", form, evaluation.FORMS)
-        form = evaluation.choose_form(basis, n_points, self.scale.shape[-2], self.scale.dtype, self.smallest)
-        # Nothing is known of the peaks of a user's prior.
-        return "max" if form == "product" and self.priors else form
+            return _checks.one_of("form", form, FORMS)
+        if is_few(self.scale.dtype, basis.n_continuous, n_points * self.scale.shape[-2]):
+            return "difference"
+        return "max" if basis.form == "product" and self.priors else basis.form
 
     def prepare(self, basis: Basis, n_points: int, form: Form | None = None) -> Prepared:
         """What depends on the kernels alone, for many evaluations at about ``n_points`` points."""
         form = self.form(basis, n_points, form)
         rows, scale, n_slots = self.rows, self.scale, basis.n_slots
         kernels, anchor = coefficients(basis, rows, scale, self.priors, form == "difference")
-        shift, present = evaluation.shift_of(scale.dtype), (self.weight > 0)[None]
+        shift, present = shift_of(scale.dtype), (self.weight > 0)[None]
         # Absent rows are 0 but for a constant so low that its exponential is 0.
         lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
         kernels = jnp.where(present, kernels, 0).at[-1:].add(-lowered.astype(kernels.dtype))
-        linear = KernelTerms(kernels * evaluation.unit_of(form), anchor)
-        continua = evaluation.pairwise(basis, form)
+        kernels = kernels * unit_of(form)
+        continua = pairwise(basis, form)
         pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
         many = tuple(many_terms(part, rows, scale, n_slots, n_points) for part in basis.many)
-        return Prepared(linear, pairs, many, self.weight, self.prior_weight, self.priors, form)
+        return Prepared(kernels, anchor, pairs, many, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
         """log density at each of n points, those of the kernels, under the mixture of all other kernels.
@@ -70,13 +62,9 @@ class KernelMixture(eqx.Module):
         """
         form = self.form(basis, MANY)
         prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
-        ratio, anchor = prepared.logs(basis, at, prepared.features(basis, at))
         others = jnp.where(jnp.eye(len(self.weight), dtype=bool), 0, self.weight[None])
-        weight = jnp.concatenate([others, jnp.broadcast_to(self.prior_weight, (len(others), 1))], axis=1)
-        prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         rest = 1 - self.weight
-        whole = masked_logsumexp(jnp.concatenate([ratio, prior], axis=1), weight, axis=-1)
-        return restored(anchor + whole, basis.n_slots) - jnp.log(jnp.where(rest > 0, rest, 1))
+        return prepared.log_sum(basis, at, others) - jnp.log(jnp.where(rest > 0, rest, 1))
 
     def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
         """n draws; see `parzax.ParzenEstimator.sample`."""
@@ -95,32 +83,3 @@ class KernelMixture(eqx.Module):
         running = jnp.cumsum(self.weight)
         row, from_prior = jax.vmap(lambda level: components(level, running, self.prior_weight))(levels)
         return drawn_points(basis, places, self.rows, row, from_prior, self.scale, self.priors, keys)
-
-
-@lru_cache(maxsize=256)
-def basis_for(
-    space: Space, dtype: Any, families: Families, smallest: float | None, safe_prior: bool
-) -> Basis:
-    """The basis of densities with these settings: it knows whether the product form holds for them.
-
-    That form needs a prior weight of at least 1e-3 (``safe_prior``: it is known to be) and logs of kernel /
-    wide kernel within the range of exp: about 25 parameters in float32 at a bandwidth of 0.01, 190 in
-    float64. For ``smallest`` see `choose_form`.
-    """
-    basis, peak = basis_of(space, dtype, families), peak_of(space, smallest)
-    limit = (evaluation.FILLED + evaluation.SHIFT) * math.log(float(jnp.finfo(dtype).max))
-    in_range = safe_prior and not basis.pairs and peak is not None and peak <= limit
-    exact = not evaluation.cancels(dtype, basis.n_continuous, smallest)
-    return replace(basis, product=in_range and exact)
-
-
-def peak_of(space: Space, smallest: float | None) -> float | None:
-    """Bound on the log of kernel / wide kernel: each numeric factor's is below log(1 / scale) + 1/2."""
-    out = 0.0
-    for domains in space.domains:
-        widths = [d.axis.narrowest() if d.axis.discrete else smallest for d in domains]
-        known = [width for width in widths if width is not None]
-        if len(known) < len(widths):
-            return None
-        out += 0.5 - math.log(min(known))
-    return out

@@ -37,22 +37,21 @@ def conditional(
     row = np.array([given.get(name, np.nan) for name in space.names])[None]
     at = on_device(host_frame(space).encode(row), mixture.scale.dtype)
     # Only the factors of given parameters count.
-    known = np.array([name in given for name in space.names])
-    at = eqx.tree_at(lambda p: p.regime, at, jnp.where(known[None], at.regime, INACTIVE))
-    prepared = mixture.prepare(basis, 1, "difference")
-    logs = prepared.ratios(basis, at, prepared.features(basis, at))[0]
+    is_given = np.array([name in given for name in space.names])
+    at = eqx.tree_at(lambda p: p.regime, at, jnp.where(is_given[None], at.regime, INACTIVE))
+    logs = mixture.prepare(basis, 1, "difference").logs(basis, at)[0][0]
     wide = prior_ratio(basis.n_slots, at, mixture.priors)[0]
     weights = jnp.append(mixture.weight, mixture.prior_weight)
     total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)
     safe = jnp.where(jnp.isfinite(total), total, 0)
-    own = _of_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
+    rest = _of_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
 
     def reweighted(weight: Array, log_factor: Array) -> Array:
         """0 where the weight is, however large the factor."""
         return weight * jnp.exp(jnp.where(weight > 0, log_factor, 0))
 
-    weight, prior_weight = reweighted(own.weight, logs - safe), reweighted(own.prior_weight, wide - safe)
-    return part, replace(own, weight=weight, prior_weight=prior_weight), total > -jnp.inf
+    weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
+    return part, replace(rest, weight=weight, prior_weight=prior_weight), total > -jnp.inf
 
 
 def _of_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:

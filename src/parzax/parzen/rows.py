@@ -12,9 +12,9 @@ from parzax import _checks
 from parzax._numerics import placed
 from parzax._programs import program
 from parzax.observations import capacity
-from parzax.observations.validation import checked_regimes
+from parzax.observations.validation import checked_regimes, checked_weight
 from parzax.parzen.basis import Basis
-from parzax.parzen.evaluation import Form
+from parzax.parzen.forms import Form
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Frame, Points, Space, check_dtype, frame_of, host_frame
 
@@ -28,21 +28,21 @@ def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     extra = capacity(len(x)) - len(x)
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
-    if isinstance(weight, jax.Array) or isinstance(mixture_weight, jax.Array):
+    given = {"weight": weight, "mixture_weight": mixture_weight}
+    given = {name: np.ones(len(x)) if values is None else values for name, values in given.items()}
+    if any(isinstance(values, jax.Array) for values in given.values()):
         # Only the device knows them, such as those of bootstrap replicates: which rows count is not known
         # here, so that rows outside the space are left out there, with INVALID_ROWS.
-        given = {"weight": weight, "mixture_weight": mixture_weight}.items()
-        one = np.ones(len(x))
-        known = (_of_length(name, one if own is None else own, len(x), dtype) for name, own in given)
-        weights = [jnp.pad(own, (0, extra)) for own in known]
+        weights = [_of_length(name, values, len(x), dtype) for name, values in given.items()]
+        weights = [jnp.pad(values, (0, extra)) for values in weights]
     else:
-        weight = _host_weight("weight", weight, len(x))
-        mixture_weight = _host_weight("mixture_weight", mixture_weight, len(x))
+        weights = [checked_weight(values, (len(x),), name) for name, values in given.items()]
+        weight = weights[0]
         _checks.warn_of_normalised(weight, ", and the prior as much as they do")
         # A row of weight 0 may hold anything.
         x = np.where((weight > 0)[:, None], x, np.nan)
         checked_regimes(space, x, None, weight > 0)
-        weights = [placed(np.pad(own, (0, extra)), dtype) for own in (weight, mixture_weight)]
+        weights = [placed(np.pad(values, (0, extra)), dtype) for values in weights]
     padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
     return on_device(host_frame(space).encode(padded), dtype), weights[0], weights[1]
 
@@ -84,18 +84,6 @@ def _of_length(name: str, weight: Any, n: int, dtype: Any) -> jax.Array:
     if jnp.shape(weight) != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {jnp.shape(weight)}; use jax.vmap for a batch.")
     return jnp.asarray(weight, dtype)
-
-
-def _host_weight(name: str, weight: Any, n: int) -> np.ndarray:
-    if weight is None:
-        return np.ones(n)
-    weight = _checks.float_array(name, weight)
-    if weight.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {weight.shape}.")
-    for row in np.flatnonzero(~((weight >= 0) & (weight < np.inf))):
-        found = float(weight[row])
-        raise ValueError(f"{name}: row {row} is {found!r}; weights must be finite and at least 0.")
-    return weight
 
 
 def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:

@@ -12,12 +12,12 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, as_top
 from parzax.parzen.ages import AbstractAges, Equal
-from parzax.parzen.basis import Basis, Families, families_of
+from parzax.parzen.basis import Basis, Families, basis_of, families_of
 from parzax.parzen.common import CommonScale
 from parzax.parzen.densities import AbstractDensities, Separate
-from parzax.parzen.evaluation import LEAST_PRIOR
-from parzax.parzen.fitting import fit_rows, slot_scales
-from parzax.parzen.mixture import KernelMixture, basis_for
+from parzax.parzen.fitting import check_rules, fit_rows, slot_scales
+from parzax.parzen.forms import LEAST_PRIOR
+from parzax.parzen.mixture import KernelMixture
 from parzax.space import Points, Space
 from parzax.split import SplitRows, State, first_rows
 from parzax.status import Status
@@ -64,23 +64,19 @@ class Smoothing(AbstractSmoothing):
     top: AbstractTop = eqx.field(converter=as_top)
     prior_weight: float = eqx.field(static=True, default=1.0, converter=_checks.plain)
     ages: AbstractAges = Equal()
-    joint: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    joint: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "joint"))
     families: Families = eqx.field(static=True, default=())
 
     def __check_init__(self) -> None:
         """Raise for settings that are none."""
-        if not isinstance(self.bandwidth, AbstractBandwidth):
-            raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {self.bandwidth!r}.")
+        check_rules(self.bandwidth, self.prior_weight)
         if not isinstance(self.ages, AbstractAges):
             raise TypeError(f"ages must be a rule of parzax.ages, got {self.ages!r}.")
-        if _checks.real_number("prior_weight", self.prior_weight) < 0:
-            raise ValueError(f"prior_weight must be finite and at least 0, got {self.prior_weight!r}.")
-        _checks.flag("joint", self.joint)
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         safe = self.prior_weight >= LEAST_PRIOR
         families = families_of(space, dict(self.families))
-        return basis_for(space, dtype, families, self.bandwidth.smallest, safe)
+        return basis_of(space, dtype, families, self.bandwidth.smallest, safe)
 
     def fit(
         self, basis: Basis, state: State, split: SplitRows
@@ -89,7 +85,7 @@ class Smoothing(AbstractSmoothing):
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
         ages = self.mixture_weights(split, dtype)
         settings = (self.bandwidth, self.top, self.prior_weight)
-        if self.bandwidth.one_scale and basis.product:
+        if self.bandwidth.one_scale and basis.form == "product":
             return CommonScale.fit(basis, rows, masks, ages, settings, order, self.joint), split.gamma
         weight = masks.astype(dtype)
         whole = jax.vmap(partial(self.mixture, basis, rows), in_axes=(0, 0, None))

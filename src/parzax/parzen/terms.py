@@ -10,7 +10,7 @@ Regimes of many values are left out of the product: rows of a table, or pair by 
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -69,17 +69,13 @@ def with_wide(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstra
     return jax.tree.map(lambda x, last: jnp.concatenate([x, last[:, None]], axis=-1), own, wide)
 
 
-class KernelTerms(NamedTuple):
-    """Coefficients of log kernel minus log anchor, and of the anchor."""
-
-    kernels: Float[Array, "f n"]
-    anchor: Float[Array, " f"]
-
-
 def coefficients(
     basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
-) -> KernelTerms:
-    """What multiplies the `features`; ``pairwise`` leaves continua out, to be evaluated pair by pair."""
+) -> tuple[Float[Array, "f n"], Float[Array, " f"]]:
+    """Coefficients of the `features`, of log kernel minus log anchor and of log anchor.
+
+    ``pairwise`` leaves continua out, to be evaluated pair by pair.
+    """
     n, dtype = len(scale), scale.dtype
     pieces = []
     constant, anchor = jnp.zeros(n, dtype), jnp.zeros((), dtype)
@@ -103,7 +99,7 @@ def coefficients(
     pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
     pieces.append((constant[None], anchor[None]))
     kernels, anchors = zip(*pieces, strict=True)
-    return KernelTerms(jnp.concatenate(kernels), jnp.concatenate(anchors))
+    return jnp.concatenate(kernels), jnp.concatenate(anchors)
 
 
 def features(basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool) -> Float[Array, "j f"]:
@@ -139,23 +135,16 @@ def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
 
 def pair_logs(
     part: Regimes, kernels: AbstractKernel, present: Bool[Array, "n k"], at: Points
-) -> Float[Array, "j n"]:
-    """Sum over some continua of log kernel - log anchor, pair by pair, of (k, n) kernels."""
-    place = part.columns(at.unit)
+) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
+    """Sums over some continua of log kernel - log anchor, for (k, n) kernels, and of log anchor."""
+    place, here = part.columns(at.unit), part.here(at)
     of_point = jax.vmap(lambda kernel, x: kernel.log_density(x), in_axes=(0, None))
     logs = jax.vmap(jax.vmap(of_point, in_axes=(None, 0)))(kernels, place.T)
-    both = part.here(at).T[..., None] & present.T[:, None]
-    return jnp.where(both, logs - _log_wide(part, place).T[..., None], 0).sum(axis=0)
-
-
-def anchor_pair_logs(part: Regimes, at: Points) -> Float[Array, " j"]:
-    """log anchor of continua that are evaluated pair by pair."""
-    return jnp.where(part.here(at), _log_wide(part, part.columns(at.unit)), 0).sum(axis=-1)
-
-
-def _log_wide(part: Regimes, place: Float[Array, "j k"]) -> Float[Array, "j k"]:
-    each = jax.vmap(lambda one, x: one.log_density(x))
-    return jax.vmap(each, in_axes=(None, 0))(wide_of(part, place.dtype), place)
+    of_wide = jax.vmap(lambda kernel, x: kernel.log_density(x))
+    wide = jax.vmap(of_wide, in_axes=(None, 0))(wide_of(part, place.dtype), place)
+    both = here.T[..., None] & present.T[:, None]
+    ratio = jnp.where(both, logs - wide.T[..., None], 0).sum(axis=0)
+    return ratio, jnp.where(here, wide, 0).sum(axis=-1)
 
 
 def linear_of(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:

@@ -1,16 +1,11 @@
-"""Problems to optimise: your own function, the papers' toys, benchmark tables, and synthetic search logs."""
+"""Problems to optimise: your own function, the papers' toys, benchmark tables, and a synthetic search log."""
 
 from parzax.problems.problem import AbstractProblem as AbstractProblem
 from parzax.problems.problem import Problem as Problem
 from parzax.problems.synthetic import SyntheticProblem as SyntheticProblem
 from parzax.problems.synthetic import activation as activation
-from parzax.problems.synthetic import nested as nested
-from parzax.problems.synthetic import regime_dependent as regime_dependent
-from parzax.problems.synthetic import three_way as three_way
 from parzax.problems.tabular import Oracle as Oracle
 from parzax.problems.tabular import Tabular as Tabular
 from parzax.problems.toy import discs as discs
 from parzax.problems.toy import ellipsoid as ellipsoid
 from parzax.problems.toy import ellipsoids as ellipsoids
-from parzax.problems.toy import sphere as sphere
-from parzax.problems.toy import zdt1 as zdt1

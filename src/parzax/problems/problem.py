@@ -51,7 +51,7 @@ class AbstractProblem(eqx.Module):
             ValueError, TypeError: while tracing, for a key, an x or results of another shape or kind.
         """
         _checks.check_key(key)
-        x = _floating("x", x)
+        x = as_floating("x", x)
         if x.shape != (len(self.space),):
             expected = f"shape ({len(self.space)},)"
             raise ValueError(f"x must have {expected}, got {x.shape}; use jax.vmap for a batch.")
@@ -133,14 +133,14 @@ class Problem(AbstractProblem):
 
 
 def _vector(name: str, value: Any, size: int) -> Array:
-    array = _floating(name, value)
+    array = as_floating(name, value)
     array = array[None] if array.shape == () and size == 1 else array
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
     return array
 
 
-def _floating(name: str, value: Any) -> Array:
+def as_floating(name: str, value: Any) -> Array:
     """``value`` as a floating array; integers and booleans become JAX's default float."""
     try:
         array = jnp.asarray(value)

@@ -1,10 +1,10 @@
-"""The synthetic conditional problems of "Conditional PED-ANOVA" (arXiv 2601.20800), as random search in JAX.
+"""The activation problem of "Conditional PED-ANOVA" (arXiv 2601.20800), as random search in JAX.
 
-In each, one active numeric parameter (or a sum of two) is the objective, and conditions on further
-parameters choose which: so what matters, and at which level, is known beforehand. All are minimised.
+The active numeric parameter is the objective, and a condition on a further parameter chooses which: so what
+matters, and at which level, is known beforehand. It is minimised.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -43,69 +43,17 @@ def activation(*, overlap: bool = False) -> SyntheticProblem:
     >>> values.shape, objective.shape
     ((4, 3), (4,))
     """
-    x, y = ((-5, 2), (-2, 5)) if overlap else ((-5, -2), (2, 5))
-    x, y = FloatDomain(*x, when=Between("c", high=0.5)), FloatDomain(*y, when=Between("c", low=0.5))
-    name = f"activation-{'overlap' if overlap else 'disjoint'}"
-    return _problem(name, {"c": [FloatDomain(0, 1)], "x": [x], "y": [y]})
-
-
-def regime_dependent() -> SyntheticProblem:
-    """f = x + y, both always active, on domains that c chooses (arXiv 2601.20800).
-
-    c < 0.5: x in [-7, -2], y in [-5, -2]; otherwise x in [2, 7], y in [2, 5].
-    """
-    first, second = Between("c", high=0.5), Between("c", low=0.5)
-    x = (FloatDomain(-7, -2, when=first), FloatDomain(2, 7, when=second))
-    y = (FloatDomain(-5, -2, when=first), FloatDomain(2, 5, when=second))
-    return _problem("regime-dependent-domain", {"c": [FloatDomain(0, 1)], "x": x, "y": y})
-
-
-def nested() -> SyntheticProblem:
-    """Conditions two levels deep; f is the active one of x, y, z (appendix of arXiv 2601.20800).
-
-    c0 < 0.75: c1 is active; c1 < 0.5 gives x in [-7, -4], otherwise y in [-3, 0]. c0 >= 0.75: z in [2, 5].
-    """
-    inner = Between("c0", high=0.75)
+    (x_low, x_high), (y_low, y_high) = ((-5, 2), (-2, 5)) if overlap else ((-5, -2), (2, 5))
     parameters = {
-        "c0": [FloatDomain(0, 1)],
-        "c1": [FloatDomain(0, 1, when=inner)],
-        "x": [FloatDomain(-7, -4, when=(inner, Between("c1", high=0.5)))],
-        "y": [FloatDomain(-3, 0, when=(inner, Between("c1", low=0.5)))],
-        "z": [FloatDomain(2, 5, when=Between("c0", low=0.75))],
+        "c": FloatDomain(0, 1),
+        "x": FloatDomain(x_low, x_high, when=Between("c", high=0.5)),
+        "y": FloatDomain(y_low, y_high, when=Between("c", low=0.5)),
     }
-    return _problem("nested-conditions", parameters)
-
-
-def three_way() -> SyntheticProblem:
-    """Three branches, two of them domains of one parameter (appendix of arXiv 2601.20800).
-
-    c < 1/3: x in [-7, -4]; c < 2/3: x in [-3, 0]; otherwise y in [4, 7]; f is the active one.
-    """
-    first, second = Between("c", high=1 / 3), Between("c", low=1 / 3, high=2 / 3)
-    x = (FloatDomain(-7, -4, when=first), FloatDomain(-3, 0, when=second))
-    y = FloatDomain(4, 7, when=Between("c", low=2 / 3))
-    return _problem("three-way-branching", {"c": [FloatDomain(0, 1)], "x": x, "y": [y]})
-
-
-def _problem(name: str, parameters: Mapping[str, Sequence[FloatDomain]]) -> SyntheticProblem:
-    """Uniform on every active domain; the objective is the sum of what no condition depends on."""
-    space = Space(parameters)
-    choosing = {parent for own in parameters for parent in space.parents(own)}
 
     def sample(key: PRNGKeyArray, n: int) -> Sample:
-        columns: dict[str, Array] = {}
-        draws = jax.random.uniform(key, (len(parameters), n))
-        for (own, domains), u in zip(parameters.items(), draws, strict=True):
-            columns[own] = jnp.full_like(u, jnp.nan)
-            for domain in domains:
-                active = jnp.ones(n, bool)
-                for condition in domain.conditions:
-                    assert isinstance(condition, Between)
-                    parent = columns[condition.parent]
-                    active &= (parent >= condition.low) & (parent < condition.high)
-                value = domain.low + u * (domain.high - domain.low)
-                columns[own] = jnp.where(active, value, columns[own])
-        added = [column for own, column in columns.items() if own not in choosing]
-        return jnp.stack(list(columns.values()), axis=-1), jnp.nansum(jnp.stack(added), axis=0)
+        c, x, y = jax.random.uniform(key, (3, n))
+        x, y = x_low + x * (x_high - x_low), y_low + y * (y_high - y_low)
+        columns = [c, jnp.where(c < 0.5, x, jnp.nan), jnp.where(c < 0.5, jnp.nan, y)]
+        return jnp.stack(columns, axis=-1), jnp.where(c < 0.5, x, y)
 
-    return SyntheticProblem(name, space, sample)
+    return SyntheticProblem(f"activation-{'overlap' if overlap else 'disjoint'}", Space(parameters), sample)

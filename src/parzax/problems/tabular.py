@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax.problems.problem import AbstractProblem, Evaluation
+from parzax.problems.problem import AbstractProblem, Evaluation, as_floating
 from parzax.problems.table_file import TableFile, read_table
 from parzax.space import Domain, Ordinal, Space
 
@@ -139,13 +139,12 @@ class Tabular(AbstractProblem):
         A value of an ordinal parameter need not be exact: the nearest one counts, on a log axis where
         the parameter has one, so values in float32 are found.
         """
-        x = jnp.asarray(x)
+        x = as_floating("x", x)
         limits, strides, n_codes = _lattice(self.space)
-        x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
         choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
         code = (x >= 0) & (x < n_codes.astype(x.dtype)) & (x == jnp.floor(x))
-        known = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
-        return jnp.where(known, jnp.sum(choice * strides, dtype=jnp.int32), -1)
+        valid = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
+        return jnp.where(valid, jnp.sum(choice * strides, dtype=jnp.int32), -1)
 
     def decode(self, row: Any) -> Float[Array, " d"]:
         """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""

@@ -30,37 +30,10 @@ def ellipsoid(dim: int = 4, center: Any = 0.0) -> Problem:
     >>> ellipsoid(3)(jax.random.key(0), jnp.ones(3))[0].tolist()
     [31.0]
     """
-    center = _point("center", center, dim)
+    center = point_of("center", center, dim)
     weight = 5.0 ** jnp.arange(dim, dtype=center.dtype)
-    best = _bowl(weight, center, None, jnp.clip(center, *BOX))
-    return Problem(Partial(_bowl, weight, center), _box(dim), name="ellipsoid", feasible_optimum=best)
-
-
-def sphere(dim: int = 2, center: Any = 0.0, lower: Any = ()) -> Problem:
-    """f(x) = sum_i (x_i - center_i)^2 on [-5, 5]^D, where x_i >= lower_i for the first c parameters.
-
-    Args:
-        dim: D; static.
-        center: scalar or (D,), within the box; traced.
-        lower: (c,), c <= D, within the box; traced.
-
-    Returns:
-        A problem with c constraints lower_i - x_i. Its optimum is sum_(i <= c) max(lower_i - center_i, 0)^2,
-        where x_i is the larger of the two.
-
-    >>> import jax, jax.numpy as jnp
-    >>> problem = sphere(2, lower=[1.0])
-    >>> [part.tolist() for part in problem(jax.random.key(0), jnp.array([3.0, 0.0]))]
-    [[9.0], [-2.0]]
-    >>> problem.feasible_optimum.tolist()
-    [1.0]
-    """
-    center, lower = _point("center", center, dim), jnp.asarray(lower, dtype=jnp.result_type(float))
-    if lower.ndim != 1 or len(lower) > dim:
-        raise ValueError(f"lower must have shape (c,) with c <= {dim}, got {lower.shape}.")
-    best = jnp.sum(jnp.maximum(lower - center[: len(lower)], 0) ** 2)
-    fn = Partial(_bounded_sphere, center, lower)
-    return Problem(fn, _box(dim), n_constraints=len(lower), name="sphere", feasible_optimum=best)
+    best = bowl(weight, center, None, jnp.clip(center, *BOX))
+    return Problem(Partial(bowl, weight, center), box(dim), name="ellipsoid", feasible_optimum=best)
 
 
 def discs(center: Any = -2.0, feasible_center: Any = 1.0, radius: Any = 2.0) -> Problem:
@@ -84,11 +57,11 @@ def discs(center: Any = -2.0, feasible_center: Any = 1.0, radius: Any = 2.0) -> 
     >>> objectives.tolist(), constraints.tolist()
     ([9.0], [5.0])
     """
-    center, middle = _point("center", center, 2), _point("feasible_center", feasible_center, 2)
+    center, middle = point_of("center", center, 2), point_of("feasible_center", feasible_center, 2)
     radius = jnp.asarray(radius, dtype=center.dtype)
     best = jnp.maximum(jnp.linalg.norm(center - middle) - radius, 0) ** 2
     fn = Partial(_disc, center, middle, radius)
-    return Problem(fn, _box(2), n_constraints=1, name="discs", feasible_optimum=best)
+    return Problem(fn, box(2), n_constraints=1, name="discs", feasible_optimum=best)
 
 
 def ellipsoids(dim: int = 4, centers: Any = (-1.0, 1.0), base: Any = 5.0) -> Problem:
@@ -111,45 +84,22 @@ def ellipsoids(dim: int = 4, centers: Any = (-1.0, 1.0), base: Any = 5.0) -> Pro
         raise ValueError(f"centers must have shape (m,) or (m, {dim}), got {centers.shape}.")
     centers = jnp.broadcast_to(centers if centers.ndim == 2 else centers[:, None], (len(centers), dim))
     weight = jnp.asarray(base, dtype=centers.dtype) ** jnp.arange(dim, dtype=centers.dtype)
-    fn, best = Partial(_bowl, weight, centers), jnp.zeros(len(centers), centers.dtype)
-    return Problem(fn, _box(dim), len(centers), name="ellipsoids", feasible_optimum=best)
+    fn, best = Partial(bowl, weight, centers), jnp.zeros(len(centers), centers.dtype)
+    return Problem(fn, box(dim), len(centers), name="ellipsoids", feasible_optimum=best)
 
 
-def zdt1(dim: int = 30) -> Problem:
-    """ZDT1 (Zitzler, Deb and Thiele 2000): two objectives on [0, 1]^D.
-
-    f_1 = x_1 and f_2 = g (1 - sqrt(x_1 / g)) with g = 1 + 9 mean(x_2 .. x_D). The Pareto set is
-    x_2 = ... = x_D = 0, the front f_2 = 1 - sqrt(f_1), whose hypervolume below (1, 1) is 2/3.
-
-    >>> import jax, jax.numpy as jnp
-    >>> zdt1(3)(jax.random.key(0), jnp.array([0.25, 0.0, 0.0]))[0].tolist()
-    [0.25, 0.5]
-    """
-    _checks.whole_number("dim", dim, 2)
-    return Problem(_zdt1, _box(dim, 0.0, 1.0), 2, name="zdt1", feasible_optimum=jnp.zeros(2))
-
-
-def _bowl(weight: Array, center: Array, key: PRNGKeyArray | None, x: Array) -> Array:
+def bowl(weight: Array, center: Array, key: PRNGKeyArray | None, x: Array) -> Array:
     """One value for a centre (d,), one for each of several (m, d)."""
     weight, center = jnp.broadcast_to(weight, center.shape).astype(x.dtype), center.astype(x.dtype)
     return jnp.sum(weight * (jnp.broadcast_to(x, center.shape) - center) ** 2, axis=-1)
 
 
-def _bounded_sphere(center: Array, lower: Array, key: PRNGKeyArray, x: Array) -> tuple[Array, Array]:
-    return _bowl(jnp.ones_like(center), center, key, x), lower.astype(x.dtype) - x[: len(lower)]
-
-
 def _disc(center: Array, middle: Array, radius: Array, key: PRNGKeyArray, x: Array) -> tuple[Array, Array]:
     one = jnp.ones_like(center)
-    return _bowl(one, center, key, x), _bowl(one, middle, key, x) - radius.astype(x.dtype) ** 2
+    return bowl(one, center, key, x), bowl(one, middle, key, x) - radius.astype(x.dtype) ** 2
 
 
-def _zdt1(key: PRNGKeyArray, x: Array) -> Array:
-    g = 1 + 9 * jnp.mean(x[1:])
-    return jnp.stack([x[0], g * (1 - jnp.sqrt(x[0] / g))])
-
-
-def _point(name: str, value: Any, dim: int) -> Array:
+def point_of(name: str, value: Any, dim: int) -> Array:
     """``value`` as (dim,), a scalar repeated."""
     array = jnp.asarray(value, dtype=jnp.result_type(float))
     if array.shape not in ((), (dim,)):
@@ -157,6 +107,7 @@ def _point(name: str, value: Any, dim: int) -> Array:
     return jnp.broadcast_to(array, (dim,))
 
 
-def _box(dim: int, low: float = BOX[0], high: float = BOX[1]) -> Space:
+def box(dim: int, low: float = BOX[0], high: float = BOX[1]) -> Space:
+    """D parameters x1, x2, ..., all from ``low`` to ``high``."""
     names = [f"x{i}" for i in range(1, _checks.whole_number("dim", dim, 1) + 1)]
     return Space(dict.fromkeys(names, FloatDomain(low, high)))

@@ -73,7 +73,7 @@ def regime(own: Domain) -> str:
         assert isinstance(own, Numeric)
         ends = f"[{number(own.low)}, {number(own.high)}]"
         text = f"within {ends}" if isinstance(own, Varying) else ends + " log" * own.log
-        text = number(own.low) if own.is_single else text
+        text = number(own.low) if own.n_values == 1 else text
     conditions = [text for text in map(_condition, own.conditions) if text]
     return text + (f" if {' and '.join(conditions)}" if conditions else "")
 

@@ -1,8 +1,5 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
-from parzax.space.axes import Continuum as Continuum
 from parzax.space.cells import AbstractCells as AbstractCells
-from parzax.space.cells import Listed as Listed
-from parzax.space.cells import Steps as Steps
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In
@@ -17,12 +14,10 @@ from parzax.space.domains import Varying as Varying
 from parzax.space.domains import choice_key as choice_key
 from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
-from parzax.space.frame import axis_shape as axis_shape
 from parzax.space.frame import frame_of as frame_of
 from parzax.space.frame import host_frame as host_frame
 from parzax.space.frame import stack_axes as stack_axes
 from parzax.space.space import INACTIVE as INACTIVE
 from parzax.space.space import Space as Space
 from parzax.space.space import check_dtype as check_dtype
-from parzax.space.walk import Slot as Slot
 from parzax.space.walk import holds as holds

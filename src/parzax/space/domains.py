@@ -62,11 +62,6 @@ class Domain(Described, ABC):
     def _axis(self) -> AbstractAxis: ...
 
     @property
-    def is_single(self) -> bool:
-        """Whether the domain holds exactly one value."""
-        return self.n_values == 1
-
-    @property
     def whole(self) -> bool:
         """Whether the values are whole numbers by their type."""
         return False
@@ -94,6 +89,7 @@ class Numeric(Domain):
     high: float
     _: KW_ONLY
     log: bool = False
+    step: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,27 +103,28 @@ class Numeric(Domain):
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
         if self.log and self.low <= 0:
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
-        if getattr(self, "step", None) is not None:
-            self._check_step()
+        if self.step is not None:
+            step = self._number("step")
+            if step <= 0:
+                raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
+            if self.log and (step != 1 or isinstance(self, Float)):
+                raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
+            self._check_division(step)
 
-    def _check_step(self) -> None:
-        """Refuse a step that does not fit the bounds."""
-        name, given, step = type(self).__name__, getattr(self, "step", None), self._number("step")
-        if step <= 0:
-            raise ValueError(f"{name}: step must be positive, got {given!r}.")
-        if self.log and not (isinstance(self, Int) and step == 1):
-            raise ValueError(f"{name}: step={given!r} and log=True cannot be combined.")
+    def _check_division(self, step: float) -> None:
+        """Refuse a step that does not divide the range."""
         ratio = (self.high - self.low) / step
         if abs(ratio - round(ratio)) > _RATIO_SLACK:
+            division = f"step={self.step!r} does not divide [{self.low!r}, {self.high!r}]"
             last = f"the last value it reaches is {self.low + math.floor(ratio) * step!r}."
-            raise ValueError(f"{name}: step={given!r} does not divide [{self.low!r}, {self.high!r}]; {last}")
+            raise ValueError(f"{type(self).__name__}: {division}; {last}")
 
     def _number(self, field: str) -> float:
         """A field as a finite number."""
         return _checks.real_number(f"{type(self).__name__}: {field}", getattr(self, field))
 
     def _axis(self) -> AbstractAxis:
-        step = getattr(self, "step", None)
+        step = self.step
         if self.low == self.high:
             # Nearly as large as the value, a step would let other values pass for it.
             return Steps.of(1, self.low, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
@@ -142,8 +139,6 @@ class Numeric(Domain):
 class Float(Numeric):
     """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
 
-    _: KW_ONLY
-    step: float | None = None
     kind: ClassVar[str] = "float"
 
 
@@ -189,17 +184,10 @@ class Varying(Numeric):
     can be said (`parzax.Status.UNIDENTIFIABLE`). To all else it is a continuum from ``low`` to ``high``.
     """
 
-    _: KW_ONLY
-    step: float | None = None
     kind: ClassVar[str] = "varying"
 
-    def _check_step(self) -> None:
-        # Steps are counted from the bound of each row, and need not divide what all of them span.
-        step = self._number("step")
-        if step <= 0:
-            raise ValueError(f"Varying: step must be positive, got {self.step!r}.")
-        if self.log and step != 1:
-            raise ValueError(f"Varying: step={self.step!r} and log=True cannot be combined, but for step=1.")
+    def _check_division(self, step: float) -> None:
+        """Steps are counted from the bound of each row, and need not divide what all of them span."""
 
     def _axis(self) -> AbstractAxis:
         if self.low == self.high:

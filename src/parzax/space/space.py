@@ -73,11 +73,6 @@ class Space:
         """Whether some parameter has several domains or can be inactive."""
         return any(len(domains) != 1 or bool(domains[0].conditions) for domains in self.domains)
 
-    @property
-    def records_regimes(self) -> bool:
-        """Whether some parameter is active where the log says so (`Recorded`)."""
-        return any(isinstance(c, Recorded) for slot in self.slots for c in slot.domain.conditions)
-
     def __len__(self) -> int:
         return len(self._domains)
 
@@ -135,9 +130,7 @@ class Space:
         Raises:
             ValueError: if a parameter with several `Recorded` domains makes the answer unknowable.
         """
-        if _checks.is_traced(values):
-            message = "values are traced, but derive_regimes runs on the host; call it outside jax.jit."
-            raise TypeError(message)
+        _checks.on_host("values", values)
         values = np.asarray(values, dtype=np.float64)
         if self.walk is None:
             return np.zeros(values.shape, dtype=np.int16)

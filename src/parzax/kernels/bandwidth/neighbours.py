@@ -6,7 +6,6 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax import _checks
 from parzax._numerics import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped, Setting, checked
 
@@ -65,9 +64,6 @@ def neighbours(
     >>> print(neighbours()(x, jnp.ones(4)).round(3))
     [0.3 0.3 0.3 0.3]
     """
-    _checks.flag("neighbours: consider_endpoints", consider_endpoints)
-    _checks.flag("neighbours: consider_magic_clip", consider_magic_clip)
-    _checks.flag("neighbours: consider_prior", consider_prior)
     clips = minimum, maximum, discrete_minimum, consider_magic_clip
     return checked("neighbours", Neighbours(*clips, consider_endpoints, consider_prior))
 

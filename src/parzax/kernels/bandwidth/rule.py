@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
-from parzax._checks import is_traced, vectors
+from parzax._checks import flag, is_traced, vectors
 from parzax.kernels.kernel import Scalar
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class AbstractBandwidth(eqx.Module):
     def smallest(self) -> float | None:
         """No scale of a continuous parameter is below this; None where it is not known, as of a traced one.
 
-        It decides how densities are evaluated, see `parzax.parzen.evaluation.choose_form`.
+        It decides how densities are evaluated, see `parzax.parzen.forms`.
         """
 
     @abc.abstractmethod
@@ -164,16 +164,20 @@ def magic_clip(size: Scalar, prior_position: Scalar | None) -> Scalar:
 def checked(name: str, rule: Rule) -> Rule:
     """The rule; raise unless settings whose values are known are positive and minimum <= maximum.
 
-    Traced settings pass, and so do batches.
+    Traced settings pass, and so do batches. Static settings are switches.
     """
-    settings = {f.name: getattr(rule, f.name) for f in fields(rule) if not f.metadata.get("static")}
-    for field, value in settings.items():
+    settings = {}
+    for field in fields(rule):
+        label, value = f"{name}: {field.name}", getattr(rule, field.name)
+        if field.metadata.get("static"):
+            flag(label, value)
+            continue
         array = isinstance(value, (np.ndarray, jax.Array)) and not is_traced(value)
-        settings[field] = value = value.item() if array and value.ndim == 0 else value
+        settings[field.name] = value = value.item() if array and value.ndim == 0 else value
         if isinstance(value, (bool, str, bytes)):
-            raise TypeError(f"{name}: {field} must be a number, got {value!r}.")
+            raise TypeError(f"{label} must be a number, got {value!r}.")
         if isinstance(value, NUMBER) and not 0 < value < math.inf:
-            raise ValueError(f"{name}: {field} must be positive and finite, got {value!r}.")
+            raise ValueError(f"{label} must be positive and finite, got {value!r}.")
     low, high = settings.get("minimum"), settings.get("maximum")
     if isinstance(low, NUMBER) and isinstance(high, NUMBER) and low > high:
         raise ValueError(f"{name}: minimum {low!r} must not exceed maximum {high!r}.")
