@@ -87,7 +87,7 @@ def _picture(density: RegimeDensity, own: Numbers) -> dict[str, Any] | None:
     if len(density.values) < 2:
         return None
     target, region = (
-        np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[own.order]
+        np.mean(x.reshape(-1, *x.shape[-2:]), axis=0, dtype=np.float64)[own.order]
         for x in (density.target, density.region)
     )
     values, kept = list(density.values), np.arange(len(density.values))
