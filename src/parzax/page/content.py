@@ -1,7 +1,7 @@
 """Everything that a page says, in the order of the page, and the data of its pictures."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any
@@ -126,26 +126,24 @@ def _cells(
     stats: Numbers, shown: Sequence[int], n_active: Sequence[str]
 ) -> tuple[list[tuple[str, str]], list[list[list[str]]]]:
     """The columns of the table (title, explanation), and their texts by level and row."""
-    importance = "importance", "share of all variances at this level"
-    interval = stats.interval, "of the importance"
-    p = "p", "against a random target, adjusted for the number of parameters (Holm)"
-    top = f"top {TOP}", f"probability of being among the {TOP} most important ones"
-    n_rows, remarks = ("rows", "in which the parameter is active"), ("remarks", "what is unusual")
 
-    def texts(i: int, j: int) -> dict[tuple[str, str], str]:
-        return {
-            importance: text_or_dash(value_text, stats.mean[i, j]),
-            interval: interval_text(stats.low[i, j], stats.high[i, j]) or "–",
-            p: text_or_dash(p_text, stats.p[i, j], bool(stats.bound[i, j])),
-            top: text_or_dash(lambda share: percent(round(share, 2)), stats.top[i, j]),
-            n_rows: n_active[j],
-            remarks: status_words(stats, i, j),
-        }
+    def texts(text: Callable[[int, int], str]) -> list[list[str]]:
+        return [[text(i, j) for j in shown] for i in range(len(stats.levels))]
 
-    is_shown = {interval: stats.interval, p: np.isfinite(stats.p).any(), top: np.isfinite(stats.top).any()}
-    columns = [c for c in (importance, interval, p, top, n_rows, remarks) if is_shown.get(c, True)]
-    by_cell = [[texts(i, j) for j in shown] for i in range(len(stats.levels))]
-    return columns, [[[own[column] for column in columns] for own in row] for row in by_cell]
+    importances = texts(lambda *at: text_or_dash(value_text, stats.mean[at]))
+    columns = {("importance", "share of all variances at this level"): importances}
+    if stats.interval:
+        ends = texts(lambda *at: interval_text(stats.low[at], stats.high[at]) or "–")
+        columns[stats.interval, "of the importance"] = ends
+    if np.isfinite(stats.p).any():
+        against = "against a random target, adjusted for the number of parameters (Holm)"
+        columns["p", against] = texts(lambda *at: text_or_dash(p_text, stats.p[at], bool(stats.bound[at])))
+    if np.isfinite(stats.top).any():
+        among = f"probability of being among the {TOP} most important ones"
+        columns[f"top {TOP}", among] = texts(lambda *at: text_or_dash(percent, np.round(stats.top[at], 2)))
+    columns["rows", "in which the parameter is active"] = texts(lambda _, j: n_active[j])
+    columns["remarks", "what is unusual"] = texts(lambda *at: status_words(stats, *at))
+    return list(columns), np.stack(list(columns.values()), axis=-1).tolist()
 
 
 def _beware(result: ImportanceResult) -> list[tuple[str, str]]:

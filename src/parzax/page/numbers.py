@@ -21,37 +21,22 @@ NOT_COMPARED |= Status.SAME_SETS
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is shown, levels ascending; NaN where there is nothing to show.
+    """What is shown, levels ascending; NaN where there is nothing to show."""
 
-    Attributes:
-        order: (q,) which level of the result each one is.
-        levels: (q,) target quantiles.
-        mean, low, high: (q, d) importance, and its interval.
-        p: (q, d) p-value against chance, adjusted for the number of parameters.
-        bound: (q, d) whether no shuffle came near, so that their number alone sets the p-value.
-        top: (q, d) probability of being among the `TOP` most important ones.
-        chance: (q, d) whether it is not above chance; False where nothing was compared.
-        status: (q, d) bits that are set in most seeds.
-        stability: (q,) how well the ranking of resamples agrees with that of the log.
-        verdicts: (q,) whether there are enough rows, in words; "" where nobody has asked.
-        interval: what the interval is, "" if there is none.
-        tested: whether ``chance`` is by permutation; else it is by the sign of the debiased variance.
-    """
-
-    order: np.ndarray
-    levels: np.ndarray
-    mean: np.ndarray
-    low: np.ndarray
+    order: np.ndarray  # (q,) which level of the result each one is
+    levels: np.ndarray  # (q,) target quantiles
+    mean: np.ndarray  # (q, d) importance
+    low: np.ndarray  # (q, d) ends of its interval
     high: np.ndarray
-    p: np.ndarray
-    bound: np.ndarray
-    top: np.ndarray
-    chance: np.ndarray
-    status: np.ndarray
-    stability: np.ndarray
-    verdicts: list[str]
-    interval: str
-    tested: bool
+    p: np.ndarray  # (q, d) p-value against chance, adjusted for the number of parameters
+    bound: np.ndarray  # (q, d) whether no shuffle came near, so that their number alone sets the p-value
+    top: np.ndarray  # (q, d) probability of being among the `TOP` most important ones
+    chance: np.ndarray  # (q, d) whether it is not above chance; False where nothing was compared
+    status: np.ndarray  # (q, d) bits that are set in most seeds
+    stability: np.ndarray  # (q,) how well the ranking of resamples agrees with that of the log
+    verdicts: list[str]  # (q,) whether there are enough rows, in words; "" where nobody has asked
+    interval: str  # what the interval is, "" if there is none
+    tested: bool  # whether ``chance`` is by permutation; else it is by the sign of the debiased variance
 
     @property
     def default(self) -> int:
@@ -117,12 +102,12 @@ def at_most(alone: np.ndarray, adjusted: np.ndarray, n_draws: int) -> np.ndarray
 
 def rounded(x: np.ndarray) -> Any:
     """Nested lists for JSON: numbers with four decimals, None for NaN."""
-    return np.where(np.isfinite(x), np.round(x, _DECIMALS), None).tolist()
+    return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), None).tolist()
 
 
 def text_or_dash(text: Callable[..., str], x: float, *arguments: Any) -> str:
     """``text`` of a number, a dash where there is none."""
-    return text(float(x), *arguments) if np.isfinite(x) else "–"
+    return text(x, *arguments) if np.isfinite(x) else "–"
 
 
 def _by_seed(result: ImportanceResult, x: Any) -> np.ndarray:
