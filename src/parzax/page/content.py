@@ -63,9 +63,7 @@ def content(
         "start": start,
         "labels": [labels[j] for j in shown],
         "short": [short[j] for j in shown],
-        "mean": rounded(stats.mean[:, shown]),
-        "low": rounded(stats.low[:, shown]),
-        "high": rounded(stats.high[:, shown]),
+        **{name: rounded(getattr(stats, name)[:, shown]) for name in ("mean", "low", "high")},
         "pale": stats.pale[:, shown].astype(int).tolist(),
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
@@ -130,19 +128,22 @@ def _cells(
     def texts(text: Callable[[int, int], str]) -> list[list[str]]:
         return [[text(i, j) for j in shown] for i in range(len(stats.levels))]
 
-    importances = texts(lambda *at: text_or_dash(value_text, stats.mean[at]))
+    importances = texts(lambda i, j: text_or_dash(value_text, stats.mean[i, j]))
     columns = {("importance", "share of all variances at this level"): importances}
     if stats.interval:
-        ends = texts(lambda *at: interval_text(stats.low[at], stats.high[at]) or "–")
+        ends = texts(lambda i, j: interval_text(stats.low[i, j], stats.high[i, j]) or "–")
         columns[stats.interval, "of the importance"] = ends
     if np.isfinite(stats.p).any():
         against = "against a random target, adjusted for the number of parameters (Holm)"
-        columns["p", against] = texts(lambda *at: text_or_dash(p_text, stats.p[at], bool(stats.bound[at])))
+        columns["p", against] = texts(
+            lambda i, j: text_or_dash(p_text, stats.p[i, j], bool(stats.bound[i, j]))
+        )
     if np.isfinite(stats.top).any():
         among = f"probability of being among the {TOP} most important ones"
-        columns[f"top {TOP}", among] = texts(lambda *at: text_or_dash(percent, np.round(stats.top[at], 2)))
+        top = np.round(stats.top, 2)
+        columns[f"top {TOP}", among] = texts(lambda i, j: text_or_dash(percent, top[i, j]))
     columns["rows", "in which the parameter is active"] = texts(lambda _, j: n_active[j])
-    columns["remarks", "what is unusual"] = texts(lambda *at: status_words(stats, *at))
+    columns["remarks", "what is unusual"] = texts(lambda i, j: status_words(stats, i, j))
     return list(columns), np.stack(list(columns.values()), axis=-1).tolist()
 
 

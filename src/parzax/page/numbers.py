@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from parzax.results import ImportanceResult
+from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds
 from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 TOP = 3  # "among the three most important"
-_MOST_SEEDS = 0.5  # what holds in this share of the seeds is said
 _DECIMALS = 4
 # Nothing was compared with chance.
 NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
@@ -64,10 +64,10 @@ def numbers(result: ImportanceResult) -> Numbers:
     order = np.argsort(result.target_quantile, kind="stable")
     shape, uncertainty = result.importance.shape[-2:], result.uncertainty
     mean, error = (np.asarray(x, np.float64) for x in result.over_seeds())
-    defined = _by_seed(result, result.is_defined).any(axis=0)
+    defined = by_seed(result, result.is_defined).any(axis=0)
     mean = np.where(defined, mean, np.nan)
-    status = sum(int(bit) * _in_most_seeds(result, result.status & int(bit) != 0) for bit in Status if bit)
-    status = np.asarray(status, np.int64)
+    bits = (int(bit) * (share_of_seeds(result, bit) >= MOST_SEEDS) for bit in Status if bit)
+    status = np.asarray(sum(bits), np.int64)
     chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
     low = high = p = top = np.full(shape, np.nan)
     bound, interval = np.zeros(shape, bool), ""
@@ -78,21 +78,21 @@ def numbers(result: ImportanceResult) -> Numbers:
     if uncertainty is not None and tested:
         # What counts as 0 for a reason of its own is not compared; Optuna's estimator compares it.
         apart = (status & int(NOT_COMPARED) != 0) & ~(np.nan_to_num(mean) > 0)
-        chance = ~_in_most_seeds(result, uncertainty.above_chance) & ~apart
+        chance = (by_seed(result, uncertainty.above_chance).mean(axis=0) < MOST_SEEDS) & ~apart
     if uncertainty is not None and result.n_seeds == 1:
-        low, high = _by_seed(result, uncertainty.importance_interval)[0].transpose(2, 0, 1)
+        low, high = by_seed(result, uncertainty.importance_interval)[0].transpose(2, 0, 1)
         p_alone, p, top = (
-            _by_seed(result, x)[0]
-            for x in (uncertainty.p_value, uncertainty.p_adjusted, uncertainty.top(TOP))
+            by_seed(result, x)[0] for x in (uncertainty.p_value, uncertainty.p_adjusted, uncertainty.top(TOP))
         )
         bound = at_most(p_alone, p, uncertainty.n_shuffles)
-        stability = _by_seed(result, uncertainty.rank_stability)[0]
+        stability = by_seed(result, uncertainty.rank_stability)[0]
         verdicts = [str(text) for text in uncertainty.verdicts()] or verdicts
         interval = f"{100 * uncertainty.level:g} % interval"
     low, high = (np.where(defined, x, np.nan) for x in (low, high))
     levels = np.asarray(result.target_quantile, np.float64)
     by_level = [x[order] for x in (levels, mean, low, high, p, bound, top, chance, status, stability)]
-    return Numbers(order, *by_level, [verdicts[i] for i in order], interval, tested)
+    verdicts = [verdicts[i] for i in order]
+    return Numbers(order, *by_level, verdicts=verdicts, interval=interval, tested=tested)
 
 
 def at_most(alone: np.ndarray, adjusted: np.ndarray, n_draws: int) -> np.ndarray:
@@ -102,20 +102,9 @@ def at_most(alone: np.ndarray, adjusted: np.ndarray, n_draws: int) -> np.ndarray
 
 def rounded(x: np.ndarray) -> Any:
     """Nested lists for JSON: numbers with four decimals, None for NaN."""
-    return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), None).tolist()
+    return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), np.array(None)).tolist()
 
 
 def text_or_dash(text: Callable[..., str], x: float, *arguments: Any) -> str:
     """``text`` of a number, a dash where there is none."""
     return text(x, *arguments) if np.isfinite(x) else "–"
-
-
-def _by_seed(result: ImportanceResult, x: Any) -> np.ndarray:
-    """(s, q, ...) float64, of an array with the seed axes of the result."""
-    array = np.asarray(x, np.float64)
-    return array.reshape(result.n_seeds, *array.shape[result.importance.ndim - 2 :])
-
-
-def _in_most_seeds(result: ImportanceResult, holds: np.ndarray) -> np.ndarray:
-    """(q, d) what holds in at least half of the seeds."""
-    return np.asarray(_by_seed(result, holds).mean(axis=0) >= _MOST_SEEDS)

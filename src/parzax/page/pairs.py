@@ -9,11 +9,11 @@ from parzax.page.numbers import Numbers, at_most, rounded, text_or_dash
 from parzax.page.words import listed, p_text, plural
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
+from parzax.results.seeds import pairs_above_chance
 from parzax.status import Status
 
 _MOST_PAIRS = 20  # in the table
 _MOST_OTHERS = 3  # of these, not above chance
-_MOST_SEEDS = 0.5  # a pair is above chance if it is in more than this share of the seeds, as in all pictures
 
 
 def pairs(
@@ -47,12 +47,10 @@ def pairs(
 
     defined = by_seed(interactions.is_defined).any(axis=0)
     mean = np.where(defined, interactions.over_seeds()[0][at][:, kept], np.nan)
-    above = np.nan_to_num(mean) > 0
-    if n_draws:
-        above = by_seed(interactions.above_chance).mean(axis=0) > _MOST_SEEDS
+    above = pairs_above_chance(interactions)[at][:, kept]
     p = by_seed(interactions.p_adjusted)[0]
     bound = at_most(by_seed(interactions.p_value)[0], p, n_draws)
-    never_together = (by_seed(interactions.status) & int(Status.NEVER_TOGETHER) != 0).any(axis=0)
+    never_together = np.any(by_seed(interactions.status) & int(Status.NEVER_TOGETHER), axis=0)
     rows = [[row_of[name] for name in interactions.pairs[i]] for i in kept]
     compared = sorted({row for pair in rows for row in pair})
     called = [labels[j] for j in shown]

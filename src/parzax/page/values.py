@@ -14,6 +14,7 @@ from parzax.results.good_values import good_values, values_text
 from parzax.results.labels import shorten
 from parzax.results.phrases import number, regime
 from parzax.results.result import RegimeDensity
+from parzax.results.seeds import by_seed
 from parzax.space import Categorical
 
 MOST_REGIMES = 6  # of one parameter
@@ -47,7 +48,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
         }
         for i in stats.order.tolist()
     ]
-    alpha, beta = (_over_seeds(x, 3)[stats.order] for x in (result.alpha, result.beta))
+    alpha, beta = (by_seed(result, x).mean(axis=0)[stats.order] for x in (result.alpha, result.beta))
     out: list[RegimeValues] = []
     for j in parameters:
         name = result.names[j]
@@ -66,7 +67,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
                 part = f"; in this regime {_shares(alpha[i, j, k], beta[i, j, k])}" if shared else ""
                 texts.append((good_texts[-1] or nothing) + part)
             has_picture = len(out) < _MOST_PICTURES and beta[0, j, k] > 0
-            picture = _picture(densities(name)[k], stats) if has_picture else None
+            picture = _picture(result, densities(name)[k], stats) if has_picture else None
             caption = visible(shorten(regime(domain), _TEXT))
             out.append(RegimeValues(j, k, caption, good_texts, texts, picture))
     return out
@@ -78,11 +79,11 @@ def stride(values: Sequence[RegimeValues], n_levels: int) -> int:
     return max(1, -(-n_cells * n_levels // _MOST_NUMBERS))
 
 
-def _picture(density: RegimeDensity, stats: Numbers) -> dict[str, Any] | None:
+def _picture(result: ImportanceResult, density: RegimeDensity, stats: Numbers) -> dict[str, Any] | None:
     """Mean masses over the seeds, per cell: the region's at the default level, the target's at every one."""
     if len(density.values) < 2:
         return None
-    target, region = (_over_seeds(x, 2)[stats.order] for x in (density.target, density.region))
+    target, region = (by_seed(result, x).mean(axis=0)[stats.order] for x in (density.target, density.region))
     values, kept = list(density.values), np.arange(len(density.values))
     choices = isinstance(density.domain, Categorical)
     if choices and len(values) > _MOST_CELLS:
@@ -95,11 +96,6 @@ def _picture(density: RegimeDensity, stats: Numbers) -> dict[str, Any] | None:
         "ticks": named if len(named) <= 8 else [named[0], named[-1]],
         "hidden": len(values) - len(kept),
     }
-
-
-def _over_seeds(x: np.ndarray, n_axes: int) -> np.ndarray:
-    """Mean over the seeds of an array by level that has ``n_axes`` axes without them."""
-    return np.mean(x.reshape(-1, *x.shape[-n_axes:]), axis=0, dtype=np.float64)
 
 
 def _shares(target: float, region: float) -> str:

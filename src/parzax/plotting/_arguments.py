@@ -14,8 +14,8 @@ from parzax.plotting import _text
 from parzax.plotting._axes import Entry
 from parzax.results import ImportanceOverWeights, ImportanceResult
 from parzax.results.arrays import mean_and_error
+from parzax.results.seeds import by_seed
 from parzax.samplers import State, Trace
-from parzax.status import Status
 
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -57,17 +57,6 @@ def check_choice(result: ImportanceResult, names: Any, most: Any) -> tuple[list[
         return None, most
     asked = check_names("parameters", names, result.names)
     return asked, len(asked)
-
-
-def by_seed(result: ImportanceResult, array: np.ndarray) -> np.ndarray:
-    """(s, ...) float64: an ``array`` of the result with all its seed axes as one, of length 1 if none."""
-    n_seed_axes = result.importance.ndim - 2
-    return np.asarray(array, dtype=np.float64).reshape(result.n_seeds, *array.shape[n_seed_axes:])
-
-
-def share_of_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
-    """(q, d) share of the seeds in which ``bit`` is set."""
-    return by_seed(result, (result.status & int(bit)) != 0).mean(axis=0)
 
 
 class Level(NamedTuple):

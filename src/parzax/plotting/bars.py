@@ -10,10 +10,11 @@ from matplotlib.lines import Line2D
 
 from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
-from parzax.plotting._arguments import Level, share_of_seeds
+from parzax.plotting._arguments import Level
 from parzax.results import ImportanceResult
 from parzax.results.labels import shorten
 from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.results.seeds import MOST_SEEDS, share_of_seeds
 from parzax.results.uncertainty import may_matter
 from parzax.space import Domain
 from parzax.status import Status
@@ -33,7 +34,6 @@ _SIGNS = {
     Status.NOT_ABOVE_CHANCE: "∅",
 }
 _UNSURE = "0.75"  # of bars that are not above chance
-_MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds
 _THICKEST = 22.0  # no bar is thicker, in points, however few there are and however large the Axes
 _MOST_REGIMES = 6  # more regimes than this are not captioned
 _CAPTION = 64  # characters of one line of the caption above a bar
@@ -174,7 +174,7 @@ def _signs_of(own: Level, names: Sequence[str]) -> list[tuple[str, str, bool]]:
     found = []
     for bit, sign in _SIGNS.items():
         shares = share_of_seeds(own.result, bit)[own.number, shown]
-        marked = shares[shares >= _MOST_SEEDS]
+        marked = shares[shares >= MOST_SEEDS]
         if marked.size:
             found.append((sign, OF_PARAMETER[bit], bool(marked.min() == 1)))
     return found

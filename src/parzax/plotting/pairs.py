@@ -13,8 +13,8 @@ from parzax.plotting import _axes, _square_map, _text
 from parzax.plotting._arguments import check_names, check_type, level_number
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
+from parzax.results.seeds import pairs_above_chance
 
-_MOST_SEEDS = 0.5  # a pair is above chance where it is in more than this share of the seeds
 _MOST_NUMBERS = 16  # more parameters than this have no numbers in their cells
 _SIZES = (0.6, 0.34, 0.5)  # of names and numbers in a cell
 
@@ -73,20 +73,17 @@ def interactions(
     several = f"mean of {result.n_seeds} seeds" if result.n_seeds > 1 else ""
     left_out = f"{rest} parameter{'s' * (rest > 1)} not shown{others}" if rest else ""
     _axes.key_below(ax, entries, ";  ".join(filter(None, (several, left_out))))
-    numbers = {
-        (i, j): (value_text(values[i, j]), _square_map.number_colour(values[i, j] / top))
-        for i, j in np.argwhere(shown.above if m <= _MOST_NUMBERS else [])
-    }
+    numbers = {}
+    for i, j in np.argwhere(shown.above if m <= _MOST_NUMBERS else []):
+        share = float(shown.importance[i, j])
+        numbers[i, j] = value_text(share), _square_map.number_colour(share / top)
     _square_map.write_labels(ax, names[: m - 1], dict(enumerate(names[1:], 1)), numbers, _SIZES)
     return ax
 
 
 def _map(result: InteractionResult, level: int, chosen: list[str] | None, most: int) -> _Map:
     importance = result.matrix(level)
-    above = importance > 0
-    if result.n_draws:
-        share = result.by_seed(result.above_chance)[:, level].mean(axis=0)
-        above = result.to_matrix(share) > _MOST_SEEDS
+    above = result.to_matrix(pairs_above_chance(result)[level]) == 1
     asked = ~np.isnan(result.to_matrix(np.zeros(len(result.pairs))))
     strength = np.where(above, importance, 0) + 1e-6 * np.nan_to_num(importance)
     if chosen is None:

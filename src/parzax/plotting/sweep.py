@@ -10,9 +10,9 @@ from matplotlib.ticker import MaxNLocator
 from parzax import _checks
 from parzax.importance import normalise as shares
 from parzax.plotting import _arguments, _axes, _labels, _text
-from parzax.plotting._arguments import by_seed, share_of_seeds
 from parzax.results import ImportanceResult, Uncertainty
 from parzax.results.arrays import mean_and_error, seeds_with_data
+from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds
 from parzax.status import Status
 
 _QUANTITIES = {
@@ -198,7 +198,9 @@ def _bands(
     """
     low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
     all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
-    boundary = share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= 0.5
+    boundary = (
+        share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= MOST_SEEDS
+    )
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
     same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
     bands = [

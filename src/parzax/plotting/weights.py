@@ -54,7 +54,7 @@ def importance_over_weights(
     defined = np.stack([of_weight.of(of_weight.result.is_defined) for of_weight in levels], axis=1) > 0
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
     for name, columns, colour, dash in _arguments.contributions(sweep, asked or ranking, most, ranking):
-        counts = defined[..., columns].any(axis=-1)
+        counts = np.asarray(defined[..., columns].any(axis=-1))
         mean, error = mean_and_error(importance[..., columns].sum(axis=-1), counts)
         mean = np.where(counts.any(axis=0), mean, np.nan)
         look = {"color": colour, "linestyle": dash}
