@@ -55,9 +55,10 @@ def content(
     n_active = [size_text(column) for column in active.T]
     columns, cells = _cells(stats, shown, n_active)
     regimes = regime_values(result, stats, shown)
-    step = stride(regimes, len(stats.levels))
+    pictures = [of_regime.picture for of_regime in regimes]
+    step = stride(pictures, len(stats.levels))
     colour_of = dict(zip(stats.ranking.tolist(), PALETTE, strict=False))
-    good = [(own.parameter, own.good[start]) for own in regimes if own.good[start]]
+    good = [(of_regime.parameter, of_regime.good[start]) for of_regime in regimes if of_regime.good[start]]
     data = {
         "levels": stats.levels.tolist(),
         "start": start,
@@ -70,12 +71,10 @@ def content(
         "cells": cells,
         "words": [level._asdict() for level in level_words(result, stats, labels)],
         "rough": stats.rough.tolist(),
-        "values": [own.texts for own in regimes],
-        "pictures": [
-            own.picture and own.picture | {"target": own.picture["target"][::step]} for own in regimes
-        ],
+        "values": [of_regime.texts for of_regime in regimes],
+        "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
         "step": step,
-        "pairs": pairs(interactions, stats, result.names, shown, labels),
+        "pairs": interactions and pairs(interactions, stats, result.names, shown, labels),
         "region": result.region_quantile,
     }
     return {

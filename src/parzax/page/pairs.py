@@ -17,13 +17,13 @@ _MOST_OTHERS = 3  # of these, not above chance
 
 
 def pairs(
-    interactions: InteractionResult | None,
+    interactions: InteractionResult,
     stats: Numbers,
     names: Sequence[str],
     shown: Sequence[int],
     labels: Sequence[str],
 ) -> dict[str, Any] | None:
-    """Importances and p-values of the pairs of ``shown`` parameters at every level of the page; or None.
+    """Importances and p-values of the pairs of ``shown`` parameters at every level of the page, or None.
 
     A level of the page shows that of the interactions which is nearest to it. Several seeds are averaged, and
     their p-values left out. ``labels`` are of all parameters.
@@ -34,9 +34,8 @@ def pairs(
         texts), what it leaves out (``more``) and the ``words``; and of each level of the page its ``level``.
     """
     row_of = {names[j]: row for row, j in enumerate(shown)}
-    named_pairs = [] if interactions is None else interactions.pairs
-    kept = [i for i, pair in enumerate(named_pairs) if all(name in row_of for name in pair)]
-    if interactions is None or not kept:
+    kept = [i for i, pair in enumerate(interactions.pairs) if all(name in row_of for name in pair)]
+    if not kept:
         return None
     nearest = np.abs(stats.levels[:, None] - interactions.target_quantile).argmin(axis=1)
     at, level = np.unique(nearest, return_inverse=True)
@@ -50,7 +49,7 @@ def pairs(
     above = pairs_above_chance(interactions)[at][:, kept]
     p = by_seed(interactions.p_adjusted)[0]
     bound = at_most(by_seed(interactions.p_value)[0], p, n_draws)
-    never_together = np.any(by_seed(interactions.status) & int(Status.NEVER_TOGETHER), axis=0)
+    never_together = np.bitwise_or.reduce(by_seed(interactions.status)) & int(Status.NEVER_TOGETHER) != 0
     rows = [[row_of[name] for name in interactions.pairs[i]] for i in kept]
     compared = sorted({row for pair in rows for row in pair})
     called = [labels[j] for j in shown]
@@ -108,17 +107,15 @@ def _unknown(
     blank: Sequence[int], rows: Sequence[Sequence[int]], never: np.ndarray, called: Sequence[str]
 ) -> list[str]:
     """Why there are crosses: which parameters have nothing else, and what the others mean."""
-    if not blank:
-        return []
     lines, told = [], set()
     for row in sorted({row for k in blank for row in rows[k]}):
-        own = [k for k, pair in enumerate(rows) if row in pair]
-        if all(k in blank for k in own):
+        with_row = [k for k, pair in enumerate(rows) if row in pair]
+        if all(k in blank for k in with_row):
             why = "is never active in the same row as another on the map"
-            if not all(never[k] for k in own):
+            if not all(never[k] for k in with_row):
                 why = "could not be compared together with any other on the map"
             lines.append(f"{called[row]} {why}.")
-            told.update(own)
+            told.update(with_row)
     rest = [k for k in blank if k not in told]
     if rest:
         why = "never active in the same row"

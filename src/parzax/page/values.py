@@ -73,9 +73,9 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
     return out
 
 
-def stride(values: Sequence[RegimeValues], n_levels: int) -> int:
+def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:
     """How many levels share one picture, so that these take little room."""
-    n_cells = sum(len(own.picture["region"]) for own in values if own.picture is not None)
+    n_cells = sum(len(picture["region"]) for picture in pictures if picture)
     return max(1, -(-n_cells * n_levels // _MOST_NUMBERS))
 
 
