@@ -1,8 +1,7 @@
-"""Logs for pages, and stand-ins for the two results that a page may be given besides."""
+"""Logs for pages, with made-up uncertainty and interactions."""
 
 from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -93,31 +92,55 @@ def with_uncertainty(own: px.ImportanceResult) -> px.ImportanceResult:
     return copy
 
 
-def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> SimpleNamespace:
-    """The interface of ``parzax.interactions``: all pairs, numbers that differ by level and pair."""
-    names = own.names
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> px.InteractionResult:
+    """All pairs, numbers that differ by level and pair."""
+    n = len(own.names)
+    pairs = [(a, b) for a in range(n) for b in range(a + 1, n)]
     importance = np.linspace(-0.01, 0.3, len(levels) * len(pairs)).reshape(len(levels), len(pairs))
-    return SimpleNamespace(
-        pairs=pairs, importance=importance, variance=importance / 10, p_value=0.3 - importance,
-        p_adjusted=0.4 - importance, target_quantile=levels,
-    )  # fmt: skip
+    p_value, importance = 0.3 - importance, np.maximum(importance, 0)
+    return _interactions(own, pairs, levels, importance, p_value, p_value + 0.1)
 
 
-def tested_interactions(own: px.ImportanceResult) -> SimpleNamespace:
+def tested_interactions(own: px.ImportanceResult) -> px.InteractionResult:
     """Of the first five parameters at the first and the last level: by level 0 and 4 of 10 above chance.
 
     What is not is the most important. Two pairs are never together at any level, with 0 for an importance.
     """
-    names = own.names[:5]
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
     importance = np.tile(np.linspace(0.1, 0.28, 10), (2, 1))
     p = np.full((2, 10), 0.9)
     p[1, :4] = [0.01, 1 / 501, 0.03, 0.04]
-    status = np.zeros((2, 10), np.int32)
-    status[:, 6:8] = int(px.Status.NEVER_TOGETHER)
     importance[:, 6:8], p[:, 6:8] = 0, np.nan
-    return SimpleNamespace(
-        pairs=pairs, importance=importance, p_value=p, p_adjusted=p,
-        target_quantile=LEVELS[[0, -1]], status=status, n_draws=500,
-    )  # fmt: skip
+    found = _interactions(own, pairs, LEVELS[[0, -1]], importance, p, p.copy())
+    found.status[:, 6:8] = int(px.Status.NEVER_TOGETHER)
+    return found
+
+
+def _interactions(
+    own: px.ImportanceResult,
+    pairs: list[tuple[int, int]],
+    levels: np.ndarray,
+    importance: np.ndarray,
+    p_value: np.ndarray,
+    p_adjusted: np.ndarray,
+) -> px.InteractionResult:
+    """A result with made-up numbers, adjusted p-values included."""
+    none = np.zeros(importance.shape)
+    estimates = px.importance.Interactions(
+        variance=importance / 10,
+        importance=importance,
+        joint=none,
+        main=np.stack([none, none], axis=-1),
+        p_value=p_value,
+        status=np.zeros(importance.shape, np.int32),
+        n_active=np.zeros(len(pairs)),
+        n_target=np.zeros(len(levels)),
+        n_region=np.zeros(()),
+        slot_variance=none,
+        pairs=tuple(pairs),
+        slots=(),
+        n_draws=500,
+    )
+    result = px.InteractionResult(estimates, own.space, levels, 1.0, own.report)
+    vars(result)["p_adjusted"] = p_adjusted
+    return result

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -15,13 +14,12 @@ except ModuleNotFoundError as error:
     message = f"parzax.report needs {error.name}; install it with pip install 'parzax[report]'."
     raise ModuleNotFoundError(message) from error
 
-from parzax.page.content import Content
+_environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+# The filter `tojson` escapes what could end a script, or begin markup, within HTML.
+_environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
 
-# What `json.dumps` leaves of characters that end a script, or begin markup, within HTML.
-_IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
-
-def render(content: Content) -> str:
+def render(content: dict[str, Any]) -> str:
     """The whole page. The only scripts that may run are plotly's and ours, known by their hashes."""
     folder = files("parzax.page") / "assets"
     template, style, ours = (
@@ -31,27 +29,13 @@ def render(content: Content) -> str:
     scripts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (get_plotlyjs(), ours)]
     if any("</script" in script.lower() for script in scripts):
         raise ValueError("this version of plotly.js cannot stand within a page; install another plotly.")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(template).render(
-        vars(content) | {"versions": content.versions | {"plotly": version("plotly")}},
-        last=len(content.data["levels"]) - 1,
+    return _environment.from_string(template).render(
+        content | {"versions": content["versions"] | {"plotly": version("plotly")}},
         policy=_policy(scripts),
         style=Markup(style),
         plotly=Markup(scripts[0]),
         script=Markup(scripts[1]),
-        data=Markup(safe_json(content.data)),
     )
-
-
-def safe_json(data: Any) -> str:
-    r"""JSON that can stand within a script element, whatever the names in it.
-
-    >>> print(safe_json(["</script>", chr(0x2028)]))
-    ["\u003c/script\u003e","\u2028"]
-    """
-    return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(_IN_HTML)
 
 
 def _policy(scripts: list[str]) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax.observations import Observations
-from parzax.page.content import Origin, content
-from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.page.content import content
+from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
 
@@ -55,7 +55,8 @@ def report(
             200, and there are 1000 shuffles or as many as the number of parameters asks for, if not given.
 
     Raises:
-        TypeError: a source of another kind; ``target_quantile`` or ``options`` beside a result.
+        TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` beside a
+            result.
         ValueError: as `cond_ped_anova`; a folder that is not there.
         ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
     """
@@ -68,7 +69,10 @@ def report(
     result = _result(source, target_quantile, options)
     if isinstance(interactions, bool):
         interactions = _interactions(source, result, options) if interactions else None
-    html = render(content(result, interactions, most, Origin(title, command, date)))
+    elif not isinstance(interactions, (InteractionResult, type(None))):
+        kind = type(interactions).__name__
+        raise TypeError(f"interactions must be a parzax.InteractionResult, True or False, got {kind}.")
+    html = render(content(result, interactions, most, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")
 
 

@@ -14,6 +14,7 @@ from parzax.results.good_values import good_values, values_text
 from parzax.results.labels import shorten
 from parzax.results.phrases import number, regime
 from parzax.results.result import RegimeDensity
+from parzax.results.seeds import by_seed
 from parzax.space import Categorical
 
 MOST_REGIMES = 6  # of one parameter
@@ -25,79 +26,72 @@ _TEXT = 120
 
 
 class RegimeValues(NamedTuple):
-    """One regime of one parameter.
-
-    Attributes:
-        parameter, regime: which.
-        caption: its domain and conditions.
-        good: (q,) which values are good at each level, "" where none stand out.
-        texts: (q,) the same in a sentence, with the shares of the regime.
-        picture: the densities as whole numbers, by level; None where there is nothing to draw.
-    """
+    """One regime of one parameter."""
 
     parameter: int
     regime: int
-    caption: str
-    good: list[str]
-    texts: list[str]
-    picture: dict[str, Any] | None
+    caption: str  # its domain and conditions
+    good: list[str]  # (q,) which values are good at each level, "" where none stand out
+    texts: list[str]  # (q,) the same in a sentence, with the shares of the regime
+    picture: (
+        dict[str, Any] | None
+    )  # densities as whole numbers, by level; None where there is nothing to draw
 
 
-def regime_values(result: ImportanceResult, own: Numbers, parameters: Sequence[int]) -> list[RegimeValues]:
+def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence[int]) -> list[RegimeValues]:
     """The regimes of ``parameters``, in their order; pictures of the first ones."""
     densities = cache(result.density)
     good = [
-        {(found.parameter, found.regime): found for found in good_values(result, densities, int(level))}
-        for level in own.order
+        {
+            (of_regime.parameter, of_regime.regime): of_regime
+            for of_regime in good_values(result, densities, i)
+        }
+        for i in stats.order.tolist()
     ]
-    alpha, beta = (x.reshape(-1, *x.shape[-3:]).mean(axis=0)[own.order] for x in (result.alpha, result.beta))
+    alpha, beta = (by_seed(result, x).mean(axis=0)[stats.order] for x in (result.alpha, result.beta))
     out: list[RegimeValues] = []
     for j in parameters:
         name = result.names[j]
         domains = result.space[name]
         for k, domain in enumerate(domains[:MOST_REGIMES]):
             shared = len(domains) > 1 or bool(domain.conditions)
-            chosen, texts = [], []
-            for i in range(len(own.levels)):
-                found = None if own.chance[i, j] else good[i].get((name, k))
-                chosen.append("")
+            good_texts, texts = [], []
+            for i in range(len(stats.levels)):
+                of_regime = None if stats.chance[i, j] else good[i].get((name, k))
+                good_texts.append("")
                 # A surplus that the shares do not show is none to speak of.
-                if found is not None and round(found.target, 2) > round(found.region, 2):
-                    what = visible(shorten(values_text(found, domain), _TEXT))
-                    chosen[-1] = f"{what} ({_shares(found.target, found.region)})"
+                if of_regime is not None and round(of_regime.target, 2) > round(of_regime.region, 2):
+                    what = visible(shorten(values_text(of_regime, domain), _TEXT))
+                    good_texts[-1] = f"{what} ({_shares(of_regime.target, of_regime.region)})"
                 nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
                 part = f"; in this regime {_shares(alpha[i, j, k], beta[i, j, k])}" if shared else ""
-                texts.append((chosen[-1] or nothing) + part)
-            picture = None
-            if len(out) < _MOST_PICTURES and beta[0, j, k] > 0:
-                picture = _picture(densities(name)[k], own)
+                texts.append((good_texts[-1] or nothing) + part)
+            has_picture = len(out) < _MOST_PICTURES and beta[0, j, k] > 0
+            picture = _picture(result, densities(name)[k], stats) if has_picture else None
             caption = visible(shorten(regime(domain), _TEXT))
-            out.append(RegimeValues(j, k, caption, chosen, texts, picture))
+            out.append(RegimeValues(j, k, caption, good_texts, texts, picture))
     return out
 
 
-def stride(values: Sequence[RegimeValues], n_levels: int) -> int:
+def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:
     """How many levels share one picture, so that these take little room."""
-    n_cells = sum(len(own.picture["region"]) for own in values if own.picture is not None)
+    n_cells = sum(len(picture["region"]) for picture in pictures if picture)
     return max(1, -(-n_cells * n_levels // _MOST_NUMBERS))
 
 
-def _picture(density: RegimeDensity, own: Numbers) -> dict[str, Any] | None:
+def _picture(result: ImportanceResult, density: RegimeDensity, stats: Numbers) -> dict[str, Any] | None:
     """Mean masses over the seeds, per cell: the region's at the default level, the target's at every one."""
     if len(density.values) < 2:
         return None
-    target, region = (
-        np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[own.order]
-        for x in (density.target, density.region)
-    )
+    target, region = (by_seed(result, x).mean(axis=0)[stats.order] for x in (density.target, density.region))
     values, kept = list(density.values), np.arange(len(density.values))
     choices = isinstance(density.domain, Categorical)
     if choices and len(values) > _MOST_CELLS:
-        most = np.maximum(target.max(axis=0), region[own.default])
+        most = np.maximum(target.max(axis=0), region[stats.default])
         kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CELLS])
     named = [visible(shorten(str(values[i]) if choices else number(float(values[i])), 14)) for i in kept]
     return {
-        "region": np.round(region[own.default, kept] * _UNIT).astype(int).tolist(),
+        "region": np.round(region[stats.default, kept] * _UNIT).astype(int).tolist(),
         "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
         "ticks": named if len(named) <= 8 else [named[0], named[-1]],
         "hidden": len(values) - len(kept),

@@ -12,10 +12,10 @@ from parzax import _checks
 from parzax._palette import PALETTE
 from parzax.plotting import _text
 from parzax.plotting._axes import Entry
-from parzax.results import ImportanceResult
+from parzax.results import ImportanceOverWeights, ImportanceResult
 from parzax.results.arrays import mean_and_error
+from parzax.results.seeds import by_seed
 from parzax.samplers import State, Trace
-from parzax.status import Status
 
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -23,14 +23,28 @@ OTHERS = "0.5"
 _NEAR = 0.05  # a level asked for as a float may differ by this much from the nearest one before a warning
 
 
-def check_names(argument: str, names: Any, known: Sequence[str]) -> list[str]:
-    """``names``, or the only one, as a list, if they are different ones of ``known``; or raise."""
+def check_type(argument: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
+    """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{argument} must be {wanted}, got {type(value).__name__}{hint}.")
+    return value
+
+
+def check_result(result: Any) -> ImportanceResult:
+    """Return ``result`` if it is an `ImportanceResult`, or raise."""
+    return check_type("result", result, ImportanceResult, "a parzax.ImportanceResult (from cond_ped_anova)")
+
+
+def check_names(argument: str, names: Any, of_space: Sequence[str]) -> list[str]:
+    """``names``, or the only one, as a list, if they are different ones ``of_space``; or raise."""
     asked = [names] if isinstance(names, str) else names
     if not isinstance(asked, Sequence):
         raise TypeError(f"{argument} must be names of parameters, got {names!r}.")
     for name in asked:
-        if name not in known:
-            raise ValueError(f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, known))}.")
+        if name not in of_space:
+            raise ValueError(
+                f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, of_space))}."
+            )
     if not asked or len(set(asked)) < len(asked):
         raise ValueError(f"{argument} must be different names, at least one, got {names!r}.")
     return list(asked)
@@ -39,27 +53,10 @@ def check_names(argument: str, names: Any, known: Sequence[str]) -> list[str]:
 def check_choice(result: ImportanceResult, names: Any, most: Any) -> tuple[list[str] | None, int]:
     """The parameters asked for, None for any, and how many are drawn at most."""
     most = _checks.whole_number("max_parameters", most, 1)
-    found = None if names is None else check_names("parameters", names, result.names)
-    return found, most if found is None else len(found)
-
-
-def check_result(result: Any) -> ImportanceResult:
-    """Return ``result`` if it is an `ImportanceResult`, or raise."""
-    if not isinstance(result, ImportanceResult):
-        kind = type(result).__name__
-        raise TypeError(f"result must be a parzax.ImportanceResult (from cond_ped_anova), got {kind}.")
-    return result
-
-
-def by_seed(result: ImportanceResult, array: np.ndarray) -> np.ndarray:
-    """(s, ...) float64: an ``array`` of the result with all its seed axes as one, of length 1 if none."""
-    n_seed_axes = result.importance.ndim - 2
-    return np.asarray(array, dtype=np.float64).reshape(result.n_seeds, *array.shape[n_seed_axes:])
-
-
-def share_of_seeds(result: ImportanceResult, bit: Status) -> np.ndarray:
-    """(q, d) share of the seeds in which ``bit`` is set."""
-    return by_seed(result, (result.status & int(bit)) != 0).mean(axis=0)
+    if names is None:
+        return None, most
+    asked = check_names("parameters", names, result.names)
+    return asked, len(asked)
 
 
 class Level(NamedTuple):
@@ -122,10 +119,15 @@ def overall_ranking(result: ImportanceResult) -> list[str]:
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 
-def contributions(result: ImportanceResult, names: Sequence[str], most: int) -> list[Contribution]:
-    """The first ``most`` of ``names`` alone, and the others together, unless that is a single one."""
+def contributions(
+    result: ImportanceResult | ImportanceOverWeights, names: Sequence[str], most: int, ranking: Sequence[str]
+) -> list[Contribution]:
+    """The first ``most`` of ``names`` alone, and the others together, unless that is a single one.
+
+    Their colours are those of their places in ``ranking``.
+    """
     most += len(names) == most + 1
-    columns, ranking = [result.names.index(name) for name in names], overall_ranking(result)
+    columns = [result.names.index(name) for name in names]
     looks = [line_look(ranking.index(name)) for name in names]
     out = [Contribution(name, [j], *look) for name, j, look in zip(names, columns, looks, strict=True)][:most]
     if columns[most:]:
@@ -160,7 +162,7 @@ class Rows(NamedTuple):
     """The rows of one run, in order."""
 
     x: np.ndarray  # (n, d) native values
-    objectives: np.ndarray  # (n, m) minimised; NaN for pending, failed and constraint-only rows
+    objectives: np.ndarray  # (n, m) of a state minimised, of a trace as the problem gave them; NaN without
     constraints: np.ndarray  # (n, c)
     constraint_only: np.ndarray  # (n,) whether only constraints were asked for
     evaluated: np.ndarray  # (n,) whether a row has all its objectives
@@ -176,10 +178,9 @@ def named_runs(traces: Any) -> list[SamplerRuns]:
         raise ValueError("traces must hold at least one name and its parzax.samplers.Trace.")
     out = []
     for i, (name, trace) in enumerate(named.items()):
-        if not isinstance(trace, Trace):
-            where = f"traces[{name!r}]" if named is traces else "traces"
-            wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
-            raise TypeError(f"{where} must be {wanted}, got {type(trace).__name__}.")
+        where = f"traces[{name!r}]" if named is traces else "traces"
+        wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
+        check_type(where, trace, Trace, wanted)
         objectives, constraints, signs = _flat(trace.objectives), _flat(trace.constraints), signs_of(trace)
         feasible = np.asarray((constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
         constrained = constraints.shape[-1] > 0
@@ -189,27 +190,24 @@ def named_runs(traces: Any) -> list[SamplerRuns]:
 
 def rows_of(rows: Any, run: int | None) -> Rows:
     """The rows of a state, or of one run of a trace."""
-    if not isinstance(rows, (State, Trace)):
-        kind = type(rows).__name__
-        raise TypeError(f"rows must be a sampler's State or a parzax.samplers.Trace, got {kind}.")
-    batch, parts = np.shape(rows.x)[:-2], (rows.x, rows.objectives, rows.constraints)
-    if isinstance(rows, State):
-        if batch:
-            hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
-            raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
-        x, objectives, constraints = (np.asarray(part, np.float64)[: int(rows.count)] for part in parts)
-        only = np.asarray(rows.constraint_only)[: len(x)]
-    else:
-        if batch and run is None:
-            raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
-        n_runs = math.prod(batch)
-        run = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
-        x, objectives, constraints = (_flat(part)[run] for part in parts)
-        objectives, only = objectives * signs_of(rows), np.zeros(len(x), bool)
+    check_type("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
+    batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
+    if batch and is_state:
+        hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
+        raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
+    if batch and run is None:
+        raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
+    n_runs = math.prod(batch)
+    chosen = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
+    n = int(rows.count) if is_state else np.shape(rows.x)[-2]
+    parts = (rows.x, rows.objectives, rows.constraints)
+    x, objectives, constraints = (_flat(part)[chosen, :n] for part in parts)
+    only = np.asarray(rows.constraint_only)[:n] if is_state else np.zeros(n, bool)
+    losses = objectives if is_state else objectives * signs_of(rows)
     evaluated = np.asarray(~np.isnan(objectives).any(axis=-1))
     feasible = evaluated & (constraints <= 0).all(axis=-1)
     violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
-    nearest = int(np.lexsort((objectives[:, 0], violated))[0]) if evaluated.any() else None
+    nearest = int(np.lexsort((losses[:, 0], violated))[0]) if evaluated.any() else None
     best = nearest if feasible.any() else None
     return Rows(x, objectives, constraints, only, evaluated, feasible, nearest, best)
 

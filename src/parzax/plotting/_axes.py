@@ -79,15 +79,10 @@ def colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
     return figure_of(ax).colorbar(mappable, ax=ax, fraction=0.05, pad=0.02, **bar).ax
 
 
-def ribbon(ax: Axes, at: np.ndarray, mean: np.ndarray, error: np.ndarray, colour: str) -> None:
-    """The band of one standard error to either side, where there is any."""
-    band(ax, at, (mean - error, mean + error), colour)
-
-
-def band(ax: Axes, at: np.ndarray, ends: tuple[np.ndarray, np.ndarray], colour: str) -> None:
+def ribbon(ax: Axes, at: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> None:
     """The band between two lines, where there are any."""
-    if np.isfinite(ends[0]).any():
-        ax.fill_between(at, *ends, color=colour, alpha=0.22, linewidth=0)
+    if np.isfinite(low).any():
+        ax.fill_between(at, low, high, color=colour, alpha=0.22, linewidth=0)
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:

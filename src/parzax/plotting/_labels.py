@@ -27,7 +27,7 @@ def beside(
     boxes: list[tuple[float, float, float, float]] = []
     # Those with the most room choose first: the highest.
     for i in sorted(range(len(lines)), key=lambda i: -np.nanmax(lines[i], initial=-np.inf)):
-        best = 0.0
+        best, chosen = 0.0, []
         for middle in grid[::4]:
             left, right = middle - widths[i] / 2, middle + widths[i] / 2
             if left < x[0] or right > x[-1]:
@@ -43,11 +43,8 @@ def beside(
                 # says most.
                 score = min(room, _ENOUGH) - 0.5 * np.ptp(own) + _HIGH * own.mean() / top
                 if room >= _CLEAR and low >= 0 and low + height <= top and score > best:
-                    best, out[i] = score, (middle, low + height / 2)
-        found = out[i]
-        if found is not None:
-            (a, b), half = found, widths[i] / 2
-            boxes.append((a - half, a + half, b - height / 2, b + height / 2))
+                    best, out[i], chosen = score, (middle, low + height / 2), [box]
+        boxes += chosen
     return out
 
 

@@ -45,8 +45,7 @@ class ParameterAxis(NamedTuple):
         """Where native ``values`` are drawn; NaN stays NaN."""
         if not self.discrete:
             return values
-        known = np.where(np.isnan(values), self.values[0], values)
-        nearest = np.abs(known[..., None] - self.values).argmin(axis=-1)
+        nearest = np.abs(values[..., None] - self.values).argmin(axis=-1)
         return np.where(np.isnan(values), np.nan, self.places[nearest])
 
 
@@ -150,7 +149,7 @@ def draw_series(ax: Axes, axis: ParameterAxis, series: Sequence[Series]) -> None
             continue
         marker = "o" if len(values) <= _FEW_CELLS else None
         ax.plot(axis.places, values, color=colour, linewidth=1.8, marker=marker, markersize=3.5, label=label)
-        ribbon(ax, axis.places, values, errors, colour)
+        ribbon(ax, axis.places, values - errors, values + errors, colour)
         if filled:
             area = {"color": colour, "linewidth": 0, "alpha": 0.15, "zorder": 0.5}
             ax.fill_between(axis.places, values, label="_area", **area)
@@ -161,18 +160,18 @@ def _union(domains: Sequence[Domain]) -> Domain:
     if len(domains) == 1:
         return domains[0]
     if isinstance(domains[0], Categorical):
-        return max(domains, key=lambda own: own.n_values or 0)
-    if sum(own.n_values or np.inf for own in domains) <= _MOST_BESIDE:
-        return Ordinal(np.unique(np.concatenate([_values(own) for own in domains])).tolist())
+        return max(domains, key=lambda domain: domain.n_values or 0)
+    if sum(domain.n_values or np.inf for domain in domains) <= _MOST_BESIDE:
+        return Ordinal(np.unique(np.concatenate([_values(domain) for domain in domains])).tolist())
     ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else _values(d) for d in domains])
-    return Float(float(ends.min()), float(ends.max()), log=all(getattr(own, "log", False) for own in domains))
+    log = all(getattr(domain, "log", False) for domain in domains)
+    return Float(float(ends.min()), float(ends.max()), log=log)
 
 
 def _values(domain: Domain) -> np.ndarray:
     """Native values of a discrete domain, ascending; codes of categories."""
-    if isinstance(domain, Numeric):
-        return np.linspace(domain.low, domain.high, domain.n_values or 0)
-    return np.array(domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0), float)
+    number = np.arange(domain.n_values or 0)
+    return domain.axis.native(np.zeros(len(number)), number)
 
 
 def _choices(domains: Sequence[Domain]) -> list[str]:

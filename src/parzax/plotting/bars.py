@@ -10,10 +10,11 @@ from matplotlib.lines import Line2D
 
 from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
-from parzax.plotting._arguments import Level, share_of_seeds
+from parzax.plotting._arguments import Level
 from parzax.results import ImportanceResult
 from parzax.results.labels import shorten
 from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.results.seeds import MOST_SEEDS, share_of_seeds
 from parzax.results.uncertainty import may_matter
 from parzax.space import Domain
 from parzax.status import Status
@@ -33,7 +34,6 @@ _SIGNS = {
     Status.NOT_ABOVE_CHANCE: "∅",
 }
 _UNSURE = "0.75"  # of bars that are not above chance
-_MOST_SEEDS = 0.5  # a sign stands where the status is set in this share of the seeds
 _THICKEST = 22.0  # no bar is thicker, in points, however few there are and however large the Axes
 _MOST_REGIMES = 6  # more regimes than this are not captioned
 _CAPTION = 64  # characters of one line of the caption above a bar
@@ -62,7 +62,8 @@ def importance_bars(
     """
     own = _arguments.find_level(result, level)
     most = _checks.whole_number("max_parameters", max_parameters, 1)
-    drawn = _arguments.contributions(result, result.ranking(own.number), most)
+    ranking = _arguments.overall_ranking(result)
+    drawn = _arguments.contributions(result, result.ranking(own.number), most, ranking)
     seeds = np.stack([own.of(result.importance)[:, part.columns].sum(axis=1) for part in drawn], axis=1)
     mean, error = own.mean_and_error(seeds)
     names = [part.name for part in drawn if len(part.columns) == 1]
@@ -107,41 +108,34 @@ def regimes(
         parameters: which to draw; by default the most important at that level.
         max_parameters: how many bars at most, by default.
     """
-    own = _arguments.find_level(result, level)
+    at_level = _arguments.find_level(result, level)
     asked, most = _arguments.check_choice(result, parameters, max_parameters)
-    names = [name for name in result.ranking(own.number) if asked is None or name in asked][:most]
+    names = [name for name in result.ranking(at_level.number) if asked is None or name in asked][:most]
     rows = [result.names.index(name) for name in names]
-    importance, _ = own.mean_and_error(own.of(result.importance)[:, rows])
-    parts, _ = own.mean_and_error(own.of(result.regime_importance)[:, rows])
-    domains = [result.space[name] for name in names]
-    sure = [may_matter(result.uncertainty, result.n_seeds, own.number, row) for row in rows]
-    own_colours = [
-        _arguments.colours(result)[name] if above else _UNSURE
-        for name, above in zip(names, sure, strict=True)
-    ]
-    colours = [np.array(to_rgb(colour)) for colour in own_colours]
-    # From the colour itself towards white.
-    shares = [np.linspace(0, 0.68, len(own_domains))[:, None] for own_domains in domains]
-    shades = [list(map(tuple, rgb + (1 - rgb) * share)) for rgb, share in zip(colours, shares, strict=True)]
-    captions = [_caption(*of_name) for of_name in zip(domains, parts, shades, strict=True)]
+    importance, _ = at_level.mean_and_error(at_level.of(result.importance)[:, rows])
+    parts, _ = at_level.mean_and_error(at_level.of(result.regime_importance)[:, rows])
+    sure = [may_matter(result.uncertainty, result.n_seeds, at_level.number, row) for row in rows]
+    colour_of, shades, captions = _arguments.colours(result), [], []
+    for name, regime_parts, above in zip(names, parts, sure, strict=True):
+        domains, rgb = result.space[name], np.array(to_rgb(colour_of[name] if above else _UNSURE))
+        # From the colour itself towards white.
+        shades.append(list(map(tuple, rgb + (1 - rgb) * np.linspace(0, 0.68, len(domains))[:, None])))
+        captions.append(_caption(domains, regime_parts, shades[-1]))
 
     heights = [_LINE * len(caption) + _BAR for caption in captions]
     centres = np.cumsum(heights) - _MIDDLE
     ax = _axes.axes_or_new(ax, 6.4, 0.8 + sum(heights))
     thick = min(0.17, _THICKEST / _axes.size_in_points(ax)[1] * sum(heights))
     size = _axes.font_points(ax, 0.8)
-    above = {"xycoords": ("axes fraction", "data"), "box_alignment": (0, 0), "align": "left"}
-    bars = zip(centres, captions, parts, importance, shades, strict=True)
-    for y, caption, own_parts, whole, own_shades in bars:
-        _draw_bar(ax, y, thick, own_parts, whole, own_shades)
+    place = {"xycoords": ("axes fraction", "data"), "box_alignment": (0, 0), "align": "left"}
+    for y, caption, *bar in zip(centres, captions, parts, importance, shades, strict=True):
+        _draw_bar(ax, y, thick, *bar)
         lines = [_axes.key_line(line, size, 10) for line in caption]
-        _axes.write_rows(ax, lines, (0, y - thick / 2 - 0.025), (3, 0), **above)
-    ax.set_yticks(centres, _names_with_signs(own, names))
-    ax.set(
-        ylim=(sum(heights) + 0.06, 0),
-        xlabel=own.label(", by regime" + "\n" * (not all(sure)) + _grey(sure), "mean of {}"),
-    )
-    return _finish(ax, own, names, centres, importance)
+        _axes.write_rows(ax, lines, (0, y - thick / 2 - 0.025), (3, 0), **place)
+    ax.set_yticks(centres, _names_with_signs(at_level, names))
+    label = at_level.label(", by regime" + "\n" * (not all(sure)) + _grey(sure), "mean of {}")
+    ax.set(ylim=(sum(heights) + 0.06, 0), xlabel=label)
+    return _finish(ax, at_level, names, centres, importance)
 
 
 def _grey(sure: Sequence[bool]) -> str:
@@ -180,7 +174,7 @@ def _signs_of(own: Level, names: Sequence[str]) -> list[tuple[str, str, bool]]:
     found = []
     for bit, sign in _SIGNS.items():
         shares = share_of_seeds(own.result, bit)[own.number, shown]
-        marked = shares[shares >= _MOST_SEEDS]
+        marked = shares[shares >= MOST_SEEDS]
         if marked.size:
             found.append((sign, OF_PARAMETER[bit], bool(marked.min() == 1)))
     return found

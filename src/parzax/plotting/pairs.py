@@ -3,32 +3,30 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from parzax import _checks
-from parzax.plotting import _axes, _text
-from parzax.plotting._arguments import check_names, level_number
+from parzax.plotting import _axes, _square_map, _text
+from parzax.plotting._arguments import check_names, check_type, level_number
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
+from parzax.results.seeds import pairs_above_chance
 
-_MOST_SEEDS = 0.5  # a pair is above chance where it is in more than this share of the seeds
-_CHANCE = "0.87"  # cells of pairs that are not
 _MOST_NUMBERS = 16  # more parameters than this have no numbers in their cells
-_SMALLEST, _SMALLEST_NUMBER = 6.0, 4.0  # points: names are not smaller, smaller numbers are left out
-_BRIGHT = 0.6  # cells above this share of the range are bright, so their numbers are dark
+_SIZES = (0.6, 0.34, 0.5)  # of names and numbers in a cell
 
 
 class _Map(NamedTuple):
-    """(m, m) what is known of the parameters shown, the strongest first; NaN, and False, elsewhere."""
+    """(m, m) pairs of the parameters shown, the strongest first; masks are of the lower triangle."""
 
     names: list[str]
     importance: np.ndarray
     above: np.ndarray  # whether above chance
-    asked: np.ndarray  # whether the pair was asked for
+    chance: np.ndarray  # whether not above chance
+    undefined: np.ndarray  # whether the pair was asked for, and nothing is known of it
     others: float  # the largest importance of a pair that is above chance and not shown
 
 
@@ -55,112 +53,69 @@ def interactions(
         max_parameters: how many at most, by default.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    if not isinstance(result, InteractionResult):
-        kind = type(result).__name__
-        raise TypeError(f"result must be a parzax.InteractionResult (px.interactions), got {kind}.")
+    check_type("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
     number = level_number(result.target_quantile, level)
     most = _checks.whole_number("max_parameters", max_parameters, 2)
     chosen = None if parameters is None else check_names("parameters", parameters, result.names)
     shown = _map(result, number, chosen, most)
     m, names = len(shown.names), list(_text.names(shown.names, 22).values())
-    side, more = float(np.clip(1.9 + 0.42 * m, 3.0, 8.0)), max(0.06 * max(map(len, names)) - 0.5, 0.0)
-    ax = _axes.axes_or_new(ax, side + more + 1.0, side + more + 0.3)
-    ax.set(xlim=(-0.5, max(m - 1, 1) - 0.5), ylim=(max(m, 2) - 0.5, 0.5))
+    ax = _square_map.new_axes(ax, float(np.clip(1.9 + 0.42 * m, 3.0, 8.0)), names, title=0.3)
     _axes.set_title(ax, f"interactions at γ′ = {result.target_quantile[number]:g}")
     if m < 2:
         _axes.note(ax, "A single parameter has no pairs.", y=0.5)
-    top = _draw_cells(ax, shown)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    entries, sentence = _words(result, shown)
-    # Which cells have room for a number depends on the layout, which all of this may change.
-    _write_names(ax, names)
-    _axes.key_below(ax, entries, sentence)
-    _axes.figure_of(ax).draw_without_rendering()
-    _write_names(ax, names)
-    if m <= _MOST_NUMBERS:
-        _write_numbers(ax, shown, top)
+    top = float(shown.importance[shown.above].max(initial=0)) or 1.0
+    values = np.ma.masked_array(np.nan_to_num(shown.importance), ~shown.above)
+    _square_map.draw_cells(ax, values, top, "share of the variance of membership")
+    ax.set(xlim=(-0.5, max(m - 1, 1) - 0.5), ylim=(max(m, 2) - 0.5, 0.5))
+    entries = _draw_grey_and_crossed(ax, result, shown)
+    rest = len(result.names) - m
+    others = f"; largest pair there {value_text(shown.others)}" if shown.others else ""
+    several = f"mean of {result.n_seeds} seeds" if result.n_seeds > 1 else ""
+    left_out = f"{rest} parameter{'s' * (rest > 1)} not shown{others}" if rest else ""
+    _axes.key_below(ax, entries, ";  ".join(filter(None, (several, left_out))))
+    numbers = {}
+    for i, j in np.argwhere(shown.above if m <= _MOST_NUMBERS else []):
+        share = float(shown.importance[i, j])
+        numbers[i, j] = value_text(share), _square_map.number_colour(share / top)
+    _square_map.write_labels(ax, names[: m - 1], dict(enumerate(names[1:], 1)), numbers, _SIZES)
     return ax
 
 
 def _map(result: InteractionResult, level: int, chosen: list[str] | None, most: int) -> _Map:
     importance = result.matrix(level)
-    if result.n_draws:
-        share = result.by_seed(result.above_chance)[:, level].mean(axis=0)
-        above = result.to_matrix(share) > _MOST_SEEDS
-    else:
-        above = importance > 0
+    above = result.to_matrix(pairs_above_chance(result)[level]) == 1
     asked = ~np.isnan(result.to_matrix(np.zeros(len(result.pairs))))
     strength = np.where(above, importance, 0) + 1e-6 * np.nan_to_num(importance)
-    own = strength.max(axis=1, initial=0)
     if chosen is None:
-        order = [j for j in np.argsort(-own, kind="stable").tolist() if asked[j].any()][:most]
+        by_strength = np.argsort(-strength.max(axis=1, initial=0), kind="stable").tolist()
+        order = [j for j in by_strength if asked[j].any()][:most]
         order = order or list(range(min(len(result.names), most)))
     else:
         order = [result.names.index(name) for name in chosen]
-    rest = np.ones_like(above)
-    rest[np.ix_(order, order)] = False
-    others = float(np.where(above & rest, importance, 0).max(initial=0))
     pick = np.ix_(order, order)
-    return _Map([result.names[j] for j in order], importance[pick], above[pick], asked[pick], others)
+    rest = np.ones_like(above)
+    rest[pick] = False
+    others = float(np.where(above & rest, importance, 0).max(initial=0))
+    defined = ~np.isnan(importance)
+    masks = above, defined & ~above, asked & ~defined
+    above, chance, undefined = (np.tril(mask[pick], -1) for mask in masks)
+    return _Map([result.names[j] for j in order], importance[pick], above, chance, undefined, others)
 
 
-def _draw_cells(ax: Axes, shown: _Map) -> float:
-    """Cells below the diagonal, grey ones and crosses; returns the top of the colours."""
-    m = len(shown.names)
-    below = np.tril(np.ones((m, m), dtype=bool), -1)
-    coloured = below & shown.above
-    values = np.ma.masked_array(np.nan_to_num(shown.importance), ~coloured)
-    top = float(values.max()) if coloured.any() else 1.0
-    edges = np.arange(m + 1) - 0.5
-    look = {"cmap": mpl.colormaps["viridis"].with_extremes(bad="none"), "vmin": 0, "vmax": top}
-    _axes.draw_map(ax, [edges, edges], values, {"label": "share of the variance of membership"}, **look)
-    ax.set(xlim=(-0.5, max(m - 1, 1) - 0.5), ylim=(max(m, 2) - 0.5, 0.5))
-    known = ~np.isnan(shown.importance)
-    for i, j in np.argwhere(below & known & ~shown.above):
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_CHANCE, edgecolor="white", linewidth=0.8))
-    crossed = np.argwhere(below & shown.asked & ~known)
-    if len(crossed):
-        ax.scatter(crossed[:, 1], crossed[:, 0], 22.0, marker="x", color=_axes.GREY, linewidths=0.9)
-    return top
-
-
-def _words(result: InteractionResult, shown: _Map) -> tuple[list[_axes.Entry], str]:
-    """What grey cells and crosses mean; how many parameters are left out."""
-    below = np.tril(np.ones_like(shown.above), -1)
-    known, entries = ~np.isnan(shown.importance), []
-    if (below & known & ~shown.above).any():
-        square = Line2D([], [], linestyle="None", marker="s", markersize=6.5, color=_CHANCE)
+def _draw_grey_and_crossed(ax: Axes, result: InteractionResult, shown: _Map) -> list[_axes.Entry]:
+    """Pairs not above chance and pairs of which nothing is known, and what they mean."""
+    entries: list[_axes.Entry] = []
+    grey = _square_map.CELL_GREY
+    for i, j in np.argwhere(shown.chance):
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=grey, edgecolor="white", linewidth=0.8))
+    if shown.chance.any():
+        square = Line2D([], [], linestyle="None", marker="s", markersize=6.5, color=grey)
         p = len(result.pairs)
         how = f" (p > 0.05, adjusted for {p} pair{'s' * (p > 1)})" if result.n_draws else ""
         entries.append((square, f"not above chance{how}"))
-    if (below & shown.asked & ~known).any():
+    if shown.undefined.any():
+        rows, columns = np.nonzero(shown.undefined)
+        ax.scatter(columns, rows, 22.0, marker="x", color=_axes.GREY, linewidths=0.9)
         cross = Line2D([], [], linestyle="None", marker="x", markersize=5, color=_axes.GREY)
         entries.append((cross, "never active together, or not comparable"))
-    rest = len(result.names) - len(shown.names)
-    others = f"; largest pair there {value_text(shown.others)}" if shown.others else ""
-    several = f"mean of {result.n_seeds} seeds" if result.n_seeds > 1 else ""
-    left_out = f"{rest} parameter{'s' * (rest > 1)} not shown{others}" if rest else ""
-    return entries, ";  ".join(filter(None, (several, left_out)))
-
-
-def _write_names(ax: Axes, names: list[str]) -> None:
-    """On both axes, as large as cells allow; upright where they are too wide for their column."""
-    m = len(names)
-    cells = max(m - 1, 1)
-    width, height = (side / cells for side in _axes.size_in_points(ax))
-    size = float(np.clip(0.6 * min(width, height), _SMALLEST, _axes.font_points(ax, 1.0)))
-    columns = names[: m - 1]
-    upright = max((_axes.text_width(ax, name, size) for name in columns), default=0.0) > 0.9 * width
-    ax.set_xticks(np.arange(len(columns)), columns, fontsize=size, rotation=90 if upright else 0)
-    ax.set_yticks(np.arange(1, m), names[1:], fontsize=size)
-
-
-def _write_numbers(ax: Axes, shown: _Map, top: float) -> None:
-    cells = max(len(shown.names) - 1, 1)
-    width, height = (side / cells for side in _axes.size_in_points(ax))
-    size = min(0.34 * width, 0.5 * height, _axes.font_points(ax, 0.9))
-    for i, j in np.argwhere(np.tril(shown.above, -1)) if size >= _SMALLEST_NUMBER else ():
-        x = float(shown.importance[i, j])
-        colour = "0.1" if x > _BRIGHT * top else "white"
-        ax.text(j, i, value_text(x), ha="center", va="center", fontsize=size, color=colour)
+    return entries

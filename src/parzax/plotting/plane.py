@@ -17,7 +17,7 @@ from parzax._programs import program
 from parzax.observations import capacity
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _text
-from parzax.plotting._arguments import Rows, check_names, rows_of, signs_of
+from parzax.plotting._arguments import Rows, check_names, check_type, rows_of
 from parzax.plotting._parameters import Parameters, parameter_axis
 from parzax.problems import AbstractProblem
 from parzax.samplers import Sampler, State, Trace
@@ -69,8 +69,8 @@ def acquisition(
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
     own = rows_of(state, run)
     if isinstance(state, Trace):
-        losses = own.objectives * signs_of(state)
-        state = sampler.tell(sampler.init(capacity(max(len(own.x), 1))), own.x, losses, own.constraints)
+        empty = sampler.init(capacity(max(len(own.x), 1)))
+        state = sampler.tell(empty, own.x, own.objectives, own.constraints)
     fixed, sentence = _others(plane, own, at)
     cells = plane.cells(fixed)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
@@ -176,14 +176,12 @@ def observations(
         ValueError: an unknown parameter, a space of one parameter or of another size than the rows, a run
             that is not there.
     """
-    found = space if isinstance(space, Space) else getattr(space, "space", None)
-    if not isinstance(found, Space):
-        kind = type(space).__name__
-        raise TypeError(f"space must be a parzax.Space, or a sampler or problem that has one, got {kind}.")
-    plane = find_plane(found, x, y, _MOST_BESIDE)
+    space = getattr(space, "space", space)
+    check_type("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
+    plane = find_plane(space, x, y, _MOST_BESIDE)
     own = rows_of(rows, run)
-    if own.x.shape[-1] != len(found):
-        raise ValueError(f"space has {len(found)} parameters, but the rows have {own.x.shape[-1]}.")
+    if own.x.shape[-1] != len(space):
+        raise ValueError(f"space has {len(space)} parameters, but the rows have {own.x.shape[-1]}.")
     ax = _axes.axes_or_new(ax, 5.2, 4.2)
     plane.label(ax)
     # Whole marks also on the bounds.

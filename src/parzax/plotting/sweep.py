@@ -10,9 +10,9 @@ from matplotlib.ticker import MaxNLocator
 from parzax import _checks
 from parzax.importance import normalise as shares
 from parzax.plotting import _arguments, _axes, _labels, _text
-from parzax.plotting._arguments import by_seed, share_of_seeds
-from parzax.results import ImportanceResult
+from parzax.results import ImportanceResult, Uncertainty
 from parzax.results.arrays import mean_and_error, seeds_with_data
+from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds
 from parzax.status import Status
 
 _QUANTITIES = {
@@ -22,6 +22,7 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
+Ends = tuple[np.ndarray, np.ndarray]
 _FEW_LEVELS = 12  # so few levels are marked one by one
 _UNSURE, _NEVER_SURE = "0.75", "0.5"  # lines where they are not above chance; names where they never are
 _ALONE = 0.02  # half the width of the band of a single level
@@ -70,7 +71,8 @@ def importance_sweep(
     _arguments.check_result(result)
     _checks.one_of("quantity", quantity, _QUANTITIES)
     asked, most = _arguments.check_choice(result, parameters, max_parameters)
-    names = _arguments.overall_ranking(result) if asked is None else asked
+    ranking = _arguments.overall_ranking(result)
+    names = asked or ranking
     if asked is None:
         # Lines that are 0 everywhere would only hide others.
         most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
@@ -82,7 +84,7 @@ def importance_sweep(
     by_samples = result.uncertainty if result.n_seeds == 1 and quantity == "importance" else None
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
     lines, short = [], _text.names(result.names, 22)
-    for name, columns, colour, dash in _arguments.contributions(result, names, most):
+    for name, columns, colour, dash in _arguments.contributions(result, names, most, ranking):
         mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
         mean = np.where((counts & known[..., columns].any(axis=-1)).any(axis=0), mean, np.nan)
         ends, sure = (mean - error, mean + error), np.ones(len(levels), bool)
@@ -91,7 +93,7 @@ def importance_sweep(
             ends = low[order], high[order]
             # At 0 there is nothing above chance, tested or not.
             sure = by_samples.any_above_chance(slice(None), columns)[order] & (np.nan_to_num(mean) > 0)
-        _draw_line(ax, levels, mean, ends, sure, color=colour, linestyle=dash, label=_text.plain(name))
+        draw_line(ax, levels, mean, ends, sure, color=colour, linestyle=dash, label=_text.plain(name))
         lines.append(_Line(mean, short.get(name, name), colour if sure.any() else _NEVER_SURE, dash))
     bands = _bands(result, order, [result.names.index(n) for n in names[:most]], anything=bool(data.any()))
     top = _set_y_limits(ax, data, shares, len(bands))
@@ -102,13 +104,13 @@ def importance_sweep(
     if not data.any():
         words = "No parameter has a positive variance\nat any of these levels."
         _axes.note(ax, words, (right - left) / (end - left) / 2)
-    _label_axes(ax, result.region_quantile, quantity, normalise, counts)
-    if by_samples is not None and by_samples.n_resamples:
-        ax.set_ylabel(
-            f"{ax.get_ylabel()}, {100 * by_samples.level:g} % interval\n(of one log, by resampling)"
-        )
-    elif result.n_seeds > 1 and "seeds" not in ax.get_ylabel():
-        ax.set_ylabel(f"{ax.get_ylabel()}\n(mean ± standard error of {result.n_seeds} seeds)")
+    # A level is a share of all rows, so with a smaller region it is not a share of that.
+    region = result.region_quantile
+    best = "the region γ = 1" if region == 1 else f"all rows; region γ = {region:g}"
+    ax.set_xlabel(f"target quantile γ′ (best share of {best})")
+    share = "share of " if normalise and quantity != "importance" else ""
+    ax.set_ylabel(share + _QUANTITIES[quantity] + _spread_words(by_samples, counts))
+    _axes.tidy(ax)
     ax.spines["bottom"].set_bounds(left, right)
     return ax
 
@@ -122,44 +124,36 @@ def _data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.
     return data, np.asarray((data > 0).any(axis=-1))
 
 
-def _draw_line(
-    ax: Axes,
-    levels: np.ndarray,
-    mean: np.ndarray,
-    ends: tuple[np.ndarray, np.ndarray],
-    sure: np.ndarray,
-    **look: Any,
-) -> None:
+def draw_line(ax: Axes, at: np.ndarray, mean: np.ndarray, ends: Ends, sure: np.ndarray, **look: Any) -> None:
     """A line with its ribbon, over a single level a point with its whisker; grey where it is not ``sure``."""
-    if len(levels) == 1:
+    if len(at) == 1:
         away = np.maximum(np.abs(np.stack(ends) - mean), 0)
         whisker = away if np.isfinite(away).any() else None
         look |= {} if sure[0] else {"color": _UNSURE}
-        ax.errorbar(levels, mean, yerr=whisker, fmt="o", capsize=3, **look)
+        ax.errorbar(at, mean, yerr=whisker, fmt="o", capsize=3, **look)
         return
     known = np.isfinite(mean) & sure
     # Between gaps a line would be invisible.
     alone = known & ~np.append(known[1:], False) & ~np.append(False, known[:-1])
-    marked = known if len(levels) <= _FEW_LEVELS else alone
+    marked = known if len(at) <= _FEW_LEVELS else alone
     marks = {"marker": "o", "markersize": 4, "markevery": marked.tolist()} if marked.any() else {}
-    ax.plot(levels, np.where(sure, mean, np.nan), linewidth=1.8, **marks, **look)
+    ax.plot(at, np.where(sure, mean, np.nan), linewidth=1.8, **marks, **look)
     if not sure.all():
-        ax.plot(levels, mean, linewidth=0.9, color=_UNSURE, zorder=1.5)
+        ax.plot(at, mean, linewidth=0.9, color=_UNSURE, zorder=1.5)
     low, high = (np.where(sure, end, np.nan) for end in ends)
-    _axes.band(ax, levels, (low, high), look["color"])
+    _axes.ribbon(ax, at, low, high, look["color"])
 
 
-def _label_axes(ax: Axes, region: float, quantity: str, normalise: bool, counts: np.ndarray) -> None:
-    """Say what the axes show, and how many of several seeds count, where some do not at some level."""
-    # A level is a share of all rows, so with a smaller region it is not a share of that.
-    best = "the region γ = 1" if region == 1 else f"all rows; region γ = {region:g}"
-    share = "share of " if normalise and quantity != "importance" else ""
-    label, n = share + _QUANTITIES[quantity], np.unique(counts.sum(axis=0))
-    n = n[n > 0]
-    if n.size and n[0] < len(counts):
-        label += f"\n(mean of {'-'.join(map(str, np.unique(n[[0, -1]])))} of {len(counts)} seeds)"
-    ax.set(xlabel=f"target quantile γ′ (best share of {best})", ylabel=label)
-    _axes.tidy(ax)
+def _spread_words(by_samples: Uncertainty | None, counts: np.ndarray) -> str:
+    """For a label: what ribbons are, or how many of several seeds count where some do not at some level."""
+    n_counted = np.unique(counts.sum(axis=0))
+    n_counted = n_counted[n_counted > 0]
+    if by_samples is not None and by_samples.n_resamples:
+        return f", {100 * by_samples.level:g} % interval\n(of one log, by resampling)"
+    if n_counted.size and n_counted[0] < len(counts):
+        span = "-".join(map(str, np.unique(n_counted[[0, -1]])))
+        return f"\n(mean of {span} of {len(counts)} seeds)"
+    return f"\n(mean ± standard error of {len(counts)} seeds)" if len(counts) > 1 else ""
 
 
 def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> float:
@@ -204,7 +198,9 @@ def _bands(
     """
     low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
     all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
-    boundary = share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= 0.5
+    boundary = (
+        share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= MOST_SEEDS
+    )
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
     same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
     bands = [

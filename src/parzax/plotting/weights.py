@@ -7,10 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from parzax.plotting import _arguments, _axes, _text
+from parzax.plotting.sweep import draw_line
 from parzax.results import ImportanceOverWeights
 from parzax.results.arrays import mean_and_error
-
-_FEW_WEIGHTS = 12  # so few weights are marked one by one
 
 
 def importance_over_weights(
@@ -39,33 +38,29 @@ def importance_over_weights(
         TypeError, ValueError: another ``sweep``, one of other than two objectives, parameters or levels that
             are not there.
     """
-    if not isinstance(sweep, ImportanceOverWeights):
-        wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
-        raise TypeError(f"sweep must be {wanted}, got {type(sweep).__name__}.")
+    wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
+    _arguments.check_type("sweep", sweep, ImportanceOverWeights, wanted)
     if len(sweep.objectives) != 2:
         raise ValueError(f"sweep must have two objectives to be drawn, got {len(sweep.objectives)}.")
     # All results have the same levels and names.
     number = _arguments.find_level(sweep.results[0], level).number
     asked, most = _arguments.check_choice(sweep.results[0], parameters, max_parameters)
-    levels = [_arguments.Level(result, number) for result in sweep.results]
-    overall = np.mean([own.mean_and_error(own.of(own.result.importance))[0] for own in levels], axis=0)
+    overall = np.mean([result.over_seeds()[0][number] for result in sweep.results], axis=0)
     ranking = [sweep.names[j] for j in np.argsort(-overall, kind="stable")]
-    names = asked or ranking
-    most += len(names) == most + 1
-    parts = [(name, [sweep.names.index(name)], *_arguments.line_look(ranking.index(name))) for name in names]
-    if rest := [part[1][0] for part in parts[most:]]:
-        parts[most:] = [(f"{len(rest)} others", rest, _arguments.OTHERS, "solid")]
     order = np.argsort(sweep.weights[:, 1], kind="stable")
     at, short, entries = sweep.weights[order, 1], _text.names(sweep.names, 22), []
+    levels = [_arguments.Level(sweep.results[i], number) for i in order]
+    importance = np.stack([of_weight.of(of_weight.result.importance) for of_weight in levels], axis=1)
+    defined = np.stack([of_weight.of(of_weight.result.is_defined) for of_weight in levels], axis=1) > 0
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
-    for name, columns, colour, dash in parts:
-        found = [_share(levels[i], columns) for i in order]
-        mean, error = (np.array([pair[k] for pair in found]) for k in (0, 1))
-        look = {"color": colour, "linestyle": dash, "linewidth": 1.8}
-        marks = {"marker": "o", "markersize": 4} if len(at) <= _FEW_WEIGHTS else {}
-        ax.plot(at, mean, label=_text.plain(name), **look, **marks)
-        _axes.ribbon(ax, at, mean, error, colour)
-        entries.append((Line2D([], [], **look), short.get(name, name)))
+    for name, columns, colour, dash in _arguments.contributions(sweep, asked or ranking, most, ranking):
+        counts = np.asarray(defined[..., columns].any(axis=-1))
+        mean, error = mean_and_error(importance[..., columns].sum(axis=-1), counts)
+        mean = np.where(counts.any(axis=0), mean, np.nan)
+        look = {"color": colour, "linestyle": dash}
+        ends, sure = (mean - error, mean + error), np.ones(len(at), bool)
+        draw_line(ax, at, mean, ends, sure, label=_text.plain(name), **look)
+        entries.append((Line2D([], [], linewidth=1.8, **look), short.get(name, name)))
     first, second = (_text.name(name, 22) for name in sweep.objectives)
     ax.set(
         xlabel=f"weight of {second} (the rest: {first})",
@@ -75,12 +70,3 @@ def importance_over_weights(
     _axes.tidy(ax)
     _axes.key_below(ax, entries)
     return ax
-
-
-def _share(own: _arguments.Level, columns: list[int]) -> tuple[float, float]:
-    """Mean and standard error of the sum of some parameters, over the seeds that have an importance."""
-    defined = np.asarray(own.of(own.result.is_defined)[:, columns].any(axis=-1))
-    if not defined.any():
-        return np.nan, np.nan
-    mean, error = mean_and_error(own.of(own.result.importance)[:, columns].sum(axis=-1), defined)
-    return float(mean), float(error)
