@@ -7,6 +7,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.pareto.hypervolume import check_shapes
+from parzax.pareto.order import checked_rows
 from parzax.pareto.ranks import ABSENT
 
 # Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
@@ -65,12 +66,10 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
 
 def _arguments(losses: Any, reference: Any, mask: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Losses and reference in float64, and which rows exist."""
-    points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
+    points, present = checked_rows(_checks.float_array("losses", losses), mask, np)
+    corner = _checks.float_array("reference", reference)
     check_shapes(points.shape, corner.shape)
-    weight = np.ones(len(points)) if mask is None else np.asarray(mask)
-    if weight.shape != points.shape[:1]:
-        raise ValueError(f"mask must be a vector of length {len(points)}, got shape {weight.shape}.")
-    return points, corner, weight > 0
+    return points, corner, present
 
 
 def _widths(points: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
