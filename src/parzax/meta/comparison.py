@@ -168,10 +168,9 @@ def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j
 
 def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
     """Points of the marginal density of the kept parameters; of t tasks' own where ``kept`` is (t, d)."""
-    mask = kept[None] if kept.ndim == 1 else kept[:, None]
-    mask = mask.reshape((1,) * max(at.regime.ndim - mask.ndim, 0) + mask.shape)
+    mask = kept[..., None, :]
     shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
-    points = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), at)
+    points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))
     return replace(points, regime=jnp.where(mask, points.regime, INACTIVE))
 
 

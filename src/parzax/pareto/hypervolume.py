@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import ordered_key
+from parzax._numerics import namespace, ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, checked_rows
 from parzax.status import Status
 
@@ -110,29 +111,32 @@ def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
 class Boxes(NamedTuple):
     """One box per row, from the row up to the reference point; volume = volume of widths * 2^exponent."""
 
-    width: Float[Array, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
-    exponent: Int[Array, ""]  # sum of those of the objectives
-    inside: Bool[Array, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
-    endless: Bool[Array, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
-    lost: Bool[Array, ""]  # whether a box has a width that the dtype cannot hold
+    width: Float[Any, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
+    exponent: Int[Any, ""]  # sum of those of the objectives
+    inside: Bool[Any, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
+    endless: Bool[Any, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
+    lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot hold
 
 
-def boxes(losses: Float[Array, "n m"], reference: Float[Array, " m"], present: Bool[Array, " n"]) -> Boxes:
-    """The boxes of the present rows. Scaling by powers of two rounds nothing."""
-    inside = present & jnp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
-    inside = inside & ~jnp.any(jnp.isnan(losses), axis=1) & ~jnp.any(jnp.isnan(reference))
-    ends = inside[:, None] & jnp.isfinite(losses) & jnp.isfinite(reference)[None]
-    width = jnp.where(ends, reference[None], 0) - jnp.where(ends, losses, 0)
-    endless = inside[:, None] & (~ends | (width == jnp.inf))
-    width = jnp.where(endless, 0, width)
-    lost = jnp.any(ends & ~endless & (width < jnp.finfo(width.dtype).tiny))
-    widest = jnp.max(width, axis=0, initial=0)
-    _, exponent = jnp.frexp(jax.lax.stop_gradient(jnp.where(widest > 0, widest, 1)))
-    return Boxes(scale(width, -exponent[None]), jnp.sum(exponent), inside, endless, lost)
+def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
+    """The boxes of the present rows, of NumPy for its arrays. Scaling by powers of two rounds nothing."""
+    xp = namespace(losses)
+    inside = present & xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
+    inside = inside & ~xp.any(xp.isnan(losses), axis=1) & ~xp.any(xp.isnan(reference))
+    ends = inside[:, None] & xp.isfinite(losses) & xp.isfinite(reference)[None]
+    width = xp.where(ends, reference[None], 0) - xp.where(ends, losses, 0)
+    endless = inside[:, None] & (~ends | (width == xp.inf))
+    width = xp.where(endless, 0, width)
+    lost = xp.any(ends & ~endless & (width < xp.finfo(width.dtype).tiny))
+    widest = xp.max(width, axis=0, initial=0)
+    _, exponent = xp.frexp(xp.where(widest > 0, widest, 1))
+    return Boxes(scale(width, -exponent[None]), xp.sum(exponent), inside, endless, lost)
 
 
-def scale(x: Float[Array, "..."], exponent: Int[Array, "..."]) -> Float[Array, "..."]:
-    """x times 2^exponent, in four steps, each of which the dtype can hold."""
+def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
+    """x times 2^exponent, on a device in four steps, each of which the dtype can hold."""
+    if isinstance(x, np.ndarray):
+        return np.ldexp(x, exponent)
     most = jnp.finfo(x.dtype).maxexp - 2
     for _ in range(4):
         step = jnp.clip(exponent, -most, most)
