@@ -23,7 +23,6 @@ class AttainmentSurface(NamedTuple):
     corner: Bool[Array, " p"]
 
 
-@jax.jit
 def attainment_surface(
     losses: Num[ArrayLike, "s n 2"],
     level: Num[ArrayLike, ""] | int,
@@ -62,8 +61,12 @@ def attainment_surface(
     mask = jnp.ones(losses.shape[:2], bool) if mask is None else jnp.asarray(mask)
     if mask.shape != losses.shape[:2]:
         raise ValueError(f"mask must have shape {losses.shape[:2]}, got {mask.shape}.")
-    mask = mask if mask.dtype == bool else mask > 0
-    (s, n, _), level = losses.shape, jnp.asarray(level)
+    return _surface(losses, jnp.asarray(level), mask if mask.dtype == bool else mask > 0)
+
+
+@jax.jit
+def _surface(losses, level, mask):
+    s, n, _ = losses.shape
     if s * n == 0:
         return AttainmentSurface(*(jnp.zeros(0, dtype) for dtype in (losses.dtype, losses.dtype, bool)))
     key = ordered_key(losses).reshape(-1, 2)

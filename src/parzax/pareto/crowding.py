@@ -8,7 +8,6 @@ from parzax import _checks
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
-@jax.jit
 def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None) -> Float[Array, " n"]:
     """How far a row's neighbours within its front are apart (Deb et al. 2002, section III.B).
 
@@ -42,6 +41,11 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
     (losses, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
     if rank.shape != losses.shape[:1]:
         raise ValueError(f"rank must be a vector of length {len(losses)}, got shape {rank.shape}.")
+    return _distance(losses, rank, present)
+
+
+@jax.jit
+def _distance(losses, rank, present):
     n, m = losses.shape
     if n == 0:
         return jnp.zeros(0, losses.dtype)
@@ -79,7 +83,6 @@ def _along(half, value, rank, proper):
     return jnp.where(endless, jnp.inf, jnp.where(value[start] != value[end], ratio, 0))
 
 
-@jax.jit
 def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " n"]) -> Int[Array, " n"]:
     """Rows from best to worst: lower ranks first, less crowded ones first within a rank (NSGA-II, eq. 3).
 
@@ -96,4 +99,7 @@ def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " 
     """
     rank, distance = jnp.asarray(rank), jnp.asarray(distance)
     _checks.vectors(rank=rank, distance=distance)
-    return jnp.lexsort((-distance, rank)).astype(jnp.int32)
+    return _order(rank, distance)
+
+
+_order = jax.jit(lambda rank, distance: jnp.lexsort((-distance, rank)).astype(jnp.int32))

@@ -14,7 +14,6 @@ from parzax.pareto.order import Losses, Mask, Reference, checked_rows
 from parzax.status import Status
 
 
-@jax.jit
 def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
@@ -40,13 +39,9 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
     """
-    losses, reference, present = arguments(losses, reference, mask)
-    box = boxes(losses, reference, present)
-    value = scale(union(box.width), box.exponent)
-    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, jnp.where(jnp.any(box.endless), jnp.inf, value))
+    return _value(*arguments(losses, reference, mask))
 
 
-@jax.jit
 def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
     """Natural logarithm of `hypervolume`, also where the dtype cannot hold the volume; -inf without boxes.
 
@@ -54,15 +49,9 @@ def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> 
     >>> bool(log_hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3)) > 207)
     True
     """
-    losses, reference, present = arguments(losses, reference, mask)
-    box = boxes(losses, reference, present)
-    volume = union(box.width)
-    log = jnp.log(jnp.where(volume > 0, volume, 1)) + box.exponent.astype(volume.dtype) * math.log(2)
-    log = jnp.where(jnp.any(box.endless), jnp.inf, jnp.where(volume > 0, log, -jnp.inf))
-    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, log)
+    return _log_value(*arguments(losses, reference, mask))
 
 
-@jax.jit
 def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) -> Int[Array, ""]:
     """Bits of `Status` for a hypervolume.
 
@@ -73,22 +62,7 @@ def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) 
     >>> Status(int(hypervolume_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
     'NAN_LOSSES|BEYOND_REFERENCE'
     """
-    losses, reference, present = arguments(losses, reference, mask)
-    box = boxes(losses, reference, present)
-    volume = union(box.width)
-    value, tiny = scale(volume, box.exponent), jnp.finfo(volume.dtype).tiny
-    nan = present & jnp.any(jnp.isnan(losses), axis=1)
-    undefined = jnp.any(jnp.isnan(reference))
-    # Products below the least normal number are flushed to 0: at most one per row.
-    least = len(losses) * tiny / jnp.finfo(volume.dtype).eps
-    rounded = (volume < least) | (value < tiny) | (value == jnp.inf)
-    bits = {
-        Status.NAN_LOSSES: jnp.any(nan),
-        Status.NAN_REFERENCE: undefined,
-        Status.BEYOND_REFERENCE: ~undefined & jnp.any(present & ~nan & ~box.inside),
-        Status.OUT_OF_RANGE: jnp.any(box.endless) | box.lost | (jnp.any(box.inside) & rounded),
-    }
-    return sum((jnp.where(on, int(bit), 0) for bit, on in bits.items()), jnp.zeros((), jnp.int32))
+    return _status(*arguments(losses, reference, mask))
 
 
 def arguments(losses, reference, mask, *, other="hypervolume_host for more"):
@@ -106,6 +80,41 @@ def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
     if len(losses) != 2 or losses[1] < 1 or reference != losses[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
         raise ValueError(f"losses must be {expected}, got shapes {losses} and {reference}.")
+
+
+@jax.jit
+def _value(losses, reference, present):
+    box = boxes(losses, reference, present)
+    value = scale(union(box.width), box.exponent)
+    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, jnp.where(jnp.any(box.endless), jnp.inf, value))
+
+
+@jax.jit
+def _log_value(losses, reference, present):
+    box = boxes(losses, reference, present)
+    volume = union(box.width)
+    log = jnp.log(jnp.where(volume > 0, volume, 1)) + box.exponent.astype(volume.dtype) * math.log(2)
+    log = jnp.where(jnp.any(box.endless), jnp.inf, jnp.where(volume > 0, log, -jnp.inf))
+    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, log)
+
+
+@jax.jit
+def _status(losses, reference, present):
+    box = boxes(losses, reference, present)
+    volume = union(box.width)
+    value, tiny = scale(volume, box.exponent), jnp.finfo(volume.dtype).tiny
+    nan = present & jnp.any(jnp.isnan(losses), axis=1)
+    undefined = jnp.any(jnp.isnan(reference))
+    # Products below the least normal number are flushed to 0: at most one per row.
+    least = len(losses) * tiny / jnp.finfo(volume.dtype).eps
+    rounded = (volume < least) | (value < tiny) | (value == jnp.inf)
+    bits = {
+        Status.NAN_LOSSES: jnp.any(nan),
+        Status.NAN_REFERENCE: undefined,
+        Status.BEYOND_REFERENCE: ~undefined & jnp.any(present & ~nan & ~box.inside),
+        Status.OUT_OF_RANGE: jnp.any(box.endless) | box.lost | (jnp.any(box.inside) & rounded),
+    }
+    return sum((jnp.where(on, int(bit), 0) for bit, on in bits.items()), jnp.zeros((), jnp.int32))
 
 
 class Boxes(NamedTuple):

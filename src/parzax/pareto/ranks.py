@@ -20,7 +20,6 @@ ABSENT = 2**30
 _BLOCK, _TILE = 16, 8
 
 
-@jax.jit
 def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
     """The front of each row when fronts are peeled off one by one; 0 is the Pareto front.
 
@@ -51,19 +50,7 @@ def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
     >>> non_domination_rank(losses).tolist()
     [0, 0, 1, 0, 2]
     """
-    losses, present = checked_rows(losses, mask)
-    n, m = losses.shape
-    if n == 0:
-        return jnp.zeros(0, jnp.int32)
-    ordered = lexicographic(value_ranks(losses, present)[0])
-    if m == 1:
-        rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
-    else:
-        block = _BLOCK if m == 2 else _TILE
-        blocks = [_padded(column, block, n) for column in ordered.columns[1:]]
-        first = _padded(ordered.first, block, False)
-        rank = (_patience(blocks[0], first, n) if m == 2 else _tiles(blocks, first)).reshape(-1)
-    return jnp.where(present, rank[ordered.position], ABSENT)
+    return _rank(*checked_rows(losses, mask))
 
 
 def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
@@ -104,6 +91,22 @@ def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
     nan = jnp.any(present & jnp.any(jnp.isnan(losses), axis=1))
     flags = jnp.where(nan, int(Status.NAN_LOSSES), 0) + jnp.where(jnp.any(present), 0, int(Status.NO_ROWS))
     return flags.astype(jnp.int32)
+
+
+@jax.jit
+def _rank(losses, present):
+    n, m = losses.shape
+    if n == 0:
+        return jnp.zeros(0, jnp.int32)
+    ordered = lexicographic(value_ranks(losses, present)[0])
+    if m == 1:
+        rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
+    else:
+        block = _BLOCK if m == 2 else _TILE
+        blocks = [_padded(column, block, n) for column in ordered.columns[1:]]
+        first = _padded(ordered.first, block, False)
+        rank = (_patience(blocks[0], first, n) if m == 2 else _tiles(blocks, first)).reshape(-1)
+    return jnp.where(present, rank[ordered.position], ABSENT)
 
 
 def _padded(column: Array, block: int, value: int) -> Array:
