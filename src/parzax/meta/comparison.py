@@ -80,7 +80,7 @@ class SimilarityEstimator(eqx.Module):
         """Ready for evaluation."""
         return density.prepare(self.basis, POINTS, "product" if self.basis.product else "max")
 
-    def compared(
+    def compared_rows(
         self,
         reduction: Reduction,
         smoothing: Smoothing,

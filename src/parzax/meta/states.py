@@ -164,4 +164,4 @@ def _split(split: AbstractSplit, every: State) -> tuple[Array, Array, Array]:
     return jax.lax.map(one, every)
 
 
-_compared = program(SimilarityEstimator.compared)
+_compared = program(SimilarityEstimator.compared_rows)
