@@ -123,10 +123,7 @@ def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
     if t <= _TOGETHER:
         return jax.vmap(function)(*arguments)
     # Filled up with copies, so that one program serves all.
-    n = -(-t // _TOGETHER)
-    blocks = jax.tree.map(
-        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]),
-        arguments,
-    )
-    out = jax.lax.map(lambda one: jax.vmap(function)(*one), blocks)
-    return jax.tree.map(lambda a: a.reshape(n * _TOGETHER, *a.shape[2:])[:t], out)
+    index = jnp.minimum(jnp.arange(-(-t // _TOGETHER) * _TOGETHER), t - 1)
+    filled = jax.tree.map(lambda a: a[index], arguments)
+    out = jax.lax.map(lambda one: function(*one), filled, batch_size=_TOGETHER)
+    return jax.tree.map(lambda a: a[:t], out)

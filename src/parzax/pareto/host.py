@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.pareto.hypervolume import boxes, check_shapes
-from parzax.pareto.order import checked_rows
+from parzax.pareto.hypervolume import arguments, boxes
 from parzax.pareto.ranks import ABSENT
 
 # Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
@@ -23,7 +22,7 @@ def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
     >>> hypervolume_host([[1.0, 1.0, 1.0, 1.0]], [2.0, 2.0, 2.0, 3.0])
     2.0
     """
-    points, corner, present = _arguments(losses, reference, mask)
+    points, corner, present = arguments(losses, reference, mask, xp=np)
     with np.errstate(all="ignore"):
         box = boxes(points, corner, present)
         if np.isnan(corner).any() or box.endless.any():
@@ -47,7 +46,7 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     >>> greedy_hypervolume_order_host(losses, [5.0, 5.0, 5.0, 5.0], size=2).tolist()
     [0, 1, 1073741824]
     """
-    points, corner, present = _arguments(losses, reference, mask)
+    points, corner, present = arguments(losses, reference, mask, xp=np)
     size = min(_checks.whole_number("size", size, 0), int(present.sum()))
     # Rows in the order that breaks ties, those with a NaN behind.
     nan = np.asarray(np.isnan(points).any(axis=1))
@@ -65,14 +64,6 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
         chosen.append(best)
         order[row[best]] = k
     return order
-
-
-def _arguments(losses: Any, reference: Any, mask: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses and reference in float64, and which rows exist."""
-    points, present = checked_rows(_checks.float_array("losses", losses), mask, np)
-    corner = _checks.float_array("reference", reference)
-    check_shapes(points.shape, corner.shape)
-    return points, corner, present
 
 
 def _union(width: np.ndarray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import namespace, ordered_key
-from parzax.pareto.order import Losses, Mask, Reference, checked_rows
+from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
 from parzax.status import Status
 
 
@@ -65,21 +65,16 @@ def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) 
     return _status(*arguments(losses, reference, mask))
 
 
-def arguments(losses, reference, mask, *, other="hypervolume_host for more"):
+def arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
     """Losses and reference in one dtype, and which rows exist; an error names what ``other`` to use."""
-    (losses, present), reference = checked_rows(losses, mask), jnp.asarray(reference)
-    check_shapes(losses.shape, reference.shape)
-    if losses.shape[1] > 3:
-        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
-    dtype = jnp.result_type(losses, reference)
-    return losses.astype(dtype), reference.astype(dtype), present
-
-
-def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
-    """Losses must be (n, m), the reference (m,)."""
-    if len(losses) != 2 or losses[1] < 1 or reference != losses[1:]:
+    (losses, present), reference = checked_rows(losses, mask, xp), as_array("reference", reference, xp)
+    if reference.shape != losses.shape[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
-        raise ValueError(f"losses must be {expected}, got shapes {losses} and {reference}.")
+        raise ValueError(f"losses must be {expected}, got shapes {losses.shape} and {reference.shape}.")
+    if xp is jnp and losses.shape[1] > 3:
+        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
+    dtype = xp.result_type(losses, reference)
+    return losses.astype(dtype), reference.astype(dtype), present
 
 
 @jax.jit

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, Shaped
 
+from parzax import _checks
 from parzax._numerics import ordered_key
 
 Losses = Num[ArrayLike, "n m"]
@@ -20,12 +22,14 @@ Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
 _LARGEST_PACKED = math.isqrt(2**31 - 1)
 
 
-def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[Any, "n m"], Bool[Any, " n"]]:
-    """A matrix of losses in a floating dtype; which rows exist: those of positive weight, all by default.
+def as_array(name: str, values: Any, xp: ModuleType) -> Any:
+    """Numbers as an array of JAX or, for ``xp`` = NumPy, as one of float64 on the host."""
+    return _checks.float_array(name, values) if xp is np else jnp.asarray(values)
 
-    Both are arrays of ``xp``.
-    """
-    losses = xp.asarray(losses)
+
+def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[Any, "n m"], Bool[Any, " n"]]:
+    """A matrix of losses in a floating dtype; which rows exist: those of positive weight, all by default."""
+    losses = as_array("losses", losses, xp)
     if losses.ndim != 2 or losses.shape[1] < 1:
         expected = "(n, m) with at least one objective"
         hint = "use losses[:, None] for one objective" + ", jax.vmap for a batch" * (xp is jnp)

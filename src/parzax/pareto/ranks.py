@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from parzax import _checks
 from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
@@ -70,7 +69,7 @@ def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
     >>> non_domination_rank_host([[1.0, 4.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [0.0, np.nan]]).tolist()
     [0, 0, 1, 0, 2]
     """
-    points, present = checked_rows(_checks.float_array("losses", losses), mask, np)
+    points, present = checked_rows(losses, mask, np)
     nan = np.isnan(points).any(axis=1)
     rank, proper = np.full(len(points), ABSENT, np.int32), present & ~nan
     # 0.0 and -0.0 are one loss.
