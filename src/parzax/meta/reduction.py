@@ -26,7 +26,7 @@ class Reduction(eqx.Module):
     """How parameters are weighed and chosen (arXiv 2304.10255 and 2212.06751)."""
 
     cells: PointCells  # of the grid on which importance is measured
-    ancestors: Bool[Any, "d d"]  # whether the parameter of a row is that of a column, or depends on it
+    ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
     layout: Layout = eqx.field(static=True)
     divergence: AbstractDivergence = eqx.field(static=True)
     least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
@@ -45,7 +45,8 @@ class Reduction(eqx.Module):
         # The bounds of points are not known, so there are no pools.
         grid, ancestors = Grid(max_cells=50, max_pools=0), np.zeros((len(space), len(space)), dtype=bool)
         for name in space.names:
-            ancestors[space.index(name), [space.index(own) for own in with_ancestors(space, [name])]] = True
+            others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
+            ancestors[space.index(name), others] = True
         cells, least = PointCells.of(space, grid), placed(rows_needed(eta, len(space)))
         divergence = Smoothed(debias=False)
         return cls(cells, ancestors, layout(space, grid), divergence, least, rule, n_good)
