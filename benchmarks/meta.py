@@ -91,7 +91,7 @@ def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State)
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
     columns = np.flatnonzero(columns)
-    target = comparison.density(smoothing, state.points, masks[0])
+    target = comparison.density(smoothing, state.points, masks[0], split.most)
     ours = np.asarray(target.from_uniforms(comparison.basis, *comparison.of_target).unit, np.float64)
     below = [best_rows(*log(ROWS, seed))[:, columns] for seed in range(SOURCES + 1)]
     d = []

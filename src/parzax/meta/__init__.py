@@ -1,6 +1,6 @@
 """Other tasks: how similar they are, by which parameters, and what their densities then weigh."""
 
-from parzax.meta.comparison import Comparison as Comparison
+from parzax.meta.comparison import SimilarityEstimator as SimilarityEstimator
 from parzax.meta.densities import TaskDensities as TaskDensities
 from parzax.meta.densities import TaskMixtures as TaskMixtures
 from parzax.meta.mixed import MixedSmoothing as MixedSmoothing

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import open_uniform
@@ -16,18 +16,19 @@ from parzax.kernels.bandwidth import FixedTop
 from parzax.meta import variation
 from parzax.meta.densities import POINTS, over_tasks
 from parzax.meta.reduction import Reduction
+from parzax.meta.variation import Half, Variation
 from parzax.parzen.basis import Basis, basis_of
 from parzax.parzen.evaluation import Prepared
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import State
+from parzax.split import State, first_rows
 
 Estimate = Literal["balanced", "uniform", "overlap"]
 
 
-class Compared(eqx.Module):
+class ComparedTasks(eqx.Module):
     """t densities of one group below by which tasks are compared, s draws from each, and raw importances."""
 
     prepared: Prepared
@@ -38,13 +39,13 @@ class Compared(eqx.Module):
 @program
 def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[Any, Any, Points]:
     """Random numbers of a comparison: of draws from the sources and the target, and uniform points."""
-    of_sources, of_target, of_neither = jax.random.split(key, 3)
-    sources, target = (uniforms(own, half, basis, dtype, joint=True) for own in (of_sources, of_target))
-    levels = open_uniform(of_neither, (2 * half, basis.n_slots), dtype)
+    *draws, scattered = jax.random.split(key, 3)
+    sources, target = (uniforms(draw, half, basis, dtype, joint=True) for draw in draws)
+    levels = open_uniform(scattered, (2 * half, basis.n_slots), dtype)
     return sources, target, basis.frame.drawn(levels)
 
 
-class Comparison(eqx.Module):
+class SimilarityEstimator(eqx.Module):
     """How densities are compared: without a prior, categories without spread, in some of the parameters.
 
     Points may leave parameters out: those are inactive there, which integrates them. There is no prior to
@@ -61,16 +62,19 @@ class Comparison(eqx.Module):
     @classmethod
     def of(
         cls, space: Space, smoothing: Smoothing, estimate: Estimate, n: int, key: PRNGKeyArray
-    ) -> "Comparison":
+    ) -> "SimilarityEstimator":
         """With n points of an estimate, half of them from either task."""
         smallest, half, dtype = smoothing.bandwidth.smallest, max(n // 2, 1), jnp.result_type(float)
         basis = basis_of(space, dtype, smoothing.families, smallest, True).with_any_left_out()
         return cls(basis, *_numbers(key, half, basis, dtype), estimate)
 
-    def density(self, smoothing: Smoothing, rows: Points, present: Bool[Array, " n"]) -> KernelMixture:
-        """The density of the rows below."""
+    def density(
+        self, smoothing: Smoothing, rows: Points, mask: Bool[Array, " n"], size: int
+    ) -> KernelMixture:
+        """The density of the rows under a mask, of which there are at most ``size``."""
+        index, present = first_rows(mask, size)
         plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0)
-        return plain.mixture(self.basis, rows, present.astype(rows.unit.dtype))
+        return plain.mixture(self.basis, rows[index], present.astype(rows.unit.dtype))
 
     def prepare(self, density: KernelMixture) -> Prepared:
         """Ready for evaluation."""
@@ -83,71 +87,91 @@ class Comparison(eqx.Module):
         states: State,
         below: Bool[Array, "t n"],
         counted: Bool[Array, "t n"],
-        index: Int[Array, "t k"],
-        present: Bool[Array, "t k"],
-    ) -> Compared:
-        """The tasks' densities of the rows below, which ``index`` has as numbers, as far as ``present``."""
+        size: int,
+    ) -> ComparedTasks:
+        """The tasks' densities of the rows below, at most ``size`` of each, which are among those counted."""
 
-        def one(at: Points, index: Int[Array, " k"], present: Bool[Array, " k"]) -> tuple[Prepared, Points]:
-            density = self.density(smoothing, at[index], present)
+        def one(at: Points, below: Bool[Array, " n"]) -> tuple[Prepared, Points]:
+            density = self.density(smoothing, at, below, size)
             return self.prepare(density), density.from_uniforms(self.basis, *self.of_sources)
 
         importance = over_tasks(reduction.raw_importance, states.points, below, counted)
-        prepared, samples = over_tasks(one, states.points, index, present)
-        return Compared(prepared, samples, importance)
+        return ComparedTasks(*over_tasks(one, states.points, below), importance)
 
     def similarities(
-        self, target: KernelMixture, tasks: Compared, kept: Bool[Array, "*t d"]
+        self, target: KernelMixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
     ) -> Float[Array, " t"]:
         """s_m of the target and each task, by the parameters that are kept."""
         density = self.prepare(target)
-        if self.estimate == "balanced":
-            at = leave_out(target.from_uniforms(self.basis, *self.of_target), kept)
-            samples = leave_out(tasks.samples, kept)
-            by_tasks = self.of_tasks(tasks.prepared, at)
-            by_themselves = self.of_tasks(tasks.prepared, samples)
-            by_target = self.of_one(density, samples)
-            own = jnp.broadcast_to(self.of_one(density, at), by_tasks.shape)
-            found = variation.balanced_variation(by_themselves - by_target, by_tasks - own)
-            return variation.similarity(found.value)
-        at = leave_out(self.scattered, kept)
-        log_target, logs = self.of_one(density, at), self.of_tasks(tasks.prepared, at)
-        return self.at_uniform(jnp.broadcast_to(log_target, logs.shape), logs, at)[0]
+        if self.estimate != "balanced":
+            return self._at_scattered(density, tasks, kept)[0]
+        at = target.from_uniforms(self.basis, *self.of_target)
+        halves = (self._half(density, tasks, points, kept) for points in (tasks.samples, at))
+        return variation.similarity(variation.of_halves(*halves, len(self.scattered)).value)
 
-    def at_uniform(
-        self, log_p: Float[Array, "t s"], log_q: Float[Array, "t s"], at: Points
-    ) -> tuple[Float[Array, " t"], variation.Variation]:
+    def pairs(
+        self, tasks: ComparedTasks, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
+    ) -> tuple[Float[Array, "t t"], Variation]:
+        """Similarities and variations of all pairs, by those of the kept parameters that both tasks have."""
+        has = jnp.broadcast_to(kept, tasks.importance.shape)
+        has = has if shared is None else has & shared
+
+        def of_both(own: Bool[Array, " d"]) -> Bool[Array, "*t d"]:
+            return kept if shared is None else own[None] & has
+
+        each = tasks.prepared, tasks.samples, has
+        if self.estimate == "balanced":
+            halves = jax.lax.map(lambda one: self._half(one[0], tasks, one[1], of_both(one[2])), each)
+            apart = variation.of_halves(halves, jax.tree.map(jnp.transpose, halves), len(self.scattered))
+            alike = variation.similarity(apart.value)
+        else:
+            alike, apart = jax.lax.map(lambda one: self._at_scattered(one[0], tasks, of_both(one[2])), each)
+        share = (has[:, None] & has[None]).any(axis=-1)
+        apart = Variation(jnp.where(share, apart.value, 1), jnp.where(share, apart.error, 0))
+        return jnp.where(share, alike, 0), apart
+
+    def _half(self, density: Prepared, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
+        """One half of the variation of a density and every task's, (t,), from points of either."""
+        log_p, log_q = self._logs(density, tasks, leave_out(at, kept))
+        return variation.half(log_p - log_q)
+
+    def _at_scattered(
+        self, density: Prepared, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
+    ) -> tuple[Float[Array, " t"], Variation]:
         """Similarities and variations, NaN for the estimate "overlap", from logs at uniform points."""
+        at = leave_out(self.scattered, kept)
+        log_p, log_q = self._logs(density, tasks, at)
         if self.estimate == "overlap":
             alike = variation.overlap_similarity(log_p, log_q)
-            return alike, variation.Variation(*[jnp.full_like(alike, jnp.nan)] * 2)
-        log_uniform = jnp.broadcast_to(self._flat(self.basis.frame.log_uniform, at), log_p.shape)
-        found = variation.uniform_variation(log_p, log_q, log_uniform)
-        return variation.similarity(found.value), found
+            return alike, Variation(*[jnp.full_like(alike, jnp.nan)] * 2)
+        log_uniform = jnp.broadcast_to(_flat(self.basis.frame.log_uniform, at), log_p.shape)
+        apart = variation.uniform_variation(log_p, log_q, log_uniform)
+        return variation.similarity(apart.value), apart
 
-    def of_one(self, density: Prepared, at: Points) -> Float[Array, "*t s"]:
-        """Logs of one density at points, of which each task may have its own."""
-        return self._flat(lambda flat: density.log_prob(self.basis, flat), at)
-
-    def of_tasks(self, densities: Prepared, at: Points) -> Float[Array, "t s"]:
-        """Logs of the densities of t tasks at the same points, or each at its own."""
+    def _logs(
+        self, density: Prepared, tasks: ComparedTasks, at: Points
+    ) -> tuple[Float[Array, "t s"], Float[Array, "t s"]]:
+        """Logs of one density, and of those of t tasks, at the same points, or each at its own."""
         if at.regime.ndim == 2:
-            return over_tasks(lambda one: one.log_prob(self.basis, at), densities)
-        return over_tasks(lambda one, own: one.log_prob(self.basis, own), densities, at)
+            of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.prepared)
+        else:
+            of_tasks = over_tasks(lambda one, own: one.log_prob(self.basis, own), tasks.prepared, at)
+        of_one = _flat(lambda points: density.log_prob(self.basis, points), at)
+        return jnp.broadcast_to(of_one, of_tasks.shape), of_tasks
 
-    @staticmethod
-    def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j"]:
-        flat = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
-        return function(flat).reshape(at.regime.shape[:-1])
+
+def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j"]:
+    """``function`` of all points at once, of which each task may have its own."""
+    points = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
+    return function(points).reshape(at.regime.shape[:-1])
 
 
 def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
     """Points of the marginal density of the kept parameters; of t tasks' own where ``kept`` is (t, d)."""
-    mask = kept[None] if kept.ndim == 1 else kept[:, None]
-    mask = mask.reshape((1,) * max(at.regime.ndim - mask.ndim, 0) + mask.shape)
+    mask = kept[..., None, :]
     shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
-    own = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), at)
-    return replace(own, regime=jnp.where(mask, own.regime, INACTIVE))
+    points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))
+    return replace(points, regime=jnp.where(mask, points.regime, INACTIVE))
 
 
 def check_comparison(

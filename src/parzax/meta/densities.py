@@ -16,7 +16,7 @@ from parzax.parzen.evaluation import Prepared
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import Points
-from parzax.split import State
+from parzax.split import State, first_rows
 
 # Densities are prepared for this many points, all candidates together: it decides on tables and forms.
 POINTS = 1024
@@ -38,15 +38,13 @@ class TaskDensities(eqx.Module):
         smoothing: Smoothing,
         states: State,
         masks: Bool[Array, "t n"],
-        index: Int[Array, "t k"],
-        present: Bool[Array, "t k"],
+        size: int,
     ) -> "TaskDensities":
-        """The densities of some rows of every task: under masks, and as numbers, of which some exist."""
+        """The densities of the rows of every task under a mask, of which there are at most ``size``."""
         dtype = states.x.dtype
 
-        def one(
-            at: Points, mask: Bool[Array, " n"], index: Int[Array, " k"], present: Bool[Array, " k"]
-        ) -> tuple[KernelMixture, Prepared]:
+        def one(at: Points, mask: Bool[Array, " n"]) -> tuple[KernelMixture, Prepared]:
+            index, present = first_rows(mask, size)
             ages = smoothing.ages(mask, dtype)
             ages = None if ages is None else ages[index]
             mixture = smoothing.mixture(basis, at[index], present.astype(dtype), ages)
@@ -54,8 +52,8 @@ class TaskDensities(eqx.Module):
             form = mixture.form(basis, POINTS * max(len(masks), POINTS))
             return mixture, mixture.prepare(basis, POINTS, form)
 
-        mixtures, prepared = over_tasks(one, states.points, masks, index, present)
-        return cls(mixtures, prepared, present.sum(axis=-1).astype(dtype))
+        mixtures, prepared = over_tasks(one, states.points, masks)
+        return cls(mixtures, prepared, masks.sum(axis=-1).astype(dtype))
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, "t j"]:
         """log densities in unit coordinates, of every task at all points."""
@@ -125,10 +123,7 @@ def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
     if t <= _TOGETHER:
         return jax.vmap(function)(*arguments)
     # Filled up with copies, so that one program serves all.
-    n = -(-t // _TOGETHER)
-    blocks = jax.tree.map(
-        lambda a: a[jnp.minimum(jnp.arange(n * _TOGETHER), t - 1)].reshape(n, _TOGETHER, *a.shape[1:]),
-        arguments,
-    )
-    out = jax.lax.map(lambda one: jax.vmap(function)(*one), blocks)
-    return jax.tree.map(lambda a: a.reshape(n * _TOGETHER, *a.shape[2:])[:t], out)
+    index = jnp.minimum(jnp.arange(-(-t // _TOGETHER) * _TOGETHER), t - 1)
+    filled = jax.tree.map(lambda a: a[index], arguments)
+    out = jax.lax.map(lambda one: function(*one), filled, batch_size=_TOGETHER)
+    return jax.tree.map(lambda a: a[:t], out)

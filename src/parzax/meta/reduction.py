@@ -14,6 +14,7 @@ from parzax.importance import Grid
 from parzax.importance.estimate import estimate_seeds
 from parzax.importance.layout import Layout, layout
 from parzax.importance.point_cells import PointCells
+from parzax.parzen.restriction import with_ancestors
 from parzax.space import Points, Space
 from parzax.split.gamma import AbstractGamma
 
@@ -43,11 +44,9 @@ class Reduction(eqx.Module):
         """That of a space, by the divergence ``Smoothed(debias=False)`` on 50 cells."""
         # The bounds of points are not known, so there are no pools.
         grid, ancestors = Grid(max_cells=50, max_pools=0), np.zeros((len(space), len(space)), dtype=bool)
-        for name in space.order:
-            own = ancestors[space.index(name)]
-            for parent in map(space.index, space.parents(name)):
-                own |= ancestors[parent]
-                own[parent] = True
+        for name in space.names:
+            others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
+            ancestors[space.index(name), others] = True
         cells, least = PointCells.of(space, grid), placed(rows_needed(eta, len(space)))
         divergence = Smoothed(debias=False)
         return cls(cells, ancestors, layout(space, grid), divergence, least, rule, n_good)

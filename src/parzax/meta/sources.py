@@ -9,14 +9,14 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax._numerics import placed
 from parzax._programs import program
-from parzax.meta.comparison import Compared, Comparison, Estimate
+from parzax.meta.comparison import ComparedTasks, Estimate, SimilarityEstimator
 from parzax.meta.densities import TaskDensities
 from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.rows import Notes, SourceRows
-from parzax.meta.states import Tasks, compact
+from parzax.meta.states import Tasks, group_size
 from parzax.parzen import Smoothing
 from parzax.space import Space, check_dtype
-from parzax.split import AbstractSplit, SplitRows, State, first_rows
+from parzax.split import AbstractSplit, SplitRows, State
 from parzax.split.gamma import AbstractGamma
 
 
@@ -25,8 +25,8 @@ class Sources(eqx.Module):
 
     below: tuple[TaskDensities, ...]
     above: tuple[TaskDensities, ...]
-    compared: tuple[Compared, ...]  # of the groups below, by which tasks are compared
-    comparison: Comparison  # how
+    compared: tuple[ComparedTasks, ...]  # of the groups below, by which tasks are compared
+    comparison: SimilarityEstimator  # how
     reduction: Reduction  # in which parameters
     shared: Bool[Array, "t d"] | None  # as of `Tasks`
     notes: Notes = eqx.field(static=True)  # names of the tasks, and a line for each
@@ -49,16 +49,19 @@ class Sources(eqx.Module):
         dtype = jnp.result_type(float)
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
-        comparison = Comparison.of(space, smoothing, estimate, n_samples, key)
+        comparison = SimilarityEstimator.of(space, smoothing, estimate, n_samples, key)
         reduction = Reduction.of(space, eta, importance, n_good=n_good)
-        numbers = range(tasks.below.shape[1])
 
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
-            given = ((placed(groups[:, i]), *compact(groups[:, i])) for i in numbers)
-            return tuple(_density(basis, smoothing, tasks.states, *own) for own in given)
+            masks = np.moveaxis(groups, 1, 0)
+            return tuple(
+                _density(basis, smoothing, tasks.states, placed(mask), group_size(mask)) for mask in masks
+            )
 
         below, above = densities(tasks.below), densities(tasks.above)
-        compared = tuple(tasks.compared(comparison, reduction, smoothing, i) for i in numbers)
+        compared = tuple(
+            tasks.compared(comparison, reduction, smoothing, group) for group in range(len(below))
+        )
         notes = Notes(tuple(one.name for one in rows), tasks.report)
         return cls(below, above, compared, comparison, reduction, tasks.shared, notes)
 
@@ -100,8 +103,8 @@ class Sources(eqx.Module):
         n_rows = split.n_known[group]
         kept, n = self.reduction.kept(of_target, compared.importance, known, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
-        index, present = first_rows(below, split.most if group == 0 else state.capacity)
-        target = self.comparison.density(smoothing, state.points[index], present)
+        size = split.most if group == 0 else state.capacity
+        target = self.comparison.density(smoothing, state.points, below, size)
         alike = self.comparison.similarities(target, compared, kept)
         some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)

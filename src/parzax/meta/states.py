@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import placed
 from parzax._programs import program
-from parzax.meta.comparison import Compared, Comparison
+from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.reduction import Reduction
 from parzax.meta.rows import SourceRows
 from parzax.observations import capacity
@@ -18,12 +18,9 @@ from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_
 from parzax.parzen.rows import on_device
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import Points
-from parzax.split import AbstractSplit, State
+from parzax.split import AbstractSplit, State, padded_size
 from parzax.split.state import resolved, violations
 from parzax.status import Status
-
-# Groups are padded to powers of two from here on.
-_LEAST_ROWS = 8
 
 
 class Tasks(NamedTuple):
@@ -55,12 +52,12 @@ class Tasks(NamedTuple):
         return cls(every, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
-        self, comparison: Comparison, reduction: Reduction, smoothing: Smoothing, group: int = 0
-    ) -> Compared:
+        self, comparison: SimilarityEstimator, reduction: Reduction, smoothing: Smoothing, group: int = 0
+    ) -> ComparedTasks:
         """The densities of a group below, as tasks are compared by them."""
         below = self.below[:, group]
         masks = placed(below), placed(below | self.above[:, group])
-        return _compared(comparison, reduction, smoothing, self.states, *masks, *compact(below))
+        return _compared(comparison, reduction, smoothing, self.states, *masks, group_size(below))
 
 
 def states(rows: list[SourceRows]) -> State:
@@ -153,12 +150,9 @@ def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
     return np.argsort(order, kind="stable")
 
 
-def compact(masks: np.ndarray) -> tuple[Array, Array]:
-    """Numbers of each task's rows under a mask, (t, k), and which of them exist; in the order of the rows."""
-    size = max(int(masks.sum(axis=-1).max(initial=0)), _LEAST_ROWS)
-    size = min(1 << (size - 1).bit_length(), masks.shape[-1])
-    index = np.argsort(~masks, axis=-1, kind="stable")[:, :size].astype(np.int32)
-    return placed(index), placed(np.take_along_axis(masks, index, axis=-1))
+def group_size(masks: Bool[np.ndarray, "t n"]) -> int:
+    """Length of arrays that hold the rows of any task under its mask."""
+    return padded_size(int(masks.sum(axis=-1).max(initial=0)), masks.shape[-1])
 
 
 @program
@@ -170,4 +164,4 @@ def _split(split: AbstractSplit, every: State) -> tuple[Array, Array, Array]:
     return jax.lax.map(one, every)
 
 
-_compared = program(Comparison.compared_rows)
+_compared = program(SimilarityEstimator.compared_rows)

@@ -7,24 +7,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._programs import program
 from parzax._words import visible
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
-from parzax.meta.comparison import Compared, Comparison, Estimate, check_comparison, leave_out
-from parzax.meta.densities import over_tasks
+from parzax.meta.comparison import Estimate, SimilarityEstimator, check_comparison
 from parzax.meta.reduction import Reduction, kept_parameters, rows_needed
 from parzax.meta.rows import named_logs, source_rows
 from parzax.meta.states import Tasks
-from parzax.meta.variation import Half, Variation, half, of_halves, similarity
 from parzax.observations import Observations
 from parzax.parzen.basis import families_of
-from parzax.parzen.evaluation import Prepared
 from parzax.parzen.smoothing import Smoothing
-from parzax.space import Points, Recorded, Space, check_dtype
+from parzax.space import Recorded, Space, check_dtype
 from parzax.split import Split
 from parzax.split.gamma import AbstractGamma, linear
 from parzax.split.ties import AbstractTies, crowding
@@ -115,7 +112,7 @@ def task_similarity(
     rows = source_rows(space, logs, next(iter(logs.values())).n_objectives, n_constraints)
     split = Split(gamma, n_constraints > 0, first_front, ties=ties)
     smoothing = Smoothing(bandwidth, top, families=families_of(space, kernels))
-    comparison = Comparison.of(space, smoothing, estimate, n_samples, key)
+    comparison = SimilarityEstimator.of(space, smoothing, estimate, n_samples, key)
     reduction, every = Reduction.of(space, eta), Tasks.of(rows, split)
     compared = every.compared(comparison, reduction, smoothing)
     n_below, kept = every.below[:, 0].sum(axis=-1), jnp.ones(len(space), bool)
@@ -148,35 +145,4 @@ def _space_of(name: str, log: Observations) -> Space:
     return log.space
 
 
-@program
-def _pairs(
-    comparison: Comparison, compared: Compared, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
-) -> tuple[Float[Array, "t t"], Variation]:
-    """Similarities and variations of all pairs, by those of the kept parameters that both tasks have."""
-    every = compared.prepared
-    has = jnp.broadcast_to(kept, compared.importance.shape)
-    has = has if shared is None else has & shared
-
-    def logs(density: Prepared, own: Bool[Array, " d"], at: Points) -> tuple[Array, Array, Points]:
-        """A task's density and those of all tasks, (t, s), and where."""
-        at = leave_out(at, kept if shared is None else own[None] & has)
-        theirs = comparison.of_tasks(every, at)
-        if shared is None:
-            return jnp.broadcast_to(comparison.of_one(density, at), theirs.shape), theirs, at
-        return over_tasks(lambda own: density.log_prob(comparison.basis, own), at), theirs, at
-
-    def of_half(one: tuple[Prepared, Array, Points]) -> Half:
-        ours, theirs, _ = logs(*one)
-        return half(ours - theirs)
-
-    if comparison.estimate == "balanced":
-        halves = jax.lax.map(of_half, (every, has, compared.samples))
-        n = 2 * compared.samples.regime.shape[1]
-        found = of_halves(halves, jax.tree.map(jnp.transpose, halves), n)
-        alike = similarity(found.value)
-    else:
-        at = comparison.scattered
-        alike, found = jax.lax.map(lambda one: comparison.at_uniform(*logs(one[0], one[1], at)), (every, has))
-    share = (has[:, None] & has[None]).any(axis=-1)
-    found = Variation(jnp.where(share, found.value, 1), jnp.where(share, found.error, 0))
-    return jnp.where(share, alike, 0), found
+_pairs = program(SimilarityEstimator.pairs)

@@ -55,7 +55,12 @@ class BySimilarity(AbstractTaskWeights):
     ) -> TaskWeights:
         """See `by_similarity`."""
         alike = sources.similarities(smoothing, state, split, group)
-        return _of_kernel(task_kernel(alike, sources.there(group)), sources, state, split, group)
+        kernel = task_kernel(alike, sources.there(group))
+        n_below, n_above, n_known = _sizes(sources, state, split, group)
+        n_rows = (kernel * n_known).sum()
+        share = (kernel * n_below).sum() / jnp.where(n_rows > 0, n_rows, 1)
+        gamma = jnp.where(n_rows > 0, share, split.gamma[group])
+        return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
 
 
 @final
@@ -79,20 +84,23 @@ class Stacking(AbstractTaskWeights):
 
         log_below = every(group, sources.below[group])
         log_above = every(n_groups + group, sources.above[group])
-        below, known = split.below[group], _measured(state, split, group)
-        n_below, n = below.sum().astype(dtype), known.sum().astype(dtype)
+        below = split.below[group]
+        # Rows that are pending or were not measured do not count.
+        values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
+        known = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
+        good, n = below.sum().astype(dtype), known.sum().astype(dtype)
         # Half a row on either side, so that none is foretold for certain; no odds where there is no density.
         neither = jnp.isneginf(log_below) & jnp.isneginf(log_above)
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
-        odds = odds + jnp.log((n_below + 0.5) / (n - n_below + 0.5))
+        odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
         places = mixture_weights(log_below, below, there, self.doubt)
         sides = mixture_weights(log_chance, known, there, self.doubt)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
-        sizes = _sizes(sources, state, split, group)
-        gamma = (weight * sizes.below / jnp.where(sizes.known > 0, sizes.known, 1)).sum()
+        n_below, _, n_known = _sizes(sources, state, split, group)
+        gamma = (weight * n_below / jnp.where(n_known > 0, n_known, 1)).sum()
         return TaskWeights(weight, weight, gamma)
 
 
@@ -162,37 +170,12 @@ def mixture_weights(
     return jax.lax.fori_loop(0, _ROUNDS, step, equal)
 
 
-class _Sizes(NamedTuple):
+def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> list[Float[Array, " t1"]]:
     """Rows of every task below, above, and in both as far as they were measured; the target's first."""
-
-    below: Float[Array, " t1"]
-    above: Float[Array, " t1"]
-    known: Float[Array, " t1"]
-
-
-def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> _Sizes:
-    dtype = state.x.dtype
-    of_target = (split.below[group].sum(), split.above[group].sum(), split.n_known[group])
+    of_target = split.below[group].sum(), split.above[group].sum(), split.n_known[group]
     below, above = sources.below[group].n_rows, sources.above[group].n_rows
-    both = zip(of_target, (below, above, below + above), strict=True)
-    return _Sizes(*(jnp.concatenate([own[None].astype(dtype), theirs]) for own, theirs in both))
-
-
-def _measured(state: State, split: SplitRows, group: int) -> Bool[Array, " n"]:
-    """Rows of a group, below or above, without those that are pending or were not measured."""
-    values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
-    return (split.below[group] | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
-
-
-def _of_kernel(
-    kernel: Float[Array, " t1"], sources: Sources, state: State, split: SplitRows, group: int
-) -> TaskWeights:
-    """Weights in proportion to N_m k(1, m)."""
-    sizes = _sizes(sources, state, split, group)
-    rows = (kernel * sizes.known).sum()
-    share = (kernel * sizes.below).sum() / jnp.where(rows > 0, rows, 1)
-    gamma = jnp.where(rows > 0, share, split.gamma[group])
-    return TaskWeights(_shares(sizes.below * kernel), _shares(sizes.above * kernel), gamma)
+    pairs = zip(of_target, (below, above, below + above), strict=True)
+    return [jnp.concatenate([target[None].astype(state.x.dtype), others]) for target, others in pairs]
 
 
 def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:

@@ -16,6 +16,6 @@ from parzax.pareto.hypervolume import hypervolume_status as hypervolume_status
 from parzax.pareto.hypervolume import log_hypervolume as log_hypervolume
 from parzax.pareto.ranks import ABSENT as ABSENT
 from parzax.pareto.ranks import non_domination_rank as non_domination_rank
+from parzax.pareto.ranks import non_domination_rank_host as non_domination_rank_host
 from parzax.pareto.ranks import rank_status as rank_status
-from parzax.pareto.ranks_host import non_domination_rank_host as non_domination_rank_host
 from parzax.pareto.subset import greedy_hypervolume_order as greedy_hypervolume_order

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.pareto.hypervolume import check_shapes
+from parzax.pareto.hypervolume import arguments, boxes
 from parzax.pareto.ranks import ABSENT
 
 # Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
@@ -22,12 +22,12 @@ def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
     >>> hypervolume_host([[1.0, 1.0, 1.0, 1.0]], [2.0, 2.0, 2.0, 3.0])
     2.0
     """
-    points, corner, present = _arguments(losses, reference, mask)
-    width, exponent, endless = _widths(points[present], corner)
-    if np.isnan(corner).any() or endless.any():
-        return math.nan if np.isnan(corner).any() else math.inf
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.ldexp(_union(width[width.any(axis=1)]), int(exponent.sum())))
+    points, corner, present = arguments(losses, reference, mask, xp=np)
+    with np.errstate(all="ignore"):
+        box = boxes(points, corner, present)
+        if np.isnan(corner).any() or box.endless.any():
+            return math.nan if np.isnan(corner).any() else math.inf
+        return float(np.ldexp(_union(box.width[box.width.any(axis=1)]), box.exponent))
 
 
 def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: Any = None) -> np.ndarray:
@@ -46,44 +46,24 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     >>> greedy_hypervolume_order_host(losses, [5.0, 5.0, 5.0, 5.0], size=2).tolist()
     [0, 1, 1073741824]
     """
-    points, corner, present = _arguments(losses, reference, mask)
+    points, corner, present = arguments(losses, reference, mask, xp=np)
     size = min(_checks.whole_number("size", size, 0), int(present.sum()))
     # Rows in the order that breaks ties, those with a NaN behind.
     nan = np.asarray(np.isnan(points).any(axis=1))
     columns = np.where(nan[:, None], 0, points).T
     row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
-    width, _, endless = _widths(points[row], corner)
+    with np.errstate(all="ignore"):
+        box = boxes(points[row], corner, np.ones(len(row), bool))
+    # An infinite box comes first, and then covers whatever of its objective the others have.
+    width = np.where(box.endless, 1, box.width)
     own = np.array([_union(w[None]) for w in width])
-    gain = np.where(endless, np.inf, own)
+    gain = np.where(box.endless.any(axis=1), np.inf, own)
     order, chosen = np.full(len(points), ABSENT, np.int32), []
     for k in range(size):
         best = _next(width, own, gain, chosen)
         chosen.append(best)
         order[row[best]] = k
     return order
-
-
-def _arguments(losses: Any, reference: Any, mask: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses and reference in float64, and which rows exist."""
-    points, corner = _checks.float_array("losses", losses), _checks.float_array("reference", reference)
-    check_shapes(points.shape, corner.shape)
-    weight = np.ones(len(points)) if mask is None else np.asarray(mask)
-    if weight.shape != points.shape[:1]:
-        raise ValueError(f"mask must be a vector of length {len(points)}, got shape {weight.shape}.")
-    return points, corner, weight > 0
-
-
-def _widths(points: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(n, m) widths of boxes, 0 without one, in units of 2^(m,) of the objectives; (n,) which are infinite.
-
-    An infinite width covers whatever the others have in that objective.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        inside = np.asarray((points < corner).all(axis=1))
-        width = np.where(inside[:, None], corner - points, 0)
-    endless: np.ndarray = np.isinf(width)
-    exponent = np.frexp(np.where(endless, 0, width).max(axis=0, initial=0))[1]
-    return np.where(endless, 1, np.ldexp(width, -exponent)), exponent, np.asarray(endless.any(axis=1))
 
 
 def _union(width: np.ndarray) -> float:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import ordered_key
-from parzax.pareto.order import Losses, Mask, Reference, checked_rows
+from parzax._numerics import namespace, ordered_key
+from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
 from parzax.status import Status
 
 
@@ -64,21 +65,16 @@ def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) 
     return _status(*arguments(losses, reference, mask))
 
 
-def arguments(losses, reference, mask, *, other="hypervolume_host for more"):
+def arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
     """Losses and reference in one dtype, and which rows exist; an error names what ``other`` to use."""
-    (losses, present), reference = checked_rows(losses, mask), jnp.asarray(reference)
-    check_shapes(losses.shape, reference.shape)
-    if losses.shape[1] > 3:
-        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
-    dtype = jnp.result_type(losses, reference)
-    return losses.astype(dtype), reference.astype(dtype), present
-
-
-def check_shapes(losses: tuple[int, ...], reference: tuple[int, ...]) -> None:
-    """Losses must be (n, m), the reference (m,)."""
-    if len(losses) != 2 or losses[1] < 1 or reference != losses[1:]:
+    (losses, present), reference = checked_rows(losses, mask, xp), as_array("reference", reference, xp)
+    if reference.shape != losses.shape[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
-        raise ValueError(f"losses must be {expected}, got shapes {losses} and {reference}.")
+        raise ValueError(f"losses must be {expected}, got shapes {losses.shape} and {reference.shape}.")
+    if xp is jnp and losses.shape[1] > 3:
+        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
+    dtype = xp.result_type(losses, reference)
+    return losses.astype(dtype), reference.astype(dtype), present
 
 
 @jax.jit
@@ -119,29 +115,32 @@ def _status(losses, reference, present):
 class Boxes(NamedTuple):
     """One box per row, from the row up to the reference point; volume = volume of widths * 2^exponent."""
 
-    width: Float[Array, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
-    exponent: Int[Array, ""]  # sum of those of the objectives
-    inside: Bool[Array, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
-    endless: Bool[Array, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
-    lost: Bool[Array, ""]  # whether a box has a width that the dtype cannot hold
+    width: Float[Any, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
+    exponent: Int[Any, ""]  # sum of those of the objectives
+    inside: Bool[Any, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
+    endless: Bool[Any, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
+    lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot hold
 
 
-def boxes(losses: Float[Array, "n m"], reference: Float[Array, " m"], present: Bool[Array, " n"]) -> Boxes:
-    """The boxes of the present rows. Scaling by powers of two rounds nothing."""
-    inside = present & jnp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
-    inside = inside & ~jnp.any(jnp.isnan(losses), axis=1) & ~jnp.any(jnp.isnan(reference))
-    ends = inside[:, None] & jnp.isfinite(losses) & jnp.isfinite(reference)[None]
-    width = jnp.where(ends, reference[None], 0) - jnp.where(ends, losses, 0)
-    endless = inside[:, None] & (~ends | (width == jnp.inf))
-    width = jnp.where(endless, 0, width)
-    lost = jnp.any(ends & ~endless & (width < jnp.finfo(width.dtype).tiny))
-    widest = jnp.max(width, axis=0, initial=0)
-    _, exponent = jnp.frexp(jax.lax.stop_gradient(jnp.where(widest > 0, widest, 1)))
-    return Boxes(scale(width, -exponent[None]), jnp.sum(exponent), inside, endless, lost)
+def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
+    """The boxes of the present rows, of NumPy for its arrays. Scaling by powers of two rounds nothing."""
+    xp = namespace(losses)
+    inside = present & xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
+    inside = inside & ~xp.any(xp.isnan(losses), axis=1) & ~xp.any(xp.isnan(reference))
+    ends = inside[:, None] & xp.isfinite(losses) & xp.isfinite(reference)[None]
+    width = xp.where(ends, reference[None], 0) - xp.where(ends, losses, 0)
+    endless = inside[:, None] & (~ends | (width == xp.inf))
+    width = xp.where(endless, 0, width)
+    lost = xp.any(ends & ~endless & (width < xp.finfo(width.dtype).tiny))
+    widest = xp.max(width, axis=0, initial=0)
+    _, exponent = xp.frexp(xp.where(widest > 0, widest, 1))
+    return Boxes(scale(width, -exponent[None]), xp.sum(exponent), inside, endless, lost)
 
 
-def scale(x: Float[Array, "..."], exponent: Int[Array, "..."]) -> Float[Array, "..."]:
-    """x times 2^exponent, in four steps, each of which the dtype can hold."""
+def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
+    """x times 2^exponent, on a device in four steps, each of which the dtype can hold."""
+    if isinstance(x, np.ndarray):
+        return np.ldexp(x, exponent)
     most = jnp.finfo(x.dtype).maxexp - 2
     for _ in range(4):
         step = jnp.clip(exponent, -most, most)

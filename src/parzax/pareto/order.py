@@ -3,12 +3,15 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, Shaped
 
+from parzax import _checks
 from parzax._numerics import ordered_key
 
 Losses = Num[ArrayLike, "n m"]
@@ -19,17 +22,22 @@ Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
 _LARGEST_PACKED = math.isqrt(2**31 - 1)
 
 
-def checked_rows(losses: Losses, mask: Mask) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
+def as_array(name: str, values: Any, xp: ModuleType) -> Any:
+    """Numbers as an array of JAX or, for ``xp`` = NumPy, as one of float64 on the host."""
+    return _checks.float_array(name, values) if xp is np else jnp.asarray(values)
+
+
+def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[Any, "n m"], Bool[Any, " n"]]:
     """A matrix of losses in a floating dtype; which rows exist: those of positive weight, all by default."""
-    losses = jnp.asarray(losses)
+    losses = as_array("losses", losses, xp)
     if losses.ndim != 2 or losses.shape[1] < 1:
         expected = "(n, m) with at least one objective"
-        hint = "use jax.vmap for a batch, losses[:, None] for one objective"
+        hint = "use losses[:, None] for one objective" + ", jax.vmap for a batch" * (xp is jnp)
         raise ValueError(f"losses must be {expected}, got shape {losses.shape}; {hint}.")
-    n, mask = len(losses), jnp.ones(len(losses), bool) if mask is None else jnp.asarray(mask)
+    n, mask = len(losses), xp.ones(len(losses), bool) if mask is None else xp.asarray(mask)
     if mask.shape != (n,):
         raise ValueError(f"mask must be a vector of length {n}, as losses has rows, got shape {mask.shape}.")
-    return losses.astype(jnp.result_type(float, losses)), mask if mask.dtype == bool else mask > 0
+    return losses.astype(xp.result_type(float, losses)), mask if mask.dtype == bool else mask > 0
 
 
 def value_rank(key: Int[Array, " n"]) -> Int[Array, " n"]:

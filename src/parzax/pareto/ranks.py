@@ -1,9 +1,12 @@
-"""Non-domination ranks: in which front a row lies; and their flags."""
+"""Non-domination ranks: in which front a row lies, on a device and on the host; and their flags."""
 
 import functools
+from bisect import bisect_right
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from parzax._numerics import count_below
@@ -47,6 +50,33 @@ def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
     [0, 0, 1, 0, 2]
     """
     return _rank(*checked_rows(losses, mask))
+
+
+def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
+    """`non_domination_rank` on the host, in float64 and without compilation.
+
+    Distinct rows go through in lexicographic order, so that only earlier ones can dominate a row. With two
+    objectives the smallest second objective of each front decides, found by bisection: O(n log n). With more
+    a row is compared with all before it: O(m n^2) comparisons, and O(n) memory.
+
+    Args:
+        losses: (n, m), minimised.
+        mask: (n,) rows that are there, or their weights (present where positive); all by default.
+
+    Returns:
+        (n,) int32 ranks, of rows with a NaN and of absent ones as of `non_domination_rank`.
+
+    >>> non_domination_rank_host([[1.0, 4.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [0.0, np.nan]]).tolist()
+    [0, 0, 1, 0, 2]
+    """
+    points, present = checked_rows(losses, mask, np)
+    nan = np.isnan(points).any(axis=1)
+    rank, proper = np.full(len(points), ABSENT, np.int32), present & ~nan
+    # 0.0 and -0.0 are one loss.
+    distinct, number = np.unique(points[proper] + 0.0, axis=0, return_inverse=True)
+    rank[proper] = _of_distinct(distinct)[number.reshape(-1)]
+    rank[present & nan] = rank[proper].max(initial=-1) + 1
+    return rank
 
 
 def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
@@ -128,3 +158,18 @@ def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Arra
         return longer, jnp.any(longer != rank)
 
     return jax.lax.while_loop(lambda carry: carry[1], grow, (before, jnp.asarray(True)))[0]
+
+
+def _of_distinct(rows: np.ndarray) -> np.ndarray:
+    """Ranks of distinct rows in lexicographic order."""
+    rank, others = np.arange(len(rows), dtype=np.int32), np.ascontiguousarray(rows.T[1:])
+    if len(others) == 1:
+        smallest: list[float] = []
+        for i, y in enumerate(others[0].tolist()):
+            rank[i] = bisect_right(smallest, y)
+            smallest[rank[i] : rank[i] + 1] = [y]
+    elif len(others):
+        for i in range(len(rows)):
+            dominates = np.logical_and.reduce(others[:, :i] <= others[:, i, None])
+            rank[i] = rank[:i].max(initial=-1, where=dominates) + 1
+    return rank

@@ -18,8 +18,8 @@ from parzax.split.state import State
 from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
 
-# Arrays of the rows below are no shorter, so that few programs serve all capacities.
-_LEAST_BELOW = 8
+# Arrays of the rows of a group are no shorter, so that few programs serve all capacities.
+_LEAST_ROWS = 8
 
 
 class SplitRows(eqx.Module):
@@ -157,8 +157,12 @@ class Split(AbstractSplit):
         n, several = state.capacity, state.objectives.shape[-1] > 1
         if (several and self.first_front) or self.up_to_feasible:
             return n
-        most = max(self.gamma.most(n), _LEAST_BELOW)
-        return min(1 << (most - 1).bit_length(), n)
+        return padded_size(self.gamma.most(n), n)
+
+
+def padded_size(most: int, capacity: int) -> int:
+    """Length of arrays for up to ``most`` of the rows: a power of two from 8 on, or the capacity if less."""
+    return min(1 << (max(most, _LEAST_ROWS) - 1).bit_length(), capacity)
 
 
 def split_by_order(
