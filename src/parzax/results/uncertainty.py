@@ -1,6 +1,6 @@
 """How sure importances are: intervals, ranks and p-values from replicates of the log, on the host."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -57,18 +57,6 @@ class Uncertainty:
         """For a file: the arrays that the result does not have, and what JSON can hold."""
         rest = {name: getattr(self, name) for name in ("n_shuffles", "method", "level", "balance")}
         return {name: getattr(self, name) for name in self.ARRAYS}, rest
-
-    def arranged(self, order: np.ndarray, shape: tuple[int, ...]) -> "Uncertainty":
-        """Of (s, ...) arrays: levels in another order, and seeds in another shape."""
-
-        def moved(x: np.ndarray, first: int) -> np.ndarray:
-            x = np.take(x, order, axis=-2)
-            return x.reshape(*x.shape[:first], *shape, *x.shape[first + 1 :])
-
-        arrays = {name: moved(getattr(self, name), 0) for name in ("variance", "importance", "p_value")}
-        arrays["n_fewer"] = moved(self.n_fewer[..., None], 0)[..., 0]
-        arrays |= {name: getattr(self, name).reshape(shape) for name in ("spread", "n_rows")}
-        return replace(self, sampled=moved(self.sampled, 1), **arrays)
 
     @property
     def n_resamples(self) -> int:
