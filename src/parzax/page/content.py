@@ -25,7 +25,7 @@ from parzax.page.words import (
 )
 from parzax.results import GridEstimator, ImportanceResult
 from parzax.results.labels import short_names, shorten
-from parzax.results.phrases import regime, value_text, without_python
+from parzax.results.phrases import regime, value_text
 from parzax.results.table import advice_lines, size_text
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
@@ -240,9 +240,7 @@ def _thinned(picture: dict[str, Any] | None, step: int) -> dict[str, Any] | None
 def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
     """Where each status holds, and what to do about it; then what holds always."""
     found = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    return [(_status_name(where), without_python(text)) for where, text in found] + [
-        ("", text) for text in _GENERAL
-    ]
+    return [(_status_name(where), text) for where, text in found] + [("", text) for text in _GENERAL]
 
 
 def _status_name(where: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import visible
+from parzax._words import join_names, visible
 from parzax.results.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
@@ -129,6 +129,4 @@ def values_text(own: GoodValues, domain: Domain) -> str:
     if not isinstance(domain, Categorical):
         ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
         return ends + " of the way between its bounds" * isinstance(domain, Varying)
-    shown = [str(choice) for choice in own.values[:_CHOICES_SHOWN]]
-    rest = len(own.values) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+    return join_names([str(choice) for choice in own.values], _CHOICES_SHOWN)

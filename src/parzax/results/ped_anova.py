@@ -108,26 +108,19 @@ def ped_anova(
     obs: Observations,
     target_quantile: Any = 0.1,
     region_quantile: float = 1.0,
-    *,
-    objective: int | str = 0,
-    selection: str = "objective",
-    ties: AbstractTies | None = None,
-    rows: str | Sequence[str] = "all",
-    estimator: GridEstimator | None = None,
-    reference: str = "region",
-    **resampled: Any,
+    **options: Any,
 ) -> ImportanceResult:
     """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 
-    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (those of resampling
-    too), the result and the statuses.
+    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (``options`` too), the
+    result and the statuses.
 
     Raises:
         ValueError: also when a parameter has several domains or can be inactive. Use `cond_ped_anova`, or
             reduce the log with `parzax.naive` as the papers' baselines do.
     """
     if isinstance(obs, Observations):
-        obs = obs if rows == "all" else counted_rows(obs, rows)
+        obs = counted_rows(obs, options.get("rows", "all"))
         used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
         for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
             inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
@@ -136,10 +129,7 @@ def ped_anova(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
-    return cond_ped_anova(
-        obs, target_quantile, region_quantile, objective=objective, selection=selection, ties=ties, rows=rows,
-        estimator=estimator, reference=reference, **resampled,
-    )  # fmt: skip
+    return cond_ped_anova(obs, target_quantile, region_quantile, **options)
 
 
 def _near(n: int) -> np.ndarray:

@@ -28,14 +28,11 @@ def check_resampling(
 
     By default there are as many shuffles as samples, or twice as many as p-values of so many parameters need.
     """
-    for name, n in (("n_resamples", n_resamples), ("n_shuffles", n_shuffles)):
-        if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
-            raise ValueError(f"{name} must be an integer of at least 0, got {n!r}.")
-    _checks.one_of("resampling", method, tuple(METHODS))
-    n_samples = int(n_resamples)
+    n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     if n_shuffles is None:
         n_shuffles = shuffles_by_default(n_samples, n_parameters) if n_samples else 0
-    n_shuffles = int(n_shuffles)
+    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
+    _checks.one_of("resampling", method, tuple(METHODS))
     if (n_samples or n_shuffles) and key is not None:
         _checks.check_key(key)
     return n_samples, n_shuffles

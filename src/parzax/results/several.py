@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations
 from parzax.results.estimator import GridEstimator
@@ -51,8 +52,8 @@ class ImportanceOverWeights:
         return len(self.results)
 
     def __repr__(self) -> str:
-        q = len(self.target_quantile)
-        size = f"{len(self)} weights, {q} level{'s' * (q > 1)}, {len(self.names)} parameters"
+        levels = plural(len(self.target_quantile), "level")
+        size = f"{len(self)} weights, {levels}, {len(self.names)} parameters"
         return f"ImportanceOverWeights({size}; {' and '.join(self.objectives)})"
 
 

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance import Encoded, Importance
 from parzax.importance.estimate import REFERENCES, estimate_seeds
-from parzax.importance.layout import Layout
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
@@ -111,21 +109,4 @@ def _weight(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
     return 0.4 if isinstance(divergence, Explained) else 2.5
 
 
-@program(weight=_weight, library=_library)
-def sweep(
-    codes: Integer[Any, "s d n"],
-    level: Integer[Any, "s n"],
-    weight: Shaped[Any, "s n"] | None,
-    log_status: Int[Any, "s q"],
-    *,
-    layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool,
-    balance: bool,
-    uniform_when_undefined: bool,
-) -> Importance:
-    """`parzax.importance.estimate.estimate_seeds` as a program that is kept."""
-    return estimate_seeds(
-        codes, level, weight, log_status, layout=layout, divergence=divergence, uniform=uniform,
-        balance=balance, uniform_when_undefined=uniform_when_undefined,
-    )  # fmt: skip
+sweep = program(weight=_weight, library=_library)(estimate_seeds)

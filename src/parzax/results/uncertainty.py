@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from parzax import _checks
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.variance import normalise
 
@@ -93,8 +94,7 @@ class Uncertainty:
         Equal ones count in the order of the space. Parameters without variance are never among them. NaN
         without samples.
         """
-        if type(r) is not int or r < 1:
-            raise ValueError(f"r must be an integer of at least 1, got {r!r}.")
+        r = _checks.whole_number("r", r, 1)
         if not len(self.sampled):
             return np.full(self.variance.shape, np.nan)
         draws = self.draws
