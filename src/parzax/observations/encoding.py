@@ -67,3 +67,8 @@ def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.n
     for own, loss, used in zip(ranks, losses, usable, strict=True):
         own[: loss.size][used] = np.searchsorted(np.sort(loss[used]), loss[used])
     return ranks
+
+
+def capacity(n: int) -> int:
+    """Padded number of rows: 64, 256, 1024, 4096, then doubling, so that few shapes are compiled."""
+    return next((size for size in (64, 256, 1024, 4096) if n <= size), 1 << (n - 1).bit_length())

@@ -142,8 +142,9 @@ def compare(
     _checks.check_key(key)
     keys = jax.random.split(key)
 
-    def analysed(obs: Observations, own: Any) -> ImportanceResult:
-        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own} if _single(obs) else {}
+    def analysed(obs: Observations, own_key: Any) -> ImportanceResult:
+        single = math.prod(obs.batch_shape) == 1
+        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own_key} if single else {}
         return cond_ped_anova(obs, target_quantile, region_quantile, **sampled, **options)
 
     before, after = analysed(first, keys[0]), analysed(second, keys[1])
@@ -181,10 +182,6 @@ def _draws(result: ImportanceResult) -> np.ndarray | None:
     if known is None or not known.n_resamples:
         return None
     return known.importances.reshape(known.n_resamples, *result.importance.shape[-2:])
-
-
-def _single(obs: Observations) -> bool:
-    return int(np.prod(obs.batch_shape, dtype=int)) == 1
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:

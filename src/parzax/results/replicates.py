@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
-from parzax.importance.layout import Layout
+from parzax.importance import Encoded
 from parzax.importance.measures import measures
 from parzax.importance.resample import ordered_rows, sampled_counts
 from parzax.results.null import shuffled_counts
@@ -25,13 +25,11 @@ _SHUFFLED = 1 << 22
 
 def replicates(
     key: PRNGKeyArray,
-    codes: Integer[np.ndarray, "s d m"],
-    rank: Int[np.ndarray, "s m"],
+    encoded: Encoded,
     counts: Shaped[np.ndarray, "s q1 w"],
     *,
     n_samples: int,
     n_shuffles: int,
-    layout: Layout,
     **static: Any,
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
@@ -42,12 +40,12 @@ def replicates(
 
     Args:
         key: a typed key.
-        codes, rank: of the logs, as in `parzax.importance.Encoded`, s seeds.
+        encoded: the codes and ranks of s logs.
         counts: of the whole logs, whole numbers; see `parzax.importance.counts.sweep_counts`.
         n_samples, n_shuffles: how many of each.
-        layout, static: of `compiled_replicates`.
+        static: of `compiled_replicates`.
     """
-    (s, d, m), (_, q1, w) = codes.shape, counts.shape
+    (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(n_samples, n_shuffles))
     b = 1 << max(side_by_side, 1).bit_length() - 1
     in_all = tuple(math.ceil(n / b) for n in (n_samples, n_shuffles))
@@ -62,13 +60,11 @@ def replicates(
         rng = np.random.default_rng([*words, part, seed])
         null = np.zeros((0, q1, w), np.int32)
         if rounds[1]:
-            null = shuffled_counts(rng, counts[seed], layout, rounds[1] * b)
-        first = np.int32(part * rounds[0] * b)
+            null = shuffled_counts(rng, counts[seed], encoded.layout, rounds[1] * b)
+        first, own_rows = np.int32(part * rounds[0] * b), jax.tree.map(lambda array: array[seed], encoded)
         with jax.enable_x64(x64):  # which holds for a thread
-            replicated = compiled_replicates(
-                keys[seed], first, codes[seed], rank[seed], null.reshape(-1, b, q1, w), rounds=rounds,
-                layout=layout, **static,
-            )  # fmt: skip
+            null = null.reshape(-1, b, q1, w)
+            replicated = compiled_replicates(keys[seed], first, own_rows, null, rounds=rounds, **static)
             return np.asarray(replicated).reshape(-1, q1 - 1, d)
 
     calls = [variances(0)]  # compiles
@@ -83,14 +79,10 @@ def replicates(
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
-    codes: Integer[Any, "d m"],
-    rank: Int[Any, " m"],
+    encoded: Encoded,
     null: Int[Any, "t b q1 w"],
     *,
     rounds: tuple[int, int],
-    levels: tuple[float, ...],
-    optuna_rounding: bool,
-    layout: Layout,
     divergence: AbstractDivergence,
     uniform: bool,
     method: str,
@@ -99,23 +91,20 @@ def compiled_replicates(
 
     Args:
         key, first: of the samples.
-        codes, rank: as in `parzax.importance.Encoded`.
+        encoded: the codes and ranks of the log.
         null: counts of the shuffles, b in a round.
         rounds: how many of samples, and of shuffles.
-        levels: ascending, the region's last.
-        optuna_rounding: of the grid.
-        layout, divergence, uniform: as in `parzax.importance.estimate`.
+        divergence, uniform: as in `parzax.importance.estimate`.
         method: "half-sampling" (without replacement) or "bootstrap".
     """
-    b, rows = (
-        null.shape[1],
-        ordered_rows(jnp.asarray(codes), jnp.asarray(rank), method, levels, optuna_rounding),
-    )
+    b, layout, n_levels = null.shape[1], encoded.layout, len(encoded.levels)
+    levels, rounding = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
+    rows = ordered_rows(jnp.asarray(encoded.codes), jnp.asarray(encoded.rank), method, levels, rounding)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return sampled_counts(keys, rows, layout=layout, n_levels=len(levels) - 1, method=method)
+        return sampled_counts(keys, rows, layout=layout, n_levels=n_levels, method=method)
 
     def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return jnp.asarray(null)[number - rounds[0]]

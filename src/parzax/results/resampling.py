@@ -1,10 +1,12 @@
 """From a result to its `Uncertainty`: how many samples and shuffles, weights as repeated rows, p-values."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from parzax import _checks
+from parzax.importance import Encoded
 from parzax.importance.draws import METHODS
 from parzax.observations.encoding import loss_ranks
 from parzax.results.replicates import replicates
@@ -64,15 +66,19 @@ def uncertainty(
         n_samples, n_shuffles, method: see `parzax.results.replicates`.
     """
     encoded, estimates, result = analysis
-    codes, shape = encoded.codes, result.variance.shape
+    shape = result.variance.shape
     if weight is not None:
-        losses, codes = _repeated(losses, weight, codes)
+        encoded, losses = _repeated(encoded, losses, weight)
     replicated = replicates(
-        key, codes, loss_ranks(losses, None, codes.shape[2]), np.rint(estimates.counts).astype(np.int64),
-        n_samples=n_samples, n_shuffles=n_shuffles, layout=encoded.layout,
-        levels=(*sorted(encoded.levels), encoded.region), optuna_rounding=encoded.grid.optuna_rounding,
-        divergence=result.estimator.divergence, uniform=result.reference == "uniform", method=method,
-    )  # fmt: skip
+        key,
+        replace(encoded, rank=loss_ranks(losses, None, encoded.codes.shape[2]), weight=None),
+        np.rint(estimates.counts).astype(np.int64),
+        n_samples=n_samples,
+        n_shuffles=n_shuffles,
+        divergence=result.estimator.divergence,
+        uniform=result.reference == "uniform",
+        method=method,
+    )
     sampled, shuffled = (variances[:, :, np.array(encoded.place)] for variances in replicated)
     usable = (~np.isnan(losses)).sum(axis=1)
     spread = np.ones(len(usable))
@@ -102,27 +108,25 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
 
 
-def _repeated(losses: np.ndarray, weight: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of weight w as w rows; without those of weight 0."""
+def _repeated(encoded: Encoded, losses: np.ndarray, weight: np.ndarray) -> tuple[Encoded, np.ndarray]:
+    """Rows of weight w as w rows, and their losses; without those of weight 0."""
     if (weight != np.floor(weight)).any():
         raise ValueError(
             "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
             "weights out, or set n_resamples=0."
         )
     times = weight.astype(np.int64)
-    totals = times.sum(axis=1)
-    longest = int(totals.max(initial=0))
+    longest = int(times.sum(axis=1).max(initial=0))
     if longest > _MOST_ROWS:
         raise ValueError(
             f"the weights stand for {longest} rows, too many to resample (at most {_MOST_ROWS}); divide "
             "them, or set n_resamples=0."
         )
-    n = 1 << max(longest - 1, 0).bit_length()
-    s, d, _ = codes.shape
-    new_losses = np.full((s, n), np.nan)
-    new_codes = np.zeros((s, d, n), codes.dtype)
-    for i in range(s):
-        index = np.repeat(np.arange(losses.shape[1]), times[i])
-        new_losses[i, : len(index)] = losses[i, index]
-        new_codes[i, :, : len(index)] = codes[i][:, index]
-    return new_losses, new_codes
+    rows = np.full((len(times), 1 << max(longest - 1, 0).bit_length()), -1)
+    for filled, counts in zip(rows, times, strict=True):
+        filled[: counts.sum()] = np.repeat(np.arange(len(counts)), counts)
+    codes = np.take_along_axis(encoded.codes, rows[:, None], axis=2)
+    level = np.take_along_axis(encoded.level, rows, axis=1)
+    level[rows < 0] = len(encoded.levels) + 1
+    repeated = np.where(rows < 0, np.nan, np.take_along_axis(losses, rows, axis=1))
+    return replace(encoded, codes=codes, level=level, weight=None, rank=None), repeated

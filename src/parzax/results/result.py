@@ -12,11 +12,10 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
-from parzax.importance import Encoded, Importance
-from parzax.importance.estimate import in_order
+from parzax.importance import Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
-from parzax.observations import ImportReport, Observations
+from parzax.observations import ImportReport
 from parzax.results.arrays import ResultArrays
 from parzax.results.base import ReadTable
 from parzax.results.estimator import GridEstimator
@@ -74,22 +73,6 @@ class ImportanceResult(ResultArrays):
         report: how the log was read.
         uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
     """
-
-    @classmethod
-    def of(
-        cls,
-        found: Importance,
-        encoded: Encoded,
-        obs: Observations,
-        estimator: GridEstimator,
-        reference: str,
-    ) -> "ImportanceResult":
-        """Wrap the estimates of s seeds at ascending levels in the shape and order that was asked."""
-        found = in_order(found, encoded.place)
-        if obs.batch_shape != (len(found.variance),):
-            found = jax.tree.map(lambda a: a.reshape(*obs.batch_shape, *a.shape[1:]), found)
-        levels = np.array(encoded.levels)
-        return cls(found, obs.space, levels, encoded.region, obs.report, estimator, reference)
 
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.

@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance import Encoded, Importance
-from parzax.importance.estimate import REFERENCES, estimate_seeds
+from parzax.importance.estimate import REFERENCES, estimate_seeds, in_order
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
@@ -77,10 +77,15 @@ def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
         if len(logs) > 1:
             seeds = slice(i * losses.shape[1], (i + 1) * losses.shape[1])
             part = jax.tree.map(lambda array, seeds=seeds: array[seeds], estimates)
-        read = obs
+        report = obs.report
         if log.pools:
-            read = replace(obs, report=replace(obs.report, moving=obs.report.moving | log.pools))
-        result = ImportanceResult.of(part, log.encoded, read, estimator, task.reference)
+            report = replace(report, moving=report.moving | log.pools)
+        asked = in_order(part, log.encoded.place)
+        if obs.batch_shape != (len(asked.variance),):
+            asked = jax.tree.map(lambda array: array.reshape(*obs.batch_shape, *array.shape[1:]), asked)
+        result = ImportanceResult(
+            asked, obs.space, np.array(log.encoded.levels), task.region, report, estimator, task.reference
+        )
         found.append(Analysis(log.encoded, part, result))
     return found
 
