@@ -146,9 +146,9 @@ class AbstractResult(Readable):
         return f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most})"
 
 
-def attributes(*names: str) -> Any:
-    """The arrays of these ``names`` of a result's estimates, as attributes of the result."""
-    return (property(lambda self, name=name: getattr(self.estimates, name)) for name in names)
+def attributes(*names: str, of: str = "estimates") -> Any:
+    """Attributes of a result that are those of these ``names`` of its estimates, or of another field."""
+    return (property(lambda self, name=name: getattr(getattr(self, of), name)) for name in names)
 
 
 def status_names(status: int) -> str:

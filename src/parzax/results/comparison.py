@@ -10,7 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural, visible
 from parzax.observations import Observations
-from parzax.results.base import Readable, ReadTable
+from parzax.results.base import Readable, ReadTable, attributes
 from parzax.results.labels import short_names
 from parzax.results.ped_anova import cond_ped_anova
 from parzax.results.result import ImportanceResult
@@ -41,15 +41,8 @@ class Comparison(Readable):
     p_value: np.ndarray
     level: float = _LEVEL
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, the order of the last axis of `difference`."""
-        return self.first.names
-
-    @property
-    def target_quantile(self) -> np.ndarray:
-        """(q,) levels as asked."""
-        return self.first.target_quantile
+    # Parameter names, in the order of the last axis of `difference`; (q,) levels as asked.
+    names, target_quantile = attributes("names", "target_quantile", of="first")
 
     @property
     def differs(self) -> np.ndarray:

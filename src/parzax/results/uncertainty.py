@@ -20,8 +20,24 @@ _NO_VERDICT = "nothing can be said of this level"
 SIGNIFICANCE = 0.05
 
 
+class Tested:
+    """Tests at every level, along the last axis of ``p_value``; NaN where nothing was tested."""
+
+    p_value: np.ndarray
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """The p-values, adjusted for all that was tested at the level (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """Where the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+
 @dataclass(frozen=True, eq=False)
-class Uncertainty:
+class Uncertainty(Tested):
     """What another log of the same search might have given, from the one at hand.
 
     Attributes:
@@ -113,16 +129,6 @@ class Uncertainty:
         if not len(self.sampled):
             return np.full(self.variance.shape[:-1], np.nan)
         return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
-
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """(..., q, d) p-values adjusted for the parameters that were tested at the level (Holm 1979)."""
-        return holm(self.p_value)
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """(..., q, d) whether the adjusted p-value is at most 0.05."""
-        return self.p_adjusted <= SIGNIFICANCE
 
     @property
     def margin(self) -> np.ndarray:

@@ -1,14 +1,13 @@
 """The result of `interactions`, with its tables."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from parzax.importance import Interactions
 from parzax.results.base import AbstractResult, ReadTable, attributes, mean_and_error
 from parzax.results.pairs.table import pairs_table
-from parzax.results.uncertainty import SIGNIFICANCE, holm
+from parzax.results.uncertainty import Tested
 from parzax.status import Status, describe
 
 # Where nothing can be said of a pair.
@@ -16,7 +15,7 @@ _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionResult(AbstractResult):
+class InteractionResult(AbstractResult, Tested):
     """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
 
     Attributes:
@@ -37,11 +36,6 @@ class InteractionResult(AbstractResult):
     p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
     n_active, n_target, n_region, n_draws = attributes("n_active", "n_target", "n_region", "n_draws")
 
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """(..., q, p) p-values adjusted for the pairs of a level (Holm, 1979)."""
-        return holm(self.p_value)
-
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The p pairs of names."""
@@ -51,11 +45,6 @@ class InteractionResult(AbstractResult):
     def is_defined(self) -> np.ndarray:
         """(..., q, p) whether anything can be said of a pair; where not, a status says why."""
         return (self.status & int(_UNDEFINED)) == 0
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """(..., q, p) whether a pair's adjusted p-value is at most 5 %; nowhere without permutations."""
-        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
