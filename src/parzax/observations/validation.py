@@ -42,11 +42,10 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
     n = max(sizes)
 
     def together(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
-        shape = (n, *parts[0].shape[1:])
-        filled = [np.full(shape, fill, part.dtype) for part in parts]
-        for whole, part in zip(filled, parts, strict=True):
-            whole[: len(part)] = part
-        return np.stack(filled)
+        filled = np.full((len(parts), n, *parts[0].shape[1:]), fill, parts[0].dtype)
+        for rows, part in zip(filled, parts, strict=True):
+            rows[: len(part)] = part
+        return filled
 
     fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan, "constraints": np.nan, "weight": 0.0}
     arrays: dict[str, Any] = {}
@@ -54,7 +53,6 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
         # Of one table: all logs have weights, or none.
         parts = [getattr(log, name) for log in logs]
         arrays[name] = None if parts[0] is None else together(parts, fill)
-    bounds = [log.bounds for log in logs if log.bounds is not None]
     reports, dropped = [log.report for log in logs], Counter[str]()
     for report in reports:
         dropped.update(report.dropped)
@@ -64,7 +62,8 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
         n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
         dropped=dict(dropped), inferred=(*reports[0].inferred, note),
     )  # fmt: skip
-    moving = {k: together([own[k] for own in bounds], np.nan) for k in bounds[0]} if bounds else None
+    ends = [log.bounds for log in logs if log.bounds is not None]
+    moving = {name: together([pair[name] for pair in ends], np.nan) for name in ends[0]} if ends else None
     return Arrays(**arrays, bounds=moving, report=report)
 
 

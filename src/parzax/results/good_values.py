@@ -124,9 +124,9 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: 
     return lines
 
 
-def values_text(own: GoodValues, domain: Domain) -> str:
+def values_text(good: GoodValues, domain: Domain) -> str:
     """The values themselves: "0.2 to 0.4", or the first of the choices."""
     if not isinstance(domain, Categorical):
-        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(good.values))
         return ends + " of the way between its bounds" * isinstance(domain, Varying)
-    return join_names([str(choice) for choice in own.values], _CHOICES_SHOWN)
+    return join_names([str(choice) for choice in good.values], _CHOICES_SHOWN)

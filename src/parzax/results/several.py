@@ -89,8 +89,8 @@ def importance_by_objective(
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     results = {}
     objectives = zip(objective_names(obs), obs.report.direction, strict=True)
-    found = analyses(task, np.moveaxis(by_seed(task.obs), -1, 0))
-    for (name, direction), analysis in zip(objectives, found, strict=True):
+    analysed = analyses(task, np.moveaxis(by_seed(task.obs), -1, 0))
+    for (name, direction), analysis in zip(objectives, analysed, strict=True):
         report = replace(analysis.result.report, direction=(direction,), objectives=(name,))
         results[name] = replace(analysis.result, report=report)
     return results
@@ -141,8 +141,9 @@ def importance_over_weights(
     shares = _weights(weights, obs.n_objectives)
     if not callable(scalarise):
         raise TypeError(f"scalarise must be a function of losses and weights, got {scalarise!r}.")
-    found = analyses(task, scalarised_losses(task.obs, shares, scalarise))
-    return ImportanceOverWeights(shares, objective_names(obs), tuple(one.result for one in found))
+    analysed = analyses(task, scalarised_losses(task.obs, shares, scalarise))
+    results = tuple(analysis.result for analysis in analysed)
+    return ImportanceOverWeights(shares, objective_names(obs), results)
 
 
 def _weights(weights: Any, m: int) -> np.ndarray:

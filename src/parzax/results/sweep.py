@@ -64,14 +64,14 @@ def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
     obs, estimator = task.obs, task.estimator
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
-    logs = [encode_log(obs, own, task.target, task.region, estimator.grid, rows=rows) for own in losses]
+    logs = [encode_log(obs, loss, task.target, task.region, estimator.grid, rows=rows) for loss in losses]
     batch = logs[0].encoded
     if len(logs) > 1:
         batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(log.encoded for log in logs))
     if task.rows != "all":
         infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
         batch = replace(batch, status=batch.status | infeasible)
-    estimates, found = estimated(batch, estimator, task.reference == "uniform"), []
+    estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
     for i, log in enumerate(logs):
         part = estimates
         if len(logs) > 1:
@@ -86,8 +86,8 @@ def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
         result = ImportanceResult(
             asked, obs.space, np.array(log.encoded.levels), task.region, report, estimator, task.reference
         )
-        found.append(Analysis(log.encoded, part, result))
-    return found
+        analysed.append(Analysis(log.encoded, part, result))
+    return analysed
 
 
 def estimated(encoded: Encoded, estimator: GridEstimator, uniform: bool) -> Importance:

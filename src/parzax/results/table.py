@@ -108,9 +108,9 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
         return "-"
     per_seed = result.by_seed(result.importance)[:, level, parameters].sum(axis=-1)
     mean, error = mean_and_error(per_seed, result.by_seed(result.has_importance)[:, level])
-    if (known := result.uncertainty) is not None and result.n_seeds == 1:
-        low, high = known.interval_of(level, parameters)
-        mark = "" if known.any_above_chance(level, parameters) else "°"
+    if (sampled := result.uncertainty) is not None and result.n_seeds == 1:
+        low, high = sampled.interval_of(level, parameters)
+        mark = "" if sampled.any_above_chance(level, parameters) else "°"
         return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.2f}-{high:.2f})"
     return mean_text(mean, error)
 
