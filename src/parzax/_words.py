@@ -1,5 +1,6 @@
 """Text for people; needs nothing, so that a mistake in a command is told before anything is imported."""
 
+from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
 
@@ -19,3 +20,18 @@ def columns_of(text: str) -> int:
     (2, 6)
     """
     return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+
+
+def plural(n: int, word: str) -> str:
+    """ "1 row", "2 rows"."""
+    return f"{n} {word}{'s' * (n != 1)}"
+
+
+def join_names(names: Sequence[str], most: int, rest: str = "more") -> str:
+    """The first names, and how many more there are.
+
+    >>> join_names(["lr", "depth", "momentum"], 2)
+    'lr, depth and 1 more'
+    """
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} {rest}" if left > 0 else "")

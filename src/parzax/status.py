@@ -1,6 +1,7 @@
 """Statuses: what is unusual about a number, as bits that can be set together, each with advice."""
 
 import enum
+from collections.abc import Callable
 
 import numpy as np
 
@@ -53,16 +54,17 @@ _ADVICE = {
     Status.NO_DATA: "There are too few usable rows, fewer than two for an importance, or none that a sampler "
     "could learn from: add rows whose objectives are known.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
-    Status.SAME_SETS: "The target and the region hold the same rows, so no local importance is "
-    "defined; lower target_quantile.",
-    Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; n_target has its real size.",
+    Status.SAME_SETS: "The target and the region hold the same rows, so no local importance is defined; "
+    "choose a lower target level γ′.",
+    Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; the number of rows shown is "
+    "its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
     Status.LOW_REGIME_DATA: "Regimes that hold a quarter of the parameter's rows, or more, have ten or fewer "
-    "in the target, or outside it, so that its importance may be far too low or high: see regime_status.",
+    "in the target, or outside it, so its importance may be far too low or high; look at its regimes.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
     Status.CONSTANT: "The parameter stays in one cell of the grid in each of its regimes, so there is "
-    "nothing to compare; if it does vary, narrow its domain or use log.",
+    "nothing to compare; if it does vary, narrow its domain, or search it on a logarithmic scale.",
     Status.UNIQUE_LABELS: "There are as many labels as rows, as of an id, so the rows say nothing about the "
     "labels; leave the parameter out.",
     Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
@@ -70,8 +72,8 @@ _ADVICE = {
     Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "
     "look at the parameter that decides whether it is active.",
     Status.UNIDENTIFIABLE: "The domain moves from row to row, and its rows were not compared: their bounds "
-    "are not known, leave one value, or are not used by the estimator (GridEstimator.optuna()); give bounds= "
-    "to Observations, or use GridEstimator().",
+    "are not known, leave one value, or are not used by the estimator “optuna”; give the log the bounds of "
+    "each row, or use the default estimator.",
     Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
@@ -99,18 +101,38 @@ _ADVICE = {
     Status.NEVER_TOGETHER: "The two parameters are never active in the same row of the region, so they have "
     "no interaction.",
     Status.CROWDED: "More than half of the rows lie in the lowest or the highest 2 % of the range, which the "
-    "grid can hardly tell apart; narrow it, or declare it log=True if it is positive and is not yet.",
+    "grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive and is "
+    "not searched so yet.",
     Status.REGIME_BOUNDARY: "The cut-off lies between regimes: nearly all rows of some are in the target, of "
-    "others nearly none, so that the importance may be another a little further on, or in another log; look "
-    "at levels on either side.",
+    "others nearly none, so the importance can change sharply at neighbouring levels or in another log; "
+    "compare both sides.",
 }
+# For a pair of parameters, where that is another sentence.
+_ADVICE_OF_PAIRS = {
+    Status.CONSTANT: "Wherever both are active one of them stays in one cell of the grid, such as the only "
+    "category for which the other is active, so there is nothing to interact.",
+    Status.SINGLE_VALUE: "One of the two has a domain of a single value, so there is nothing to interact.",
+}
+# Statuses of a level as a whole; the others of an importance are those of single parameters.
+OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
+OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO
 
 
-def describe(status: np.ndarray | int) -> list[str]:
+def describe(
+    status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "", *, of_pairs: bool = False
+) -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
+
+    Args:
+        status: any number of bits.
+        where: gives what a bit concerns, such as "levels 0.1-0.3", which follows its name in brackets; "" for
+            nothing.
+        of_pairs: whether it is the status of pairs of parameters.
 
     >>> describe(int(Status.SINGLE_VALUE))
     ['SINGLE_VALUE: The domain has a single value, so its importance is 0.']
     """
     seen = int(np.bitwise_or.reduce(np.ravel(status))) if np.size(status) else 0
-    return [f"{bit.name}: {_ADVICE[bit]}" for bit in Status(seen)]
+    advice = _ADVICE | _ADVICE_OF_PAIRS if of_pairs else _ADVICE
+    named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in Status(seen)]
+    return [f"{name}: {advice[bit]}" for name, bit in named]

@@ -13,7 +13,7 @@ import parzax as px
 
 def test_padding_changes_nothing(double, monkeypatch):
     """Unpadded, padded to 64 and to 256 rows: bit for bit."""
-    module = importlib.import_module("parzax.results.ped_anova")
+    module = importlib.import_module("parzax.results.sweep")
     values, losses = zoo()
     results = []
     for size in (60, 64, 256):

@@ -371,16 +371,12 @@ def test_every_winner_is_named_before_a_second_range(monkeypatch):
 
 
 def test_advice_is_in_words_of_the_page():
-    """No name of the Python interface is left in what may be said of an importance, and no word is idle."""
-    from parzax.results.phrases import _WORDS, OF_LEVEL, OF_PARAMETER, without_python
+    """No name of the Python interface is in what may be said of an importance."""
+    from parzax.results.phrases import OF_LEVEL, OF_PARAMETER
 
     said = [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]
-    said += [*OF_PARAMETER.values(), *OF_LEVEL.values()]
-    for text in said:
-        said_so = without_python(text)
-        assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", said_so), said_so
-    for name in _WORDS:
-        assert any(name in text for text in said), name
+    for text in [*said, *OF_PARAMETER.values(), *OF_LEVEL.values()]:
+        assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", text), text
 
 
 def test_what_a_sampler_that_learns_does_to_intervals(tmp_path):

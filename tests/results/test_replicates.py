@@ -141,7 +141,7 @@ def test_whole_weights_are_repeated_rows():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_resamples": -1}, "n_resamples must be an integer of at least 0, got -1"),
+        ({"n_resamples": -1}, "n_resamples must be a whole number of at least 0, got -1"),
         ({"n_resamples": 2.5}, "n_resamples"),
         ({"n_resamples": 10, "n_shuffles": True}, "n_shuffles"),
         ({"n_resamples": 10, "resampling": "jackknife", "key": 0}, "resampling"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import parzax as px
+from parzax.results.base import status_names
 from parzax.results.labels import short_names
-from parzax.results.table import long_columns, status_names, to_text
 
 
 def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5)):
@@ -50,7 +50,7 @@ def test_long_form(backend):
 
 def test_no_seed_column_without_a_seed_axis():
     """Catches a seed invented for a single log."""
-    assert "seed" not in long_columns(make_result())
+    assert "seed" not in make_result().to_columns()
     assert len(make_result().to_dataframe()) == 6
 
 
@@ -67,7 +67,7 @@ def test_backend_errors(monkeypatch):
 def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     """Catches parameters out of order, and statuses or the report left out."""
     result = make_result(levels=(0.1,))
-    lines = to_text(result).splitlines()
+    lines = str(result).splitlines()
     assert lines[0] == "importance at level 0.1"
     assert lines[1].split() == ["parameter", "importance", "variance", "n", "active"]
     names = [line.split()[0] for line in lines[2:5]]
@@ -75,13 +75,12 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     assert "60 rows, minimize" in lines
     assert "one run: no standard errors (they need several seeds, or n_resamples)" in lines
     assert any(line.startswith("LOW_DATA: ") for line in lines)
-    assert str(result) == to_text(result)
 
 
 def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     """Catches a table of 99 lines, one that hides this, and errors that are not those of the mean."""
     result = make_result(n_seeds=3, levels=np.arange(1, 100) / 100)
-    lines = to_text(result).splitlines()
+    lines = str(result).splitlines()
     counted = result.seeds_counted
     assert counted.min() == 0, "the example must have a level without any importance"
     assert lines[0] == (
@@ -100,7 +99,7 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
 def test_text_of_many_parameters_sums_up_the_rest():
     """Catches lines too wide to read, and shares that vanish from the sum."""
     result = make_result(n_parameters=12, levels=(0.25, 0.5))
-    lines = to_text(result).splitlines()
+    lines = str(result).splitlines()
     assert lines[1].endswith("5 others  n_target")
     assert len(lines[1].split()) == 1 + 7 + 2 + 1
     shares = [float(x) for x in lines[2].split()[1:-1]]
@@ -111,7 +110,7 @@ def test_long_inferred_lists_are_cut():
     """Catches a screen full of inferred domains above the advice."""
     result = make_result()
     many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
-    assert "inferred: 42 more, in report.inferred" in to_text(many)
+    assert "inferred: 42 more, in report.inferred" in str(many)
 
 
 def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
@@ -136,14 +135,14 @@ def test_a_sweep_says_where_each_advice_holds():
     status[[0, 1, 8]] = px.Status.LOW_DATA
     status[2:6, 1] |= px.Status.NOT_ABOVE_CHANCE
     status[:, 2] |= px.Status.CONSTANT
-    text = to_text(_with_status(result, status))
+    text = str(_with_status(result, status))
     assert "\nLOW_DATA (levels 0.1-0.2, 0.9): " in text
     assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 9 levels): " in text
     assert "\nCONSTANT (p2): " in text
     scattered = replace(make_result(n_seeds=2, levels=np.arange(1, 100) / 100), report=result.report)
     status = np.zeros_like(scattered.status)
     status[0, ::2] = px.Status.LOW_DATA
-    text = to_text(_with_status(scattered, status))
+    text = str(_with_status(scattered, status))
     assert "\nLOW_DATA (50 of 99 levels, some seeds): " in text
     assert "one run" not in text
 
@@ -173,11 +172,11 @@ def test_seeds_without_importance_are_left_out_and_counted():
     losses[1] = 0.0
     obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, losses)
     one = px.cond_ped_anova(obs, 0.3)
-    lines = to_text(one).splitlines()
+    lines = str(one).splitlines()
     assert lines[0] == "importance, mean ± standard error of the 2 of 3 seeds that have one at level 0.3"
     best = one.importance[[0, 2], 0, 0]
     assert f"{best.mean():.3f} ± {best.std(ddof=1) / np.sqrt(2):.3f}" in lines[2]
-    several = to_text(px.cond_ped_anova(obs, [0.3, 0.5])).splitlines()
+    several = str(px.cond_ped_anova(obs, [0.3, 0.5])).splitlines()
     assert several[1].split() == ["level", "a", "b", "seeds", "n_target"]
     assert several[2].split()[-2] == "2"
 
@@ -186,6 +185,6 @@ def test_the_report_says_what_is_of_each_seed_and_what_of_all():
     """Catches "60 rows, 90 without a usable objective value"."""
     x = np.random.default_rng(0).uniform(size=(2, 60, 1))
     losses = np.where(x[..., 0] < 0.75, np.nan, x[..., 0])
-    text = to_text(px.cond_ped_anova(px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x, losses)))
+    text = str(px.cond_ped_anova(px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x, losses)))
     assert "60 rows in each of 2 seeds, minimize" in text
     assert f"{np.isnan(losses).sum()} of all 120 without a usable objective value, left out" in text

@@ -21,7 +21,7 @@ from parzax.observations.columns import listed
 from parzax.results import GridEstimator, ImportanceResult, cond_ped_anova
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
-from parzax.results.table import to_text
+from parzax.results.table import importance_table
 from parzax.results.uncertainty import may_matter
 from parzax.results.usual_level import usual_level
 from parzax.status import Status
@@ -74,7 +74,7 @@ def run_importance(args: Namespace) -> None:
     with progress("compiling and computing"), jax.enable_x64(True):
         known = resampling(args.resamples, len(levels), obs)
         result = cond_ped_anova(obs, target_quantile=levels, estimator=estimator, **asked, **how, **known)
-    text = to_text(result, inferred=False, python=False)
+    text = importance_table(result, inferred=False).to_text()
     writers = {
         "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
         "--json": lambda: writing.json_writer(result),

@@ -7,7 +7,8 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,23 +64,9 @@ def _no_collections() -> None:
     atexit.register(gc.freeze)
 
 
-# What computes takes a second to import, which help and misspelt options do not need.
-def _run_demo(args: argparse.Namespace) -> None:
-    from parzax.cli.demo import run_demo
-
-    run_demo(args)
-
-
-def _run_importance(args: argparse.Namespace) -> None:
-    from parzax.cli.importance import run_importance
-
-    run_importance(args)
-
-
-def _run_report(args: argparse.Namespace) -> None:
-    from parzax.cli.report import run_report
-
-    run_report(args)
+def _run(command: str) -> Callable[[argparse.Namespace], None]:
+    """What runs a command, whose module is imported then: help and misspelt options need not wait for it."""
+    return lambda args: getattr(import_module(f"parzax.cli.{command}"), f"run_{command}")(args)
 
 
 def _one_line(error: BaseException) -> str:
@@ -110,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--n", type=_positive, default=1000, help="configurations in each (1000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
     demo.add_argument("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
-    demo.set_defaults(run=_run_demo)
+    demo.set_defaults(run=_run("demo"))
     importance = commands.add_parser("importance", help="the importance of every parameter in a log")
     _importance_arguments(importance)
     report = commands.add_parser("report", help="a page about a log: one HTML file for a browser")
@@ -146,7 +133,7 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("write-space", "space.json", "the search space, given or inferred"),
     ):
         add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
-    importance.set_defaults(run=_run_importance)
+    importance.set_defaults(run=_run("importance"))
 
 
 def _report_arguments(report: argparse.ArgumentParser) -> None:
@@ -163,7 +150,7 @@ def _report_arguments(report: argparse.ArgumentParser) -> None:
     add("--target-quantile", metavar="LEVELS", help=text)
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")
-    report.set_defaults(run=_run_report)
+    report.set_defaults(run=_run("report"))
 
 
 def _log_arguments(add: Any) -> None:

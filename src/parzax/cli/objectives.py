@@ -5,7 +5,7 @@ from typing import Any
 from parzax.cli.writing import say
 from parzax.observations import Observations
 from parzax.results import importance_by_objective
-from parzax.results.table import to_text
+from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
 
 
@@ -39,4 +39,4 @@ def say_all(obs: Observations, levels: list[float], **how: Any) -> None:
     found = importance_by_objective(obs, levels, **how)
     for i, (name, result) in enumerate(found.items()):
         say(*[""] * (i > 0), f"objective {i} of {len(found)}, {name!r} ({obs.report.direction[i]})")
-        say(*to_text(result, inferred=False, python=False).split("\n"))
+        say(*importance_table(result, inferred=False).to_text().split("\n"))

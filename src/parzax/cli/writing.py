@@ -15,7 +15,7 @@ import numpy as np
 import parzax
 from parzax._words import visible
 from parzax.results import ImportanceResult
-from parzax.results.table import long_columns, status_names
+from parzax.results.base import status_names
 from parzax.results.usual_level import usual_level
 
 Writer = Callable[[Path], Any]
@@ -155,9 +155,8 @@ def json_writer(result: ImportanceResult) -> Writer:
 
     With an uncertainty also intervals and p-values.
     """
-    shape = (result.n_seeds, *result.importance.shape[-2:])
     mean, error = result.over_seeds()
-    defined, level = result.is_defined.reshape(shape), usual_level(result.target_quantile, result.status)
+    defined, level = result.by_seed(result.is_defined), usual_level(result.target_quantile, result.status)
     content = {
         "version": parzax.__version__,
         "names": list(result.names),
@@ -168,39 +167,31 @@ def json_writer(result: ImportanceResult) -> Writer:
             "mean": np.where(defined.any(axis=0), mean, np.nan),
             "standard_error": error,
             "seeds_counted": result.seeds_counted,
-            "per_seed": np.where(defined, result.importance.reshape(shape), np.nan),
+            "per_seed": np.where(defined, result.by_seed(result.importance), np.nan),
         },
         # At one level, as it is text in every entry.
         "good_values": [good._asdict() for good in result.good_values(level)],
         "good_values_level": result.target_quantile[level],
-        "variance": result.variance.reshape(shape),
-        "status": np.vectorize(status_names, otypes=[object])(result.status.reshape(shape)),
-        "n_target": result.n_target.reshape(shape[:2]),
-        "n_region": result.n_region.reshape(shape[:1]),
+        "variance": result.by_seed(result.variance),
+        "status": np.vectorize(status_names, otypes=[object])(result.by_seed(result.status)),
+        "n_target": result.by_seed(result.n_target),
+        "n_region": result.by_seed(result.n_region),
         "report": result.report.lines(result.n_seeds),
         "advice": result.advice(),
     }
-    if (known := result.uncertainty) is not None:
-        of_levels = (result.n_seeds, -1)
-        content["uncertainty"] = {
-            "n_resamples": known.n_resamples,
-            "n_shuffles": known.n_shuffles,
-            "method": known.method,
-            "level": known.level,
-            "importance_interval": known.importance_interval.reshape(*shape, 2),
-            "variance_interval": known.variance_interval.reshape(*shape, 2),
-            "p_value": known.p_value.reshape(shape),
-            "p_adjusted": known.p_adjusted.reshape(shape),
-            "rank_stability": known.rank_stability.reshape(of_levels),
-            "rows_needed": known.rows_needed().reshape(of_levels),
-        }
-    lines = [f' "{k}": {json.dumps(v, default=_listed, allow_nan=False)}' for k, v in content.items()]
+    if (sampled := result.uncertainty) is not None:
+        settings = ("n_resamples", "n_shuffles", "method", "level")
+        arrays = ("importance_interval", "variance_interval", "p_value", "p_adjusted", "rank_stability")
+        content["uncertainty"] = {name: getattr(sampled, name) for name in settings}
+        content["uncertainty"] |= {name: result.by_seed(getattr(sampled, name)) for name in arrays}
+        content["uncertainty"]["rows_needed"] = result.by_seed(sampled.rows_needed())
+    lines = [f' "{k}": {json.dumps(v, default=_to_json, allow_nan=False)}' for k, v in content.items()]
     return text_writer("{\n" + ",\n".join(lines) + "\n}")
 
 
 def csv_writer(result: ImportanceResult) -> Writer:
     """The long form, one line per seed, level and parameter."""
-    columns = long_columns(result)
+    columns = result.to_columns()
 
     def write(path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -216,5 +207,5 @@ def text_writer(text: str) -> Writer:
     return lambda path: path.write_text(text + "\n", encoding="utf-8")
 
 
-def _listed(array: np.ndarray) -> Any:
+def _to_json(array: np.ndarray) -> Any:
     return np.where(array != array, np.array(None), array).tolist()

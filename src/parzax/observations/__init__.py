@@ -1,8 +1,7 @@
 """What was seen: `Observations`, readers of tables, level sets."""
 
-from parzax.observations.capacity import capacity as capacity
 from parzax.observations.encode import encode as encode
-from parzax.observations.levels import LevelSets as LevelSets
+from parzax.observations.encoding import capacity as capacity
 from parzax.observations.levels import level_sets as level_sets
 from parzax.observations.levels import level_weight as level_weight
 from parzax.observations.observations import Observations as Observations

@@ -119,4 +119,9 @@ def _reach(bounds: np.ndarray | None) -> str:
         return "and are not known, so that its values are not compared"
     rows = bounds.reshape(-1, 2)
     ends = zip(("low", "high"), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), strict=True)
-    return ", ".join(f"{side} {a:.4g}" + f" to {b:.4g}" * bool(a < b) for side, a, b in ends)
+    return ", ".join(f"{side} {span_text(low, high)}" for side, low, high in ends)
+
+
+def span_text(low: float, high: float) -> str:
+    """ "0.1 to 0.5", or "0.1" where both ends are the same."""
+    return f"{low:.4g}" + f" to {high:.4g}" * bool(low < high)

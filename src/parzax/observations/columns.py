@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from parzax._words import join_names
+
 
 @dataclass(frozen=True)
 class Column:
@@ -123,10 +125,9 @@ class Table:
         return Table((own for own in self.names if own not in names), self.n, self.read)
 
 
-def listed(names: Sequence[str], limit: int = 20) -> str:
-    """Names for an error message, shortened."""
-    text = ", ".join(short(name) for name in names[:limit])
-    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
+def listed(names: Sequence[Any], limit: int = 20) -> str:
+    """Names or labels for an error message, shortened."""
+    return join_names([short(name) for name in names], limit)
 
 
 def short(value: Any) -> str:

@@ -139,12 +139,11 @@ def _read(
         columns, spelled, left = _spelled(table, where, keep, strict=bool(asked))
         space, guesses = infer_space({name: column.take(keep) for name, column in columns.items()}, spelled)
         notes += guesses + left
-        moving = None if bounds is None else _bounds(bounds, whole, where, space.names, keep)
-        if moving:
-            space = _moving_space(space, moving, keep)
     else:
         columns = {name: table.read(column) for name, column in where.items()}
-        moving = None if bounds is None else _bounds(bounds, whole, where, space.names, keep)
+    moving = None if bounds is None else _bounds(bounds, whole, where, space.names, keep)
+    if moving and names is None:
+        space = _moving_space(space, moving, keep)
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _recorded_regimes(table, space, keep))
     found = _numbers(table, constrained, keep) if constrained else None

@@ -46,7 +46,7 @@ def encode_log(
     codes = grid_codes(obs.space, values, regime, grid, rows)
     pools = in_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
     encoded = Encoded(
-        codes, sets.level, _ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
+        codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
         sets.status, layout=layout(obs.space, grid), levels=tuple(levels.tolist()), region=region, grid=grid,
     )  # fmt: skip
     return EncodedLog(encoded, pools)
@@ -60,10 +60,15 @@ def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
     return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if whole else float)
 
 
-def _ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:
+def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for those that are left out."""
     usable = ~np.isnan(losses) & (True if weight is None else weight > 0)
     ranks = np.full((len(losses), rows), rows, np.int32)
     for own, loss, used in zip(ranks, losses, usable, strict=True):
         own[: loss.size][used] = np.searchsorted(np.sort(loss[used]), loss[used])
     return ranks
+
+
+def capacity(n: int) -> int:
+    """Padded number of rows: 64, 256, 1024, 4096, then doubling, so that few shapes are compiled."""
+    return next((size for size in (64, 256, 1024, 4096) if n <= size), 1 << (n - 1).bit_length())

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import visible
-from parzax.observations.columns import Column, listed, number_of, short
+from parzax._words import plural, visible
+from parzax.observations.columns import Column, listed, number_of
 from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
 
 # More labels than this are no choices of one parameter, and a longer text is no label.
@@ -111,8 +111,7 @@ def _from_labels(column: Column, when: Any) -> tuple[Domain, str]:
             row = int(column.rows[np.argmax(column.index == i)])
             raise ValueError(f"row {row} holds a text of {len(label)} characters, which is no label.")
     choices = sorted(column.labels, key=lambda x: (type(x).__name__, x))
-    shown = f"{', '.join(map(short, choices[:6]))}{', ...' if len(choices) > 6 else ''}"
-    what = f"Categorical, {len(choices)} choice{'s' * (len(choices) > 1)} ({shown})"
+    what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
     if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):
         what += ", text that looks like numbers"
     return Categorical(tuple(choices), when=when), what

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from parzax.observations.columns import Column, short
+from parzax.observations.columns import Column, listed, short
 from parzax.space import INACTIVE, Categorical, Space, choice_key
 
 # Code of a label that is no choice.
@@ -96,6 +96,7 @@ def _regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarray]) 
 def _refuse(column: Column, i: int, domain: Any) -> None:
     labelled = column.as_labels()
     label = labelled.labels[labelled.index[i]]
-    choices = ", ".join(map(short, domain.choices[:12])) + (", ..." if len(domain.choices) > 12 else "")
     problem = "could be several" if sum(_fits(label, x) for x in domain.choices) > 1 else "is not one"
-    raise ValueError(f"{column.where(i)}: {short(label)} {problem} of the choices {choices}.")
+    raise ValueError(
+        f"{column.where(i)}: {short(label)} {problem} of the choices {listed(domain.choices, 12)}."
+    )

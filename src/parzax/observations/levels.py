@@ -1,14 +1,13 @@
 """Level sets on the host: which rows are within the best share of the losses, for many shares at once."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from parzax.importance.levels import ROUNDING
 from parzax.status import Status
 
-# By so much of itself a product may miss the whole number that it is.
-_ROUNDING = 1e-12
 # Up to this many levels a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
 # Size of the sample that brackets an order statistic.
@@ -17,19 +16,16 @@ _SAMPLE = 2048
 _NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL, Status.TIED_CUTOFF))
 
 
-@dataclass(frozen=True)
-class LevelSets:
+class LevelSets(NamedTuple):
     """First level set that contains each row, for q target levels and the region.
 
     Attributes:
         level: (s, rows) unsigned: index (in ascending order of level) of the first target set that holds
             the row; q if only the region does; q + 1 if nothing does.
-        order: (q,) position of each requested level in ascending order.
         status: (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target, in ascending order.
     """
 
     level: np.ndarray
-    order: np.ndarray
     status: np.ndarray
 
 
@@ -46,9 +42,9 @@ def level_weight(quantile: float, total: float, *, whole: bool = True, raw: bool
     if raw:
         return float(np.ceil(product))
     if not whole:
-        return product * (1 - _ROUNDING)
+        return product * (1 - ROUNDING)
     nearest = round(product)
-    return float(max(1, nearest if abs(product - nearest) <= _ROUNDING * product else math.ceil(product)))
+    return float(max(1, nearest if abs(product - nearest) <= ROUNDING * product else math.ceil(product)))
 
 
 def level_sets(
@@ -72,7 +68,6 @@ def level_sets(
     """
     s, n = losses.shape
     q, levels = len(target), sorted(target.tolist())
-    rank = np.argsort(np.argsort(target, kind="stable")) if q > 1 else np.zeros(1, dtype=np.int64)
     dtype = np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32
     level = np.full((s, n if rows is None else rows), q + 1, dtype=dtype)
     status = np.zeros((s, q), dtype=np.int32)
@@ -104,7 +99,7 @@ def level_sets(
             level[i, :n], tied = _by_sorting(losses[i], own, np.array(known[total]), whole=whole)
         if any(tied):
             status[i, tied[:-1]] |= _TIED_CUTOFF
-    return LevelSets(level, rank, status)
+    return LevelSets(level, status)
 
 
 def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:

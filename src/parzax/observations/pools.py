@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax.importance.layout import Grid, layout, relative_axis
+from parzax.observations.bounds import span_text
 from parzax.space import Varying
 
 # Of its size a number may differ by this and still be the same.
@@ -168,12 +169,8 @@ def _sentence(found: list[Pool], n_seeds: int) -> str:
     moving = [side for side, own in ends.items() if min(own) < max(own)]
 
     def one(pool: Pool) -> str:
-        reach = (f"{side} {_reach(getattr(pool, side))}" for side in moving)
+        reach = (f"{side} {span_text(*getattr(pool, side))}" for side in moving)
         return f"{' and '.join(reach)} ({pool.n:.6g} rows)".strip()
 
     n = f"{len(found)} pool{'s' * (len(found) != 1)}{seed}"
     return f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(one, found))}"
-
-
-def _reach(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4g}" + f" to {ends[1]:.4g}" * (ends[0] < ends[1])

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from parzax.observations.columns import Column, number_of, short
+from parzax._words import plural
+from parzax.observations.columns import Column, listed, number_of
 
 # Fewer different numbers than this, and nothing else, may be names: they stay labels.
 LEAST_NUMBERS = 10
@@ -57,9 +58,8 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     whole = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
     how = [] if fitting[0] is _plain and words else [f"numbers{_HOW.get(fitting[0], ' in text')}"]
     if words:
-        shown = ", ".join(map(short, words[:4])) + (", ..." if len(words) > 4 else "")
-        n = sum(rows[word] for word in words)
-        how.append(f"no number in {n} row{'s' * (n > 1)} ({shown}): inactive there")
+        n = plural(sum(rows[word] for word in words), "row")
+        how.append(f"no number in {n} ({listed(words, 4)}): inactive there")
     numeric = replace(column, numbers=values, labels=(), index=None, whole=False, promoted=whole)
     return numeric, "; ".join(how)
 

@@ -42,32 +42,29 @@ def stacked(logs: Sequence[Arrays]) -> Arrays:
     n = max(sizes)
 
     def together(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
-        shape = (n, *parts[0].shape[1:])
-        filled = [np.full(shape, fill, part.dtype) for part in parts]
-        for whole, part in zip(filled, parts, strict=True):
-            whole[: len(part)] = part
-        return np.stack(filled)
+        filled = np.full((len(parts), n, *parts[0].shape[1:]), fill, parts[0].dtype)
+        for rows, part in zip(filled, parts, strict=True):
+            rows[: len(part)] = part
+        return filled
 
-    # Of one table: all have weights, or none.
-    weights = [log.weight for log in logs if log.weight is not None]
-    fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan}
-    bounds = [log.bounds for log in logs if log.bounds is not None]
-    constraints = [log.constraints for log in logs if log.constraints is not None]
+    fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan, "constraints": np.nan, "weight": 0.0}
+    arrays: dict[str, Any] = {}
+    for name, fill in fills.items():
+        # Of one table: all logs have weights, or none.
+        parts = [getattr(log, name) for log in logs]
+        arrays[name] = None if parts[0] is None else together(parts, fill)
     reports, dropped = [log.report for log in logs], Counter[str]()
     for report in reports:
         dropped.update(report.dropped)
     note = f"{len(logs)} seeds of {min(sizes)} to {n} rows each" if min(sizes) < n else f"{len(logs)} seeds"
-    return Arrays(
-        *(together([getattr(log, name) for log in logs], fill) for name, fill in fills.items()),
-        constraints=together(constraints, np.nan) if constraints else None,
-        weight=together(weights, 0.0) if weights else None,
-        bounds={k: together([own[k] for own in bounds], np.nan) for k in bounds[0]} if bounds else None,
-        report=replace(
-            reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
-            n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
-            dropped=dict(dropped), inferred=(*reports[0].inferred, note),
-        ),
+    report = replace(
+        reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
+        n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
+        dropped=dict(dropped), inferred=(*reports[0].inferred, note),
     )  # fmt: skip
+    ends = [log.bounds for log in logs if log.bounds is not None]
+    moving = {name: together([pair[name] for pair in ends], np.nan) for name in ends[0]} if ends else None
+    return Arrays(**arrays, bounds=moving, report=report)
 
 
 def _n_failed(losses: np.ndarray) -> int:

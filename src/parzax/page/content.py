@@ -17,7 +17,7 @@ from parzax.page.values import MOST_REGIMES, regime_values, stride
 from parzax.page.words import interval_text, level_words, p_text, percent, status_words, summary
 from parzax.results import GridEstimator, ImportanceResult, InteractionResult
 from parzax.results.labels import short_names, shorten
-from parzax.results.phrases import regime, value_text, without_python
+from parzax.results.phrases import regime, value_text
 from parzax.results.table import advice_lines, size_text
 from parzax.space import Domain
 
@@ -149,8 +149,7 @@ def _cells(
 def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
     """Where each status holds, and what to do about it; then what holds always."""
     lines = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    advice = [(_status_name(where), without_python(text)) for where, text in lines]
-    return advice + [("", text) for text in _GENERAL]
+    return [(_status_name(where), text) for where, text in lines] + [("", text) for text in _GENERAL]
 
 
 def _status_name(where: str) -> str:

@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from parzax._words import join_names
+from parzax._words import plural as plural
 from parzax.page.numbers import NOT_COMPARED, TOP, Numbers
 from parzax.results import ImportanceResult
-from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text, without_python
-from parzax.results.table import size_text
+from parzax.results.base import size_text
+from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
 from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists
@@ -124,14 +126,13 @@ def summary(
 def status_words(own: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
     bits = int(own.status[level, parameter])
-    found = [without_python(text) for bit, text in _REMARKS.items() if bits & bit]
-    return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + found))
+    remarks = [text for bit, text in _REMARKS.items() if bits & bit]
+    return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + remarks))
 
 
 def listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    rest = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    return join_names(names, _MOST_NAMES)
 
 
 def interval_text(low: float, high: float) -> str:
@@ -192,11 +193,6 @@ def _stability(tau: float) -> str:
 def _sentence(text: str) -> str:
     """With a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
-
-
-def plural(n: int, word: str) -> str:
-    """ "1 row", "2 rows"."""
-    return f"{n} {word}{'s' * (n != 1)}"
 
 
 def p_text(p: float, bound: bool = False) -> str:

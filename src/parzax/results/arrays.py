@@ -7,24 +7,19 @@ import numpy as np
 
 from parzax.importance import Importance
 from parzax.importance.flags import low_regimes
-from parzax.observations import ImportReport
+from parzax.results.base import AbstractResult, attributes, mean_and_error
 from parzax.results.estimator import GridEstimator
 from parzax.results.uncertainty import Uncertainty
-from parzax.space import Space
-from parzax.status import Status, describe
+from parzax.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class ResultArrays:
+class ResultArrays(AbstractResult):
     """The part of `ImportanceResult` that its tables, densities and files are made of."""
 
     estimates: Importance
-    space: Space
-    target_quantile: np.ndarray
-    region_quantile: float
     estimator: GridEstimator
     reference: str
-    report: ImportReport
     uncertainty: Uncertainty | None = None
 
     @cached_property
@@ -32,56 +27,9 @@ class ResultArrays:
         """(..., q, d) share of the variances (Eq. 8); rows sum to 1, or are 0 with a status."""
         return self.estimates.share
 
-    @property
-    def variance(self) -> np.ndarray:
-        """(..., q, d) within-regime local marginal variance, Eq. 11.
-
-        Debiased it is signed; importances count negative ones as 0, and make up for them.
-        """
-        return self.estimates.variance
-
-    @property
-    def divergence(self) -> np.ndarray:
-        """(..., q, d, k) estimate of D_PE per regime (what enters Eq. 11); "inactive" last, 0.
-
-        Where bounds move, a mean over pools with like bounds, such that Eq. 11 has their sum.
-        """
-        return self.estimates.divergence
-
-    @property
-    def inter(self) -> np.ndarray:
-        """(..., q, d) inter-regime term; each pool with like bounds counts as a regime."""
-        return self.estimates.inter
-
-    @property
-    def unweighted(self) -> np.ndarray:
-        """(..., q, d) ablation without regime probabilities, Eq. 18."""
-        return self.estimates.unweighted
-
-    @property
-    def status(self) -> np.ndarray:
-        """(..., q, d) int32 bits of `parzax.Status`."""
-        return self.estimates.status
-
-    @property
-    def regime_target(self) -> np.ndarray:
-        """(..., q, d, k) rows (weight) of each target set in each regime, ties included."""
-        return self.estimates.regime_target
-
-    @property
-    def regime_region(self) -> np.ndarray:
-        """(..., d, k) rows (weight) of the region in each regime."""
-        return self.estimates.regime_region
-
-    @property
-    def counts(self) -> np.ndarray:
-        """(..., q + 1, w) rows (weight) per cell, the region last; see `ImportanceResult.density`."""
-        return self.estimates.counts
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, the order of the last axis."""
-        return self.space.names
+    variance, inter, unweighted = attributes("variance", "inter", "unweighted")
+    divergence, counts, status = attributes("divergence", "counts", "status")
+    regime_target, regime_region = attributes("regime_target", "regime_region")
 
     @property
     def n_target(self) -> np.ndarray:
@@ -110,11 +58,6 @@ class ResultArrays:
         return self.variance + self.inter
 
     @property
-    def n_seeds(self) -> int:
-        """Number of seeds (1 without a seed axis)."""
-        return int(np.prod(self.importance.shape[:-2], dtype=int))
-
-    @property
     def has_importance(self) -> np.ndarray:
         """(..., q) whether any parameter has an importance there; where not, a status says why."""
         return np.asarray((self.importance > 0).any(axis=-1))
@@ -131,7 +74,7 @@ class ResultArrays:
     @property
     def seeds_counted(self) -> np.ndarray:
         """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
-        return self.has_importance.reshape(-1, len(self.target_quantile)).sum(axis=0)
+        return self.by_seed(self.has_importance).sum(axis=0)
 
     @property
     def regime_status(self) -> np.ndarray:
@@ -170,35 +113,25 @@ class ResultArrays:
         With the parity estimator's 1/d every seed counts. Means are 0 where no seed does, and standard errors
         NaN where fewer than two do.
         """
-        flat = self.importance.reshape(-1, *self.importance.shape[-2:])
-        return mean_and_error(flat, self.has_importance.reshape(flat.shape[:2]))
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
     def ranking(self, level: int = 0) -> list[str]:
         """Names by mean importance at the ``level``-th level, highest first; ties in the space's order."""
         mean, _ = self.over_seeds()
         return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
 
-    def advice(self) -> list[str]:
-        """One sentence for each status set anywhere in the result."""
-        return describe(self.status)
-
-
-def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (0 of no seed) and standard error (NaN of fewer than 2) over the first axis, where ``counts``.
-
-    The error is that from deviations over n - 1; all seeds count by default.
-
-    >>> mean, error = mean_and_error(np.array([1.0, 0.0, 0.5]), np.array([True, False, True]))
-    >>> float(mean), float(error)
-    (0.75, 0.25)
-    """
-    counts = np.ones(len(x), dtype=bool) if counts is None else counts
-    counts = counts.reshape(*counts.shape, *(1,) * (x.ndim - counts.ndim))
-    n = counts.sum(axis=0).astype(x.dtype)
-    mean = np.where(counts, x, 0).sum(axis=0) / np.maximum(n, 1)
-    squares = np.where(counts, np.square(x - mean), 0).sum(axis=0)
-    error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
-    return mean, np.where(n > 1, error, np.nan)
+    def _columns(self) -> dict[str, np.ndarray]:
+        measures = ("importance", "variance", "standard", "inter", "unweighted")
+        columns = {"parameter": np.array(self.names, dtype=object)}
+        columns |= {name: self.by_seed(getattr(self, name)) for name in measures}
+        if (sampled := self.uncertainty) is not None:
+            ends = {"importance": sampled.importance_interval, "variance": sampled.variance_interval}
+            columns |= {f"{name}_low": self.by_seed(x[..., 0]) for name, x in ends.items()}
+            columns |= {f"{name}_high": self.by_seed(x[..., 1]) for name, x in ends.items()}
+            columns |= {name: self.by_seed(getattr(sampled, name)) for name in ("p_value", "p_adjusted")}
+        columns["n_target"] = self.by_seed(self.n_target)[..., None]
+        columns["n_region"] = self.by_seed(self.n_region)[..., None, None]
+        return columns | {"status": self.by_seed(self.status)}
 
 
 def seeds_with_data(status: np.ndarray) -> np.ndarray:

@@ -8,13 +8,12 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._html import table
-from parzax._words import visible
+from parzax._words import plural, visible
 from parzax.observations import Observations
+from parzax.results.base import Readable, ReadTable, attributes
 from parzax.results.labels import short_names
 from parzax.results.ped_anova import cond_ped_anova
 from parzax.results.result import ImportanceResult
-from parzax.results.table import aligned
 from parzax.results.uncertainty import holm
 
 _SHOWN = 30
@@ -23,7 +22,7 @@ _LEVEL, _NORMAL = 0.9, 1.6448536269514722
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Readable):
     """Importances of two logs of one space, and their differences.
 
     Attributes:
@@ -42,15 +41,8 @@ class Comparison:
     p_value: np.ndarray
     level: float = _LEVEL
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, the order of the last axis of `difference`."""
-        return self.first.names
-
-    @property
-    def target_quantile(self) -> np.ndarray:
-        """(q,) levels as asked."""
-        return self.first.target_quantile
+    # Parameter names, in the order of the last axis of `difference`; (q,) levels as asked.
+    names, target_quantile = attributes("names", "target_quantile", of="first")
 
     @property
     def differs(self) -> np.ndarray:
@@ -61,19 +53,10 @@ class Comparison:
         return holm(self.p_value) <= 1 - self.level
 
     def __repr__(self) -> str:
-        n, q = int(self.differs.sum()), len(self.target_quantile)
-        where = f"{q} level{'s' * (q > 1)}"
-        return f"Comparison({where}, {len(self.names)} parameters; {n} of {self.difference.size} differ)"
+        size = f"{plural(len(self.target_quantile), 'level')}, {len(self.names)} parameters"
+        return f"Comparison({size}; {int(self.differs.sum())} of {self.difference.size} differ)"
 
-    def __str__(self) -> str:
-        title, rows = self._entries()
-        return "\n".join(map(visible, [title, *aligned(rows, (0, 5)), "", *self._notes()]))
-
-    def _repr_html_(self) -> str:
-        title, rows = self._entries()
-        return table(title, rows, (0, 5), self._notes())
-
-    def _entries(self) -> tuple[str, list[list[str]]]:
+    def _table(self) -> ReadTable:
         """The first level, largest difference first."""
         ours, others = (result.over_seeds()[0][0] for result in (self.first, self.second))
         short = short_names([visible(name) for name in self.names], 40)
@@ -85,7 +68,7 @@ class Comparison:
             change = "-" if np.isnan(self.difference[0, j]) else f"{self.difference[0, j]:+.3f}"
             numbers = f"{ours[j]:.3f}", f"{others[j]:.3f}", change
             rows.append([short[visible(self.names[j])], *numbers, ends, said])
-        return f"importance at level {self.target_quantile[0]:g}", rows
+        return ReadTable(f"importance at level {self.target_quantile[0]:g}", rows, (0, 5), self._notes())
 
     def _notes(self) -> list[str]:
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
@@ -152,8 +135,9 @@ def compare(
     _checks.check_key(key)
     keys = jax.random.split(key)
 
-    def analysed(obs: Observations, own: Any) -> ImportanceResult:
-        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own} if _single(obs) else {}
+    def analysed(obs: Observations, own_key: Any) -> ImportanceResult:
+        single = math.prod(obs.batch_shape) == 1
+        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": own_key} if single else {}
         return cond_ped_anova(obs, target_quantile, region_quantile, **sampled, **options)
 
     before, after = analysed(first, keys[0]), analysed(second, keys[1])
@@ -191,10 +175,6 @@ def _draws(result: ImportanceResult) -> np.ndarray | None:
     if known is None or not known.n_resamples:
         return None
     return known.importances.reshape(known.n_resamples, *result.importance.shape[-2:])
-
-
-def _single(obs: Observations) -> bool:
-    return int(np.prod(obs.batch_shape, dtype=int)) == 1
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:

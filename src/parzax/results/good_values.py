@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import visible
+from parzax._words import join_names, visible
 from parzax.results.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
@@ -124,11 +124,9 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: 
     return lines
 
 
-def values_text(own: GoodValues, domain: Domain) -> str:
+def values_text(good: GoodValues, domain: Domain) -> str:
     """The values themselves: "0.2 to 0.4", or the first of the choices."""
     if not isinstance(domain, Categorical):
-        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(own.values))
+        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(good.values))
         return ends + " of the way between its bounds" * isinstance(domain, Varying)
-    shown = [str(choice) for choice in own.values[:_CHOICES_SHOWN]]
-    rest = len(own.values) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+    return join_names([str(choice) for choice in good.values], _CHOICES_SHOWN)

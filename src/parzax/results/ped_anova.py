@@ -1,4 +1,4 @@
-"""PED-ANOVA and conditional PED-ANOVA on observations: check, rank and encode, one compiled call, wrap."""
+"""PED-ANOVA and conditional PED-ANOVA on observations: rank the rows, analyse, resample."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,16 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from parzax import _checks
-from parzax.importance.estimate import REFERENCES
-from parzax.importance.levels import checked_levels
-from parzax.observations import Observations, capacity
-from parzax.observations.encoding import encode_log
+from parzax.observations import Observations
 from parzax.results.estimator import GridEstimator
 from parzax.results.resampling import check_resampling, uncertainty
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import estimated
-from parzax.results.targets import counted_rows, none_feasible, ranking_losses
+from parzax.results.sweep import analyses, checked_task
+from parzax.results.targets import counted_rows, ranking_losses
 from parzax.split.ties import AbstractTies
 
 
@@ -92,59 +88,39 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    if not isinstance(obs, Observations):
-        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
-    estimator = GridEstimator() if estimator is None else estimator
-    if not isinstance(estimator, GridEstimator):
-        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
-    _checks.one_of("reference", reference, REFERENCES)
+    task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
-    target, region = checked_levels(target_quantile, region_quantile)
-    obs = obs if rows == "all" else counted_rows(obs, rows)
-    cuts = [*target, region]
+    obs, cuts = task.obs, [*task.target, task.region]
     if n_samples:  # samples cut other fronts
         cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in _near(obs.n)]
-    losses = ranking_losses(obs, objective, selection, ties, cuts, estimator.grid.optuna_rounding)
-    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
-    encoded, pools = encode_log(obs, losses, target, region, estimator.grid, rows=capacity(obs.n))
-    if rows != "all":
-        status = encoded.status | none_feasible(obs, rows)[:, None]
-        encoded = replace(encoded, status=status)
-    if pools:
-        obs = replace(obs, report=replace(obs.report, moving=obs.report.moving | pools))
-    found, known = estimated(encoded, estimator, reference == "uniform"), None
-    if n_samples or n_shuffles:
-        known = uncertainty(
-            jax.random.key(0) if key is None else key, obs, losses, encoded, found, estimator,
-            uniform=reference == "uniform", n_samples=n_samples, n_shuffles=n_shuffles, method=resampling,
-        ).arranged(np.array(encoded.place), obs.batch_shape)  # fmt: skip
-    return ImportanceResult.of(found, encoded, obs, estimator, reference, known)
+    losses = ranking_losses(obs, objective, selection, ties, cuts, task.estimator.grid.optuna_rounding)
+    (analysis,) = analyses(task, losses[None])
+    if not n_samples and not n_shuffles:
+        return analysis.result
+    key = jax.random.key(0) if key is None else key
+    weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
+    counts = {"n_samples": n_samples, "n_shuffles": n_shuffles}
+    sampled = uncertainty(key, losses, weight, analysis, method=resampling, **counts)
+    return replace(analysis.result, uncertainty=sampled)
 
 
 def ped_anova(
     obs: Observations,
     target_quantile: Any = 0.1,
     region_quantile: float = 1.0,
-    *,
-    objective: int | str = 0,
-    selection: str = "objective",
-    ties: AbstractTies | None = None,
-    rows: str | Sequence[str] = "all",
-    estimator: GridEstimator | None = None,
-    reference: str = "region",
-    **resampled: Any,
+    **options: Any,
 ) -> ImportanceResult:
     """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 
-    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (those of resampling
-    too), the result and the statuses.
+    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (``options`` too), the
+    result and the statuses.
 
     Raises:
         ValueError: also when a parameter has several domains or can be inactive. Use `cond_ped_anova`, or
             reduce the log with `parzax.naive` as the papers' baselines do.
     """
     if isinstance(obs, Observations):
-        obs = obs if rows == "all" else counted_rows(obs, rows)
+        obs = counted_rows(obs, options.get("rows", "all"))
         used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
         for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
             inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
@@ -153,10 +129,7 @@ def ped_anova(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
-    return cond_ped_anova(
-        obs, target_quantile, region_quantile, objective=objective, selection=selection, ties=ties, rows=rows,
-        estimator=estimator, reference=reference, **resampled,
-    )  # fmt: skip
+    return cond_ped_anova(obs, target_quantile, region_quantile, **options)
 
 
 def _near(n: int) -> np.ndarray:

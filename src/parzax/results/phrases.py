@@ -22,7 +22,7 @@ OF_PARAMETER = {
     Status.LOW_REGIME_DATA: "few rows in a regime: rough",
     Status.SPARSE_REGIME: "a regime with one row left out",
     Status.REGIME_BOUNDARY: "the cut-off lies between its regimes: look on either side",
-    Status.CROWDED: "most rows at one end of the range: narrow it, or log=True",
+    Status.CROWDED: "most rows at one end of the range: narrow it, or use a log scale",
     Status.NOT_ABOVE_CHANCE: "varies less than by chance: counts as 0",
 }
 # What a status says about a level as a whole.
@@ -33,26 +33,6 @@ OF_LEVEL = {
     Status.ALL_EQUAL: "all losses are equal",
     Status.NO_DATA: "fewer than two usable rows",
 }
-# What advice calls by its name in Python, in words for readers who have none.
-_WORDS = {
-    "lower target_quantile": "choose a lower target level γ′",
-    "n_target has its real size": "its real size stands with the number of rows",
-    "far too low or high: see regime_status": "far too low or high",
-    "narrow its domain or use log": "narrow its domain, or search it on a logarithmic scale",
-    "declare it log=True if it is positive and is not yet": "search it on a logarithmic scale if it is "
-    "positive and is not searched so yet",
-    "narrow it, or log=True": "narrow it, or search it on a logarithmic scale",
-    "are not used by the estimator (GridEstimator.optuna()); give bounds= to Observations, or use "
-    "GridEstimator()": "are not used by the estimator “optuna”; the log needs the bounds of each row, or use "
-    "the default estimator",
-}
-
-
-def without_python(text: str) -> str:
-    """Advice for the page and the command line."""
-    for name, words in _WORDS.items():
-        text = text.replace(name, words)
-    return text
 
 
 def number(x: float) -> str:

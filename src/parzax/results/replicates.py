@@ -1,138 +1,119 @@
-"""Variances of random parts of a log, and with its losses shuffled: one compiled function for all."""
+"""Variances of random parts of a log, and with its losses shuffled: one compiled function for both."""
 
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
-from parzax.importance.layout import Layout
+from parzax.importance import Encoded
 from parzax.importance.measures import measures
-from parzax.importance.resample import Ranked, sampled_counts
+from parzax.importance.resample import ordered_rows, sampled_counts
 from parzax.results.null import shuffled_counts
 
-# Numbers that are counted, and counts, of as many replicates as are computed side by side.
+# Limits on what is computed side by side: scattered entries, counts, and replicates.
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
 # Counts of shuffles in one call of the compiled function, about; calls run side by side.
 _SHUFFLED = 1 << 22
 
 
-class Replicates(NamedTuple):
-    """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles."""
-
-    sampled: Float[np.ndarray, "s b q d"]
-    shuffled: Float[np.ndarray, "s b q d"]
-
-
 def replicates(
     key: PRNGKeyArray,
-    rows: Ranked,
+    encoded: Encoded,
     counts: Shaped[np.ndarray, "s q1 w"],
     *,
     n_samples: int,
     n_shuffles: int,
-    layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool = False,
-    method: str = "half-sampling",
-) -> Replicates:
-    """Samples of the rows, with cut-offs of their own, and shuffles of the losses within regimes.
+    **static: Any,
+) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b q d"]]:
+    """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
 
-    All parameters and levels see the same rows in a sample. The samples of a log are those that
-    `parzax.importance.resample` draws with the same key; of several seeds, with keys folded by the seed.
+    Samples have cut-offs of their own; losses are shuffled within regimes. All parameters and levels see the
+    same rows in a sample. The samples of a log are those that `parzax.importance.resample` draws with the
+    same key; of several seeds, with keys folded by the seed.
 
     Args:
         key: a typed key.
-        rows: the logs, s seeds, of NumPy arrays.
+        encoded: the codes and ranks of s logs.
         counts: of the whole logs, whole numbers; see `parzax.importance.counts.sweep_counts`.
         n_samples, n_shuffles: how many of each.
-        layout, divergence, uniform: as in `parzax.importance.estimate`.
-        method: "half-sampling" (without replacement) or "bootstrap".
+        static: of `compiled_replicates`.
     """
-    (s, d, n), (_, q1, w) = rows.codes.shape, counts.shape
-    side_by_side = min(_MOST, _ROWS // (n * d), _COUNTS // ((q1 + 1) * w), max(n_samples, n_shuffles))
+    (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
+    side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(n_samples, n_shuffles))
     b = 1 << max(side_by_side, 1).bit_length() - 1
-    in_all = tuple(math.ceil(x / b) for x in (n_samples, n_shuffles))
-    # A call is some seeds with all of their shuffles, or a part of the shuffles of one.
-    of_seed = max(in_all[1] * b * q1 * w, 1)
-    parts = min(math.ceil(of_seed / _SHUFFLED), max(*in_all, 1))
-    groups = math.ceil(s / max(_SHUFFLED // of_seed, 1))
-    rounds, side = tuple(math.ceil(x / parts) for x in in_all), math.ceil(s / groups)
-    seed, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
-    keys = key[None] if s == 1 else jax.vmap(lambda i: jax.random.fold_in(key, i))(np.arange(s))
+    in_all = tuple(math.ceil(n / b) for n in (n_samples, n_shuffles))
+    # A call has a part of the replicates of one seed.
+    n_parts = max(min(math.ceil(in_all[1] * b * q1 * w / _SHUFFLED), max(in_all)), 1)
+    rounds = tuple(math.ceil(n / n_parts) for n in in_all)
+    words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
+    keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
 
-    def call(i: int) -> np.ndarray:
-        group = np.minimum(np.arange(side) + i // parts * side, s - 1)  # filled up with the last seed
-        null = np.zeros((side, rounds[1] * b, q1, w), np.int32)
+    def variances(call: int) -> np.ndarray:
+        seed, part = divmod(call, n_parts)
+        rng = np.random.default_rng([*words, part, seed])
+        null = np.zeros((0, q1, w), np.int32)
         if rounds[1]:
-            for own, j in zip(null, group, strict=True):
-                own[:] = shuffled_counts(np.random.default_rng([*seed, i, j]), counts[j], layout, len(own))
-        first = np.int32(i % parts * rounds[0] * b)
+            null = shuffled_counts(rng, counts[seed], encoded.layout, rounds[1] * b)
+        first, own_rows = np.int32(part * rounds[0] * b), jax.tree.map(lambda array: array[seed], encoded)
         with jax.enable_x64(x64):  # which holds for a thread
-            found = compiled_replicates(
-                keys[group], first, Ranked(*(np.asarray(x)[group] for x in rows)), null.reshape(-1, b, q1, w),
-                n_levels=q1 - 1, rounds=rounds, side_by_side=b, layout=layout, divergence=divergence,
-                uniform=uniform, method=method,
-            )  # fmt: skip
-            return np.asarray(found).reshape(side, sum(rounds) * b, q1 - 1, d)
+            null = null.reshape(-1, b, q1, w)
+            replicated = compiled_replicates(keys[seed], first, own_rows, null, rounds=rounds, **static)
+            return np.asarray(replicated).reshape(-1, q1 - 1, d)
 
-    found = [call(0)]  # compiles
-    with ThreadPoolExecutor(max(min(groups * parts - 1, os.cpu_count() or 1), 1)) as pool:
-        found += pool.map(call, range(1, groups * parts))
-    # (parts, all seeds, replicates of a part, levels, parameters)
-    every = np.stack([np.concatenate(found[part::parts])[:s] for part in range(parts)])
-    of_samples, of_shuffles = (
-        np.concatenate(list(x), axis=1) for x in np.split(every, [rounds[0] * b], axis=2)
-    )
-    return Replicates(of_samples[:, :n_samples], of_shuffles[:, :n_shuffles])
+    calls = [variances(0)]  # compiles
+    with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
+        calls += pool.map(variances, range(1, s * n_parts))
+    every = np.stack(calls).reshape(s, n_parts, -1, q1 - 1, d)
+    sampled, shuffled = (part.reshape(s, -1, q1 - 1, d) for part in np.split(every, [rounds[0] * b], axis=2))
+    return sampled[:, :n_samples], shuffled[:, :n_shuffles]
 
 
 @program(size="middling")
 def compiled_replicates(
-    keys: Key[Array, " s"],
+    key: PRNGKeyArray,
     first: Int[Any, ""],
-    rows: Ranked,
+    encoded: Encoded,
     null: Int[Any, "t b q1 w"],
     *,
-    n_levels: int,
     rounds: tuple[int, int],
-    side_by_side: int,
-    layout: Layout,
     divergence: AbstractDivergence,
     uniform: bool,
     method: str,
-) -> Float[Array, "all b q d"]:
-    """`replicates` as one compiled function: rounds of samples, then of shuffles, of each seed in turn.
+) -> Float[Array, "t b q d"]:
+    """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
-    The ``null`` holds the counts of the shuffles; ``first`` is the number of the first sample.
+    Args:
+        key, first: of the samples.
+        encoded: the codes and ranks of the log.
+        null: counts of the shuffles, b in a round.
+        rounds: how many of samples, and of shuffles.
+        divergence, uniform: as in `parzax.importance.estimate`.
+        method: "half-sampling" (without replacement) or "bootstrap".
     """
-    s = len(rows.codes)
-    seed, shuffles = np.repeat(np.arange(s), sum(rounds)), np.tile(np.repeat([False, True], rounds), s)
-    place, number = np.cumsum(shuffles) - 1, np.tile(np.arange(sum(rounds)), s)
-    arrays = jax.tree.map(jnp.asarray, rows)
+    b, layout, n_levels = null.shape[1], encoded.layout, len(encoded.levels)
+    levels, rounding = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
+    rows = ordered_rows(jnp.asarray(encoded.codes), jnp.asarray(encoded.rank), method, levels, rounding)
 
-    def sampled(seed: Int[Array, ""], number: Int[Array, ""], _: Int[Array, ""]) -> Int[Array, "b q1 w"]:
-        samples = first + number * side_by_side + jnp.arange(side_by_side, dtype=jnp.int32)
-        own = jax.vmap(lambda i: jax.random.fold_in(keys[seed], i))(samples)
-        of_seed = jax.tree.map(lambda x: x[seed], arrays)
-        return sampled_counts(own, of_seed, layout=layout, n_levels=n_levels, method=method)
+    def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
+        samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
+        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
+        return sampled_counts(keys, rows, layout=layout, n_levels=n_levels, method=method)
 
-    def shuffled(_: Int[Array, ""], __: Int[Array, ""], place: Int[Array, ""]) -> Int[Array, "b q1 w"]:
-        return null[place]
+    def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
+        return jnp.asarray(null)[number - rounds[0]]
 
-    def one_round(_: None, now: Any) -> tuple[None, Float[Array, "b q d"]]:
-        shuffle, *own = now
+    def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
         if 0 in rounds:
-            counts = (shuffled if rounds[1] else sampled)(*own)
+            counts = (shuffled if rounds[1] else sampled)(number)
         else:  # what follows is compiled once for both
-            counts = jax.lax.cond(shuffle, shuffled, sampled, *own)
-        return None, measures(counts, layout, divergence, uniform).variance
+            counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
+        return measures(counts, layout, divergence, uniform).variance
 
-    rest = tuple(jnp.asarray(x.astype(np.int32)) for x in (seed, number, np.maximum(place, 0)))
-    return jax.lax.scan(one_round, None, (jnp.asarray(shuffles), *rest))[1]
+    return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

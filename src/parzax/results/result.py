@@ -12,16 +12,15 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, RegimeCounts
-from parzax.importance import Encoded, Importance
-from parzax.importance.estimate import in_order
+from parzax.importance import Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
-from parzax.observations import ImportReport, Observations
+from parzax.observations import ImportReport
 from parzax.results.arrays import ResultArrays
+from parzax.results.base import ReadTable
 from parzax.results.estimator import GridEstimator
-from parzax.results.frame import to_frame
 from parzax.results.good_values import GoodValues, good_values
-from parzax.results.table import long_columns, to_html, to_text
+from parzax.results.table import importance_table
 from parzax.results.uncertainty import Uncertainty
 from parzax.space import Domain, Space
 
@@ -62,7 +61,10 @@ class ImportanceResult(ResultArrays):
     Leading axes "..." are the seeds of the observations; all arrays are NumPy.
 
     Attributes:
-        estimates: `parzax.importance.Importance`, in NumPy; its arrays are properties of the result too.
+        estimates: `parzax.importance.Importance`, in NumPy; its arrays are attributes of the result too.
+            ``variance`` is signed where debiased: importances count negative ones as 0, and make up for them.
+            Where bounds move, ``divergence`` is a mean over pools with like bounds, such that Eq. 11 has
+            their sum.
         space: the search space.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
@@ -71,23 +73,6 @@ class ImportanceResult(ResultArrays):
         report: how the log was read.
         uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
     """
-
-    @classmethod
-    def of(
-        cls,
-        found: Importance,
-        encoded: Encoded,
-        obs: Observations,
-        estimator: GridEstimator,
-        reference: str,
-        uncertainty: Uncertainty | None = None,
-    ) -> "ImportanceResult":
-        """Wrap the estimates of s seeds at ascending levels in the shape and order that was asked."""
-        found = in_order(found, encoded.place)
-        if obs.batch_shape != (len(found.variance),):
-            found = jax.tree.map(lambda a: a.reshape(*obs.batch_shape, *a.shape[1:]), found)
-        levels = np.array(encoded.levels)
-        return cls(found, obs.space, levels, encoded.region, estimator, reference, obs.report, uncertainty)
 
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
@@ -136,35 +121,11 @@ class ImportanceResult(ResultArrays):
         """
         return good_values(self, self.density, level)
 
-    def to_dataframe(self, backend: str | None = None) -> Any:
-        """One row per seed, level and parameter.
-
-        Columns: seed (if there is a seed axis), target_quantile, parameter, importance, variance, standard,
-        inter, unweighted, n_target, n_region, status, status_names; with an ``uncertainty`` also the ends of
-        intervals, importance_low, importance_high, variance_low, variance_high, and p_value, p_adjusted.
-
-        Args:
-            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
-
-        Raises:
-            ValueError: for another backend.
-            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
-        """
-        return to_frame(long_columns(self), backend)
+    def _table(self) -> ReadTable:
+        return importance_table(self)
 
     def __repr__(self) -> str:
-        q = len(self.target_quantile)
-        seeds = f"{self.n_seeds} seeds, " if self.importance.ndim > 2 else ""
-        return (
-            f"ImportanceResult({seeds}{q} level{'s' * (q > 1)}, {len(self.names)} parameters; "
-            f"most important at {self.target_quantile[0]:g}: {self.ranking()[0]!r})"
-        )
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self)
+        return self._described("parameter")
 
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""

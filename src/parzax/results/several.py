@@ -4,26 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.estimate import REFERENCES
-from parzax.importance.levels import checked_levels
+from parzax._words import plural
 from parzax.importance.objectives import weighted_sum
-from parzax.observations import Observations, capacity
-from parzax.observations.encoding import encode_log
+from parzax.observations import Observations
 from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import estimated
-from parzax.results.targets import (
-    Scalarisation,
-    by_seed,
-    counted_rows,
-    none_feasible,
-    objective_names,
-    scalarised_losses,
-)
+from parzax.results.sweep import analyses, checked_task
+from parzax.results.targets import Scalarisation, by_seed, objective_names, scalarised_losses
 
 # Weights of two objectives where none are given.
 _WEIGHTS = np.arange(11) / 10
@@ -62,8 +52,8 @@ class ImportanceOverWeights:
         return len(self.results)
 
     def __repr__(self) -> str:
-        q = len(self.target_quantile)
-        size = f"{len(self)} weights, {q} level{'s' * (q > 1)}, {len(self.names)} parameters"
+        levels = plural(len(self.target_quantile), "level")
+        size = f"{len(self)} weights, {levels}, {len(self.names)} parameters"
         return f"ImportanceOverWeights({size}; {' and '.join(self.objectives)})"
 
 
@@ -96,14 +86,14 @@ def importance_by_objective(
     >>> [result.ranking()[0] for result in px.importance_by_objective(obs).values()]
     ['a', 'b']
     """
-    obs = _checked(obs, rows)
-    names = objective_names(obs)
-    losses = np.moveaxis(by_seed(obs), -1, 0)
-    results = _results(obs, losses, target_quantile, region_quantile, rows, estimator, reference)
-    return {
-        name: replace(result, report=replace(result.report, direction=(direction,), objectives=(name,)))
-        for name, direction, result in zip(names, obs.report.direction, results, strict=True)
-    }
+    task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
+    results = {}
+    objectives = zip(objective_names(obs), obs.report.direction, strict=True)
+    analysed = analyses(task, np.moveaxis(by_seed(task.obs), -1, 0))
+    for (name, direction), analysis in zip(objectives, analysed, strict=True):
+        report = replace(analysis.result.report, direction=(direction,), objectives=(name,))
+        results[name] = replace(analysis.result, report=report)
+    return results
 
 
 def importance_over_weights(
@@ -147,19 +137,13 @@ def importance_over_weights(
     >>> [result.ranking()[0] for result in sweep.results][::2]
     ['a', 'b']
     """
-    obs = _checked(obs, rows)
+    task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     shares = _weights(weights, obs.n_objectives)
     if not callable(scalarise):
         raise TypeError(f"scalarise must be a function of losses and weights, got {scalarise!r}.")
-    losses = scalarised_losses(obs, shares, scalarise)
-    results = _results(obs, losses, target_quantile, region_quantile, rows, estimator, reference)
-    return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
-
-
-def _checked(obs: Observations, rows: str | Sequence[str]) -> Observations:
-    if not isinstance(obs, Observations):
-        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
-    return obs if rows == "all" else counted_rows(obs, rows)
+    analysed = analyses(task, scalarised_losses(task.obs, shares, scalarise))
+    results = tuple(analysis.result for analysis in analysed)
+    return ImportanceOverWeights(shares, objective_names(obs), results)
 
 
 def _weights(weights: Any, m: int) -> np.ndarray:
@@ -176,33 +160,3 @@ def _weights(weights: Any, m: int) -> np.ndarray:
     # The largest first, so that sums do not overflow.
     found = found / found.max(axis=1, keepdims=True)
     return found / found.sum(axis=1, keepdims=True)
-
-
-def _results(
-    obs: Observations,
-    losses: np.ndarray,
-    target_quantile: Any,
-    region_quantile: float,
-    rows: str | Sequence[str],
-    estimator: GridEstimator | None,
-    reference: str,
-) -> list[ImportanceResult]:
-    """A result for each of (t, s, n) losses: the sweep's seeds are those of the log, t times over."""
-    estimator = GridEstimator() if estimator is None else estimator
-    if not isinstance(estimator, GridEstimator):
-        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
-    _checks.one_of("reference", reference, REFERENCES)
-    target, region = checked_levels(target_quantile, region_quantile)
-    t, n_seeds, _ = losses.shape
-    results = []
-    logs = [encode_log(obs, own, target, region, estimator.grid, rows=capacity(obs.n)) for own in losses]
-    seeds = [log.encoded for log in logs]
-    batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *seeds)
-    infeasible = np.tile(none_feasible(obs, rows), len(logs))[:, None]
-    batch = replace(batch, status=batch.status | infeasible)
-    found = estimated(batch, estimator, reference == "uniform")
-    for i, log in enumerate(logs):
-        part = jax.tree.map(lambda a, i=i: a.reshape(t, n_seeds, *a.shape[1:])[i], found)
-        report = replace(obs.report, moving=obs.report.moving | log.pools)
-        results.append(ImportanceResult.of(part, batch, replace(obs, report=report), estimator, reference))
-    return results

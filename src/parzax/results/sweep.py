@@ -1,18 +1,93 @@
-"""`parzax.importance.estimate` for encoded logs of the host: one program, kept on disk, for all seeds."""
+"""From logs to results: check, encode, estimate as one program that is kept on disk, wrap."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance import Encoded, Importance
-from parzax.importance.estimate import estimate_seeds
-from parzax.importance.layout import Layout
+from parzax.importance.estimate import REFERENCES, estimate_seeds, in_order
+from parzax.importance.levels import checked_levels
+from parzax.observations import Observations, capacity
+from parzax.observations.encoding import encode_log
 from parzax.results.estimator import GridEstimator
+from parzax.results.result import ImportanceResult
+from parzax.results.targets import counted_rows, none_feasible
+
+
+class Task(NamedTuple):
+    """What is asked of a log, checked: rows that do not count have weight 0."""
+
+    obs: Observations
+    target: np.ndarray
+    region: float
+    rows: str | Sequence[str]
+    estimator: GridEstimator
+    reference: str
+
+
+class Analysis(NamedTuple):
+    """The answer for one loss: s seeds on the grid, their estimates at ascending levels, and the result."""
+
+    encoded: Encoded
+    estimates: Importance
+    result: ImportanceResult
+
+
+def checked_task(
+    obs: Observations,
+    target_quantile: Any,
+    region_quantile: float,
+    rows: str | Sequence[str],
+    estimator: GridEstimator | None,
+    reference: str,
+) -> Task:
+    """The arguments that all analyses have; see `parzax.cond_ped_anova`."""
+    if not isinstance(obs, Observations):
+        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
+    estimator = GridEstimator() if estimator is None else estimator
+    if not isinstance(estimator, GridEstimator):
+        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
+    _checks.one_of("reference", reference, REFERENCES)
+    target, region = checked_levels(target_quantile, region_quantile)
+    obs = obs if rows == "all" else counted_rows(obs, rows)
+    return Task(obs, target, region, rows, estimator, reference)
+
+
+def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
+    """An analysis for each of (t, s, n) losses of a log; all of them are seeds of one dispatch."""
+    obs, estimator = task.obs, task.estimator
+    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
+    rows = capacity(obs.n)
+    logs = [encode_log(obs, loss, task.target, task.region, estimator.grid, rows=rows) for loss in losses]
+    batch = logs[0].encoded
+    if len(logs) > 1:
+        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(log.encoded for log in logs))
+    if task.rows != "all":
+        infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
+        batch = replace(batch, status=batch.status | infeasible)
+    estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
+    for i, log in enumerate(logs):
+        part = estimates
+        if len(logs) > 1:
+            seeds = slice(i * losses.shape[1], (i + 1) * losses.shape[1])
+            part = jax.tree.map(lambda array, seeds=seeds: array[seeds], estimates)
+        report = obs.report
+        if log.pools:
+            report = replace(report, moving=report.moving | log.pools)
+        asked = in_order(part, log.encoded.place)
+        if obs.batch_shape != (len(asked.variance),):
+            asked = jax.tree.map(lambda array: array.reshape(*obs.batch_shape, *array.shape[1:]), asked)
+        result = ImportanceResult(
+            asked, obs.space, np.array(log.encoded.levels), task.region, report, estimator, task.reference
+        )
+        analysed.append(Analysis(log.encoded, part, result))
+    return analysed
 
 
 def estimated(encoded: Encoded, estimator: GridEstimator, uniform: bool) -> Importance:
@@ -20,13 +95,13 @@ def estimated(encoded: Encoded, estimator: GridEstimator, uniform: bool) -> Impo
 
     One dispatch, in JAX's default dtype. The program depends on shapes, layout and estimator alone.
     """
-    found = sweep(
+    estimates = sweep(
         encoded.codes, encoded.level, encoded.weight, encoded.status, layout=encoded.layout,
         divergence=estimator.divergence, uniform=uniform, balance=estimator.balance,
         uniform_when_undefined=estimator.uniform_when_undefined,
     )  # fmt: skip
-    _checks.on_host("cond_ped_anova", found)
-    return jax.tree.map(np.asarray, found)
+    _checks.on_host("cond_ped_anova", estimates)
+    return jax.tree.map(np.asarray, estimates)
 
 
 def _library(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
@@ -39,21 +114,4 @@ def _weight(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
     return 0.4 if isinstance(divergence, Explained) else 2.5
 
 
-@program(weight=_weight, library=_library)
-def sweep(
-    codes: Integer[Any, "s d n"],
-    level: Integer[Any, "s n"],
-    weight: Shaped[Any, "s n"] | None,
-    log_status: Int[Any, "s q"],
-    *,
-    layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool,
-    balance: bool,
-    uniform_when_undefined: bool,
-) -> Importance:
-    """`parzax.importance.estimate.estimate_seeds` as a program that is kept."""
-    return estimate_seeds(
-        codes, level, weight, log_status, layout=layout, divergence=divergence, uniform=uniform,
-        balance=balance, uniform_when_undefined=uniform_when_undefined,
-    )  # fmt: skip
+sweep = program(weight=_weight, library=_library)(estimate_seeds)

@@ -1,17 +1,17 @@
-"""Results as tables: a long-form DataFrame, and plain text for ``print``."""
+"""Importances as tables for reading."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from parzax._html import table
-from parzax._words import columns_of, visible
-from parzax.results.arrays import ResultArrays, mean_and_error, seeds_with_data
+from parzax._words import join_names, visible
+from parzax.results.arrays import ResultArrays, seeds_with_data
+from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text, status_names
 from parzax.results.labels import short_names
-from parzax.results.phrases import without_python
 from parzax.results.uncertainty import TOLERANCE, shuffles_for
-from parzax.status import Status
+from parzax.status import OF_LEVELS, Status, describe
 
 # What fits a screen.
 _MAX_LEVELS = 12
@@ -20,81 +20,26 @@ _COLUMNS_SHOWN = 7  # as many as `parzax.plotting.importance_sweep` has lines
 _ROWS_SHOWN = 30
 _INFERRED_SHOWN = 8
 _WHERE_SHOWN = 60
-# What holds for a level as a whole; the other statuses are those of single parameters.
-_OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
-_OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO
 
 
-def long_columns(result: ResultArrays) -> dict[str, np.ndarray]:
-    """Columns of the long form, each of length s * q * d; ``seed`` only if the result has a seed axis.
-
-    Ends of intervals and p-values only if it has an uncertainty.
-    """
-    s, q, d = result.n_seeds, *result.importance.shape[-2:]
-    measures = ("importance", "variance", "standard", "inter", "unweighted")
-    columns = {
-        "seed": np.arange(s)[:, None, None],
-        "target_quantile": result.target_quantile[:, None],
-        "parameter": np.array(result.names, dtype=object),
-        **{name: getattr(result, name) for name in measures},
-        "n_target": result.n_target.reshape(s, q, 1),
-        "n_region": result.n_region.reshape(s, 1, 1),
-        "status": result.status,
-    }
-    if (known := result.uncertainty) is not None:
-        ends = {"importance": known.importance_interval, "variance": known.variance_interval}
-        columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
-        columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
-        columns |= {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
-    if result.importance.ndim == 2:
-        del columns["seed"]
-    for name, x in columns.items():
-        columns[name] = x.reshape(-1) if x.size == s * q * d else np.broadcast_to(x, (s, q, d)).reshape(-1)
-    seen, inverse = np.unique(columns["status"], return_inverse=True)
-    columns["status_names"] = np.array([status_names(int(x)) for x in seen], dtype=object)[inverse]
-    return columns
-
-
-def status_names(status: int) -> str:
-    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
-    return "|".join(str(bit.name) for bit in Status if bit and status & bit)
-
-
-def to_text(result: ResultArrays, inferred: bool = True, python: bool = True) -> str:
-    """A table for reading: levels down and parameters across, or parameters down for a single level.
+def importance_table(result: ResultArrays, inferred: bool = True) -> ReadTable:
+    """Levels down and parameters across, or parameters down for a single level.
 
     An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
     mean ± standard error over those that have an importance; where that are not all, it is said how many.
     Those of a single log with an uncertainty have their interval; a ° marks what is not above chance.
     Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
-    inferred) and advice for each status, with the levels or parameters that it concerns; without ``python``
-    in words for those who have none.
+    inferred) and advice for each status, with the levels or parameters that it concerns.
     """
-    title, rows, left = _entries(result)
-    advice = advice_lines(result) if python else map(without_python, advice_lines(result))
-    lines = [title, *aligned(rows, left), "", *_report(result, inferred), *advice]
-    return "\n".join(map(visible, lines))
-
-
-def to_html(result: ResultArrays) -> str:
-    """The same table for a notebook."""
-    title, rows, left = _entries(result)
-    return table(title, rows, left, [*_report(result, listed=True), *advice_lines(result)])
-
-
-def _entries(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
-    """A title, rows with their header first, and which columns are text."""
-    return _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
+    entries = _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
+    return ReadTable(*entries, [*_report(result, inferred), *advice_lines(result)])
 
 
 def advice_lines(result: ResultArrays) -> list[str]:
     """A sentence for each status, beginning with its name, and where it holds if there are several levels."""
-    lines = []
-    for sentence in result.advice():
-        name, text = sentence.split(": ", 1)
-        where = _where(result, Status[name]) if len(result.target_quantile) > 1 else ""
-        lines.append(f"{name} ({where}): {text}" if where else sentence)
-    return lines
+    if len(result.target_quantile) == 1:
+        return result.advice()
+    return describe(result.status, partial(_where, result))
 
 
 def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
@@ -159,16 +104,15 @@ def _shown_levels(levels: np.ndarray) -> np.ndarray:
 
 
 def _share(result: ResultArrays, level: int, parameters: Any) -> str:
-    shape = (-1, *result.importance.shape[-2:])
-    if not result.is_defined.reshape(shape)[:, level, parameters].any():
+    if not result.by_seed(result.is_defined)[:, level, parameters].any():
         return "-"
-    per_seed = result.importance.reshape(shape)[:, level, parameters].sum(axis=-1)
-    mean, error = mean_and_error(per_seed, result.has_importance.reshape(len(per_seed), -1)[:, level])
-    if (known := result.uncertainty) is not None and result.n_seeds == 1:
-        low, high = known.interval_of(level, parameters)
-        mark = "" if known.any_above_chance(level, parameters) else "°"
+    per_seed = result.by_seed(result.importance)[:, level, parameters].sum(axis=-1)
+    mean, error = mean_and_error(per_seed, result.by_seed(result.has_importance)[:, level])
+    if (sampled := result.uncertainty) is not None and result.n_seeds == 1:
+        low, high = sampled.interval_of(level, parameters)
+        mark = "" if sampled.any_above_chance(level, parameters) else "°"
         return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.2f}-{high:.2f})"
-    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
+    return mean_text(mean, error)
 
 
 def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
@@ -189,12 +133,6 @@ def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
     n = result.n_seeds
     of = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
     return f", mean ± standard error of {of}" if n > 1 else ""
-
-
-def size_text(n: np.ndarray) -> str:
-    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
-    low, high = np.min(n), np.max(n)
-    return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 
 
 def _report(result: ResultArrays, listed: bool) -> list[str]:
@@ -249,10 +187,10 @@ def _sureness(result: ResultArrays) -> list[str]:
 
 def _where(result: ResultArrays, bit: Status) -> str:
     """The levels or the parameters at which ``bit`` is set, in about 60 characters; "" for all of them."""
-    per_seed = (result.status.reshape(-1, *result.status.shape[-2:]) & int(bit)) != 0
+    per_seed = result.by_seed(result.status) & int(bit) != 0
     is_set = per_seed.any(axis=0)
     some = "" if (per_seed == is_set).all() else ", some seeds"
-    if bit & _OF_LEVELS:
+    if bit & OF_LEVELS:
         return _levels(result.target_quantile, is_set.any(axis=1)) + some
     return _parameters(result, is_set) + some
 
@@ -280,20 +218,5 @@ def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
     short = short_names(result.names, 18)
     names = [short[result.names[j]] for j in chosen]
     fitting = range(min(len(names), _WHERE_SHOWN // 3), 1, -1)
-    kept = next((n for n in fitting if len(_listed(names, n) + at) <= _WHERE_SHOWN), 1)
-    return _listed(names, kept) + at
-
-
-def _listed(names: list[str], kept: int) -> str:
-    rest = len(names) - kept
-    return ", ".join(names[:kept]) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
-
-
-def aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
-    columns = []
-    for i, column in enumerate(zip(*rows, strict=True)):
-        width = max(map(columns_of, column))
-        gaps = [" " * (width - columns_of(x)) for x in column]
-        columns.append([x + gap if i in left else gap + x for x, gap in zip(column, gaps, strict=True)])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+    texts = [join_names(names, n, f"other{'s' * (len(names) - n > 1)}") + at for n in [*fitting, 1]]
+    return next((text for text in texts if len(text) <= _WHERE_SHOWN), texts[-1])

@@ -1,11 +1,12 @@
 """How sure importances are: intervals, ranks and p-values from replicates of the log, on the host."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from parzax import _checks
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.variance import normalise
 
@@ -19,8 +20,24 @@ _NO_VERDICT = "nothing can be said of this level"
 SIGNIFICANCE = 0.05
 
 
+class Tested:
+    """Tests at every level, along the last axis of ``p_value``; NaN where nothing was tested."""
+
+    p_value: np.ndarray
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """The p-values, adjusted for all that was tested at the level (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """Where the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+
 @dataclass(frozen=True, eq=False)
-class Uncertainty:
+class Uncertainty(Tested):
     """What another log of the same search might have given, from the one at hand.
 
     Attributes:
@@ -58,18 +75,6 @@ class Uncertainty:
         rest = {name: getattr(self, name) for name in ("n_shuffles", "method", "level", "balance")}
         return {name: getattr(self, name) for name in self.ARRAYS}, rest
 
-    def arranged(self, order: np.ndarray, shape: tuple[int, ...]) -> "Uncertainty":
-        """Of (s, ...) arrays: levels in another order, and seeds in another shape."""
-
-        def moved(x: np.ndarray, first: int) -> np.ndarray:
-            x = np.take(x, order, axis=-2)
-            return x.reshape(*x.shape[:first], *shape, *x.shape[first + 1 :])
-
-        arrays = {name: moved(getattr(self, name), 0) for name in ("variance", "importance", "p_value")}
-        arrays["n_fewer"] = moved(self.n_fewer[..., None], 0)[..., 0]
-        arrays |= {name: getattr(self, name).reshape(shape) for name in ("spread", "n_rows")}
-        return replace(self, sampled=moved(self.sampled, 1), **arrays)
-
     @property
     def n_resamples(self) -> int:
         """Number of samples, b."""
@@ -105,8 +110,7 @@ class Uncertainty:
         Equal ones count in the order of the space. Parameters without variance are never among them. NaN
         without samples.
         """
-        if type(r) is not int or r < 1:
-            raise ValueError(f"r must be an integer of at least 1, got {r!r}.")
+        r = _checks.whole_number("r", r, 1)
         if not len(self.sampled):
             return np.full(self.variance.shape, np.nan)
         draws = self.draws
@@ -125,16 +129,6 @@ class Uncertainty:
         if not len(self.sampled):
             return np.full(self.variance.shape[:-1], np.nan)
         return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
-
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """(..., q, d) p-values adjusted for the parameters that were tested at the level (Holm 1979)."""
-        return holm(self.p_value)
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """(..., q, d) whether the adjusted p-value is at most 0.05."""
-        return self.p_adjusted <= SIGNIFICANCE
 
     @property
     def margin(self) -> np.ndarray:

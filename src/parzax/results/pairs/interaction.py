@@ -9,7 +9,7 @@ import numpy as np
 
 from parzax import _checks, importance
 from parzax._programs import program
-from parzax.importance import Encoded, Grid, Interactions
+from parzax.importance import Encoded, Grid
 from parzax.importance.interactions import interactions_of_seeds
 from parzax.importance.levels import checked_levels
 from parzax.importance.pair_layout import PairLayout, pair_layout
@@ -105,22 +105,19 @@ def interactions(
     # Pools are for bounds that move, and these have no interactions.
     encoded = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n)).encoded
     where = pair_layout(encoded.layout, pairs, obs.space.names)
-    found = _interactions(
+    estimates = _interactions(
         jax.random.split(key, s) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
         where=where, order=encoded.place, n_draws=_draws(n_draws, where),
     )  # fmt: skip
-    _checks.on_host("interactions", found)
-    found = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), found)
-    return InteractionResult(found, obs.space, target, region, obs.report)
+    _checks.on_host("interactions", estimates)
+    estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
+    return InteractionResult(estimates, obs.space, target, region, obs.report)
 
 
 # Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and
 # gains nothing.
-@program(size="middling")
-def _interactions(*arrays: Any, where: PairLayout, order: tuple[int, ...], n_draws: int) -> Interactions:
-    """`interactions_of_seeds` as a program that is kept."""
-    return interactions_of_seeds(*arrays, where=where, order=order, n_draws=n_draws)
+_interactions = program(size="middling")(interactions_of_seeds)
 
 
 def _draws(n_draws: Any, where: PairLayout) -> int:

@@ -1,36 +1,21 @@
 """The result of `interactions`, with its tables."""
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from parzax.importance import Interactions
-from parzax.observations import ImportReport
-from parzax.results.arrays import mean_and_error
-from parzax.results.frame import to_frame
-from parzax.results.pairs.table import long_columns, to_html, to_text
-from parzax.results.uncertainty import SIGNIFICANCE, holm
-from parzax.space import Space
+from parzax.results.base import AbstractResult, ReadTable, attributes, mean_and_error
+from parzax.results.pairs.table import pairs_table
+from parzax.results.uncertainty import Tested
 from parzax.status import Status, describe
 
 # Where nothing can be said of a pair.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
-# In place of advice that is about single parameters.
-_OF_PAIRS = {
-    "CONSTANT": "Wherever both are active one of the two stays in one cell of the grid, such as the only "
-    "category for which the other is active, so that there is nothing to interact.",
-    "SINGLE_VALUE": "One of the two has a domain of a single value, so that there is nothing to interact.",
-}
-
-
-def _estimate(name: str) -> Any:
-    return property(lambda self: getattr(self.estimates, name), doc=f"`Interactions.{name}`.")
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionResult:
+class InteractionResult(AbstractResult, Tested):
     """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
 
     Attributes:
@@ -46,19 +31,10 @@ class InteractionResult:
     """
 
     estimates: Interactions
-    space: Space
-    target_quantile: np.ndarray
-    region_quantile: float
-    report: ImportReport
 
-    variance, importance, joint, main = map(_estimate, ("variance", "importance", "joint", "main"))
-    p_value, status, slots, slot_variance = map(_estimate, ("p_value", "status", "slots", "slot_variance"))
-    n_active, n_target, n_region, n_draws = map(_estimate, ("n_active", "n_target", "n_region", "n_draws"))
-
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """(..., q, p) p-values adjusted for the pairs of a level (Holm, 1979)."""
-        return holm(self.p_value)
+    variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
+    p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
+    n_active, n_target, n_region, n_draws = attributes("n_active", "n_target", "n_region", "n_draws")
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -66,28 +42,9 @@ class InteractionResult:
         return tuple((self.names[a], self.names[b]) for a, b in self.estimates.pairs)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names, the order of `matrix`."""
-        return self.space.names
-
-    @property
-    def n_seeds(self) -> int:
-        """Number of seeds (1 without a seed axis)."""
-        return int(np.prod(self.importance.shape[:-2], dtype=int))
-
-    @property
     def is_defined(self) -> np.ndarray:
         """(..., q, p) whether anything can be said of a pair; where not, a status says why."""
         return (self.status & int(_UNDEFINED)) == 0
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """(..., q, p) whether a pair's adjusted p-value is at most 5 %; nowhere without permutations."""
-        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
-
-    def by_seed(self, array: np.ndarray) -> np.ndarray:
-        """(s, q, p) a (..., q, p) array with all its seed axes as one, of length 1 if there is none."""
-        return array.reshape(self.n_seeds, *self.importance.shape[-2:])
 
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
@@ -120,33 +77,21 @@ class InteractionResult:
 
     def advice(self) -> list[str]:
         """One sentence for each status set anywhere in the result."""
-        lines = (line.split(": ", 1) for line in describe(self.status))
-        return [f"{name}: {_OF_PAIRS.get(name, text)}" for name, text in lines]
+        return describe(self.status, of_pairs=True)
 
-    def to_dataframe(self, backend: str | None = None) -> Any:
-        """One row per seed, level and pair.
+    def _columns(self) -> dict[str, np.ndarray]:
+        first, second = np.array(self.pairs, dtype=object).reshape(-1, 2).T
+        columns = {"first": first, "second": second}
+        columns |= {name: self.by_seed(getattr(self, name)) for name in ("importance", "variance", "joint")}
+        columns["main_first"], columns["main_second"] = np.moveaxis(self.by_seed(self.main), -1, 0)
+        columns |= {name: self.by_seed(getattr(self, name)) for name in ("p_value", "p_adjusted")}
+        columns["n_active"] = self.by_seed(self.n_active)[:, None]
+        columns["n_target"] = self.by_seed(self.n_target)[..., None]
+        columns["n_region"] = self.by_seed(self.n_region)[..., None, None]
+        return columns | {"status": self.by_seed(self.status)}
 
-        Columns: seed (if there is a seed axis), target_quantile, first, second, importance, variance, joint,
-        main_first, main_second, p_value, p_adjusted, n_active, n_target, n_region, status, status_names.
-
-        Args:
-            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
-
-        Raises:
-            ValueError: for another backend.
-            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
-        """
-        return to_frame(long_columns(self), backend)
+    def _table(self) -> ReadTable:
+        return pairs_table(self)
 
     def __repr__(self) -> str:
-        q, p = len(self.target_quantile), len(self.pairs)
-        seeds = f"{self.n_seeds} seeds, " if self.importance.ndim > 2 else ""
-        size = f"InteractionResult({seeds}{q} level{'s' * (q != 1)}, {p} pair{'s' * (p != 1)}"
-        most = f"; most important at {self.target_quantile[0]:g}: {self.ranking()[0]}" if p else ""
-        return f"{size}{most})"
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self)
+        return self._described("pair")

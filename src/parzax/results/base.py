@@ -1,0 +1,195 @@
+"""What results have in common: names, levels, seeds, tables for reading and as data frames."""
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax import _checks
+from parzax._html import table as html_table
+from parzax._words import columns_of, plural, visible
+from parzax.observations import ImportReport
+from parzax.space import Space
+from parzax.status import Status, describe
+
+_BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+class ReadTable(NamedTuple):
+    """A table for reading: rows with their header first, the columns that are text, and notes below."""
+
+    title: str
+    rows: list[list[str]]
+    left: tuple[int, ...]
+    notes: Sequence[str]
+
+    def to_text(self) -> str:
+        """Lines of text, for a terminal."""
+        lines = [self.title, *aligned(self.rows, self.left), "", *self.notes]
+        return "\n".join(map(visible, lines))
+
+
+class Readable(abc.ABC):
+    """A result that ``print`` and notebooks show as a table."""
+
+    @abc.abstractmethod
+    def _table(self) -> ReadTable: ...
+
+    def __str__(self) -> str:
+        return self._table().to_text()
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractResult(Readable):
+    """Numbers at q levels for parameters, or pairs of them; leading axes "..." are the observations' seeds.
+
+    Attributes:
+        estimates: the arrays, in NumPy; they are attributes of the result too.
+        space: the search space.
+        target_quantile: (q,) levels as asked.
+        region_quantile: level of the region.
+        report: how the log was read.
+    """
+
+    estimates: Any
+    space: Space
+    target_quantile: np.ndarray
+    region_quantile: float
+    report: ImportReport
+
+    @abc.abstractmethod
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The columns of `to_columns` after the level, up to the status, in shapes that go with (s, q, d)."""
+
+    @abc.abstractmethod
+    def ranking(self, level: int = 0) -> list[Any]:
+        """What is ranked by its mean importance at the ``level``-th level, highest first."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, in the order of the space."""
+        return self.space.names
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of seeds (1 without a seed axis)."""
+        return int(np.prod(self.estimates.variance.shape[:-2], dtype=int))
+
+    def by_seed(self, array: np.ndarray) -> np.ndarray:
+        """(s, ...) a (..., *) array with all its seed axes as one, of length 1 if there is none."""
+        return array.reshape(self.n_seeds, *array.shape[self.estimates.variance.ndim - 2 :])
+
+    def to_columns(self) -> dict[str, np.ndarray]:
+        """The columns of `to_dataframe`, each with an entry for every row of it."""
+        shape = (self.n_seeds, *self.estimates.variance.shape[-2:])
+        columns = {
+            "seed": np.arange(self.n_seeds)[:, None, None],
+            "target_quantile": self.target_quantile[:, None],
+            **self._columns(),
+        }
+        if self.estimates.variance.ndim == 2:
+            del columns["seed"]
+        columns = {name: np.broadcast_to(x, shape).reshape(-1) for name, x in columns.items()}
+        seen, inverse = np.unique(columns["status"], return_inverse=True)
+        columns["status_names"] = np.array([status_names(int(x)) for x in seen], dtype=object)[inverse]
+        return columns
+
+    def to_dataframe(self, backend: str | None = None) -> Any:
+        """One row per seed, level and parameter, or pair of parameters.
+
+        Columns: seed (if there is a seed axis), target_quantile; of importances parameter, importance,
+        variance, standard, inter, unweighted, and with an ``uncertainty`` the ends of intervals,
+        importance_low, importance_high, variance_low, variance_high, and p_value, p_adjusted; of interactions
+        first, second, importance, variance, joint, main_first, main_second, p_value, p_adjusted, n_active;
+        at last n_target, n_region, status, status_names.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
+
+        Raises:
+            ValueError: for another backend.
+            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
+        """
+        backends = _BACKENDS if backend is None else (_checks.one_of("backend", backend, _BACKENDS),)
+        try:
+            import narwhals as nw
+        except ImportError as error:
+            raise ImportError(
+                "to_dataframe needs narwhals; install it with pip install 'parzax[dataframe]'."
+            ) from error
+        data = {
+            name: x.tolist() if x.dtype == object else np.ascontiguousarray(x)
+            for name, x in self.to_columns().items()
+        }
+        installed: list[Any] = [name for name in backends if find_spec(name) is not None]
+        if not installed:
+            needed, package = backend or "pandas, polars or pyarrow", backend or "pyarrow"
+            raise ImportError(f"to_dataframe needs {needed}; install it with pip install {package}.")
+        return nw.from_dict(data, backend=installed[0]).to_native()
+
+    def advice(self) -> list[str]:
+        """One sentence for each status set anywhere in the result."""
+        return describe(self.estimates.status)
+
+    def _described(self, entries: str) -> str:
+        """The text of ``repr``, with how many ``entries`` there are, and what is the most important one."""
+        ranking = self.ranking()
+        seeds = f"{self.n_seeds} seeds, " if self.estimates.variance.ndim > 2 else ""
+        most = f"; most important at {self.target_quantile[0]:g}: {ranking[0]!r}" if ranking else ""
+        levels = plural(len(self.target_quantile), "level")
+        return f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most})"
+
+
+def attributes(*names: str, of: str = "estimates") -> Any:
+    """Attributes of a result that are those of these ``names`` of its estimates, or of another field."""
+    return (property(lambda self, name=name: getattr(getattr(self, of), name)) for name in names)
+
+
+def status_names(status: int) -> str:
+    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
+    return "|".join(str(bit.name) for bit in Status if bit and status & bit)
+
+
+def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (0 of no seed) and standard error (NaN of fewer than 2) over the first axis, where ``counts``.
+
+    The error is that from deviations over n - 1; all seeds count by default.
+
+    >>> mean, error = mean_and_error(np.array([1.0, 0.0, 0.5]), np.array([True, False, True]))
+    >>> float(mean), float(error)
+    (0.75, 0.25)
+    """
+    counts = np.ones(len(x), dtype=bool) if counts is None else counts
+    counts = counts.reshape(*counts.shape, *(1,) * (x.ndim - counts.ndim))
+    n = counts.sum(axis=0).astype(x.dtype)
+    mean = np.where(counts, x, 0).sum(axis=0) / np.maximum(n, 1)
+    squares = np.where(counts, np.square(x - mean), 0).sum(axis=0)
+    error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
+    return mean, np.where(n > 1, error, np.nan)
+
+
+def aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
+    columns = []
+    for i, column in enumerate(zip(*rows, strict=True)):
+        width = max(map(columns_of, column))
+        gaps = [" " * (width - columns_of(x)) for x in column]
+        columns.append([x + gap if i in left else gap + x for x, gap in zip(column, gaps, strict=True)])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+
+
+def size_text(n: np.ndarray) -> str:
+    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
+    low, high = np.min(n), np.max(n)
+    return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
+
+
+def mean_text(mean: float, error: float) -> str:
+    """A mean over seeds with three decimals, and its standard error if there is one."""
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"
