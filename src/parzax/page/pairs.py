@@ -67,7 +67,7 @@ def pairs(
         shares = [text_or_dash(value_text, mean[q, i]) for i in listing]
         tables.append(list(map(list, zip(listing, shares, p_texts, strict=True))))
         more.append(_more(len(kept) - len(listing), n_above - int(above[q, listing].sum())))
-        blank = np.flatnonzero(~defined[q]).tolist()
+        blank = np.flatnonzero(np.isnan(mean[q])).tolist()
         shown_at = f"; shown are those for {quantile:g}" if len(levels) > 1 else ""
         sentences = [f"Pairs were looked at for γ′ = {looked_at}{shown_at}."]
         sentences += [_count(n_above, len(kept), n_draws > 0)]
