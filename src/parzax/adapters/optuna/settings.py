@@ -57,16 +57,21 @@ class Settings:
         if not callable(preset):
             raise TypeError(f"preset must be a function such as parzax.tpe, got {preset!r}.")
         given = {name: value for name, value in options.items() if value is not None}
-        self._preset = self._alone = partial(preset, **given)
-        arguments = signature(self._preset.func)
-        arguments.bind_partial(**self._preset.keywords)  # refuses what is no option
+        arguments = signature(partial(preset).func)
         self.mixes = "sources" in arguments.parameters
+        if self.mixes and "start" in arguments.parameters:
+            given["start"] = RandomStart()  # the first trials come from elsewhere
+        self._preset = self._alone = partial(preset, **given)
+        try:
+            arguments.bind_partial(**self._preset.keywords)
+        except TypeError as error:
+            raise TypeError(f"preset {error}.") from error
         if self.mixes:
             defaults = {name: argument.default for name, argument in arguments.parameters.items()}
             chosen = {name: (defaults | self._preset.keywords)[name] for name in _OPTIONS if name in defaults}
             _check_sources(chosen, has_sources)
-            # The preset without sources. First suggestions come from elsewhere.
-            shared = chosen.keys() & signature(tpe).parameters.keys() - {"start"}
+            # The preset without sources.
+            shared = chosen.keys() & signature(tpe).parameters.keys()
             self._alone = partial(tpe, **{name: chosen[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
@@ -86,7 +91,7 @@ class Settings:
             return self.sampler(space, n_objectives, n_constraints), report
         sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
         assert isinstance(sampler.smoothing, MixedSmoothing)
-        return replace(sampler, n_startup=0, start=RandomStart()), sampler.smoothing.sources.report
+        return replace(sampler, n_startup=0), sampler.smoothing.sources.report
 
 
 def _check_sources(options: Mapping[str, Any], has_sources: bool) -> None:
