@@ -96,7 +96,8 @@ class SimilarityEstimator(eqx.Module):
             return self.prepare(density), density.from_uniforms(self.basis, *self.of_sources)
 
         importance = over_tasks(reduction.raw_importance, states.points, below, counted)
-        return ComparedTasks(*over_tasks(one, states.points, below), importance)
+        prepared, samples = over_tasks(one, states.points, below)
+        return ComparedTasks(prepared, samples, importance)
 
     def similarities(
         self, target: KernelMixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
@@ -106,8 +107,8 @@ class SimilarityEstimator(eqx.Module):
         if self.estimate != "balanced":
             return self._at_scattered(density, tasks, kept)[0]
         at = target.from_uniforms(self.basis, *self.of_target)
-        halves = (self._half(density, tasks, points, kept) for points in (tasks.samples, at))
-        return variation.similarity(variation.of_halves(*halves, len(self.scattered)).value)
+        of_tasks, of_target = (self._half(density, tasks, points, kept) for points in (tasks.samples, at))
+        return variation.similarity(variation.of_halves(of_tasks, of_target, len(self.scattered)).value)
 
     def pairs(
         self, tasks: ComparedTasks, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None

@@ -38,10 +38,10 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
     >>> crowding_distance(losses, jnp.array([0, 0, 0, 1])).tolist()
     [inf, 2.0, inf, inf]
     """
-    (losses, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
-    if rank.shape != losses.shape[:1]:
-        raise ValueError(f"rank must be a vector of length {len(losses)}, got shape {rank.shape}.")
-    return _distance(losses, rank, present)
+    (rows, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
+    if rank.shape != rows.shape[:1]:
+        raise ValueError(f"rank must be a vector of length {len(rows)}, got shape {rank.shape}.")
+    return _distance(rows, rank, present)
 
 
 @jax.jit

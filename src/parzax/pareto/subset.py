@@ -53,10 +53,10 @@ def greedy_hypervolume_order(
     """
     other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
     # What is chosen has no derivative, and its loops could have none.
-    losses, reference, present = jax.lax.stop_gradient(arguments(losses, reference, mask, other=other))
-    size = min(_checks.whole_number("size", size, 0), len(losses))
+    rows, corner, present = jax.lax.stop_gradient(arguments(losses, reference, mask, other=other))
+    size = min(_checks.whole_number("size", size, 0), len(rows))
     n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
-    return _order(losses, reference, present, n_choices, size=size)
+    return _order(rows, corner, present, n_choices, size=size)
 
 
 @functools.partial(jax.jit, static_argnames="size")
