@@ -192,7 +192,7 @@ def test_uncertainty():
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
     (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
     assert sure.startswith(
-        "How sure? Verdict 0 <i>: enough rows. Intervals and p-values take the rows to be "
+        "How sure? Verdict 0 <i>: enough rows. Intervals and p-values assume independent rows; "
     )
 
 

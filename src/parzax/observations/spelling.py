@@ -42,7 +42,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     rows = {label: int(count) for label, count in zip(column.labels, counts, strict=True) if count}
     words = [label for label in rows if not re.search(r"\d", label)]
     spelled = {label for label in rows if label not in words}
-    fitting = [own for own in (_plain, _repr, _thousands, _comma, _unit) if own(spelled).keys() == spelled]
+    fitting = [read for read in _HOW if read(spelled).keys() == spelled]
     many = sum(rows[word] for word in words if word.strip().lower() not in _NONE) > _MOST_WORDS * sum(
         rows.values()
     )
@@ -56,7 +56,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     found = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
     values = np.array([*(found.get(label, np.nan) for label in column.labels), np.nan])[column.index]
     whole = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
-    how = [] if fitting[0] is _plain and words else [f"numbers{_HOW.get(fitting[0], ' in text')}"]
+    how = [] if fitting[0] is _plain and words else [f"numbers{_HOW[fitting[0]]}"]
     if words:
         n = plural(sum(rows[word] for word in words), "row")
         how.append(f"no number in {n} ({listed(words, 4)}): inactive there")
@@ -118,8 +118,9 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
     return {label: number for label, match in matches.items() if (number := number_of(match[1])) is not None}
 
 
+# The first spelling that fits all labels of a column is taken.
 _HOW: dict[Spelling, str] = {
-    _repr: " written as NumPy's", _thousands: " with commas between thousands",
+    _plain: " in text", _repr: " written as NumPy's", _thousands: " with commas between thousands",
     _comma: " with decimal commas", _unit: " with a unit behind, which is left off",
 }  # fmt: skip
 

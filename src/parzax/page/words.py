@@ -10,7 +10,7 @@ from parzax._words import plural as plural
 from parzax.page.numbers import NOT_COMPARED, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
-from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
+from parzax.results.phrases import DEPENDENT, OF_LEVEL, OF_PARAMETER, value_text
 from parzax.status import Status
 
 _MOST_NAMES = 12  # names that a sentence lists
@@ -19,10 +19,6 @@ _MOST_RANGES = 4  # ranges of levels that a sentence lists
 _OF_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 # Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
 _REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
-_DEPENDENT = (
-    "Intervals and p-values take the rows to be independent; a sampler that learns (TPE, for one) chooses "
-    "each by those before it, so that for its log intervals are too narrow, and p is far too low."
-)
 
 
 class LevelWords(NamedTuple):
@@ -119,7 +115,7 @@ def summary(
     else:
         lines.append("How sure? Unknown: this is one run, and no resamples were asked for.")
     if result.n_seeds == 1 and result.uncertainty is not None:
-        lines[-1] += f" {_DEPENDENT}"
+        lines[-1] += f" {DEPENDENT}"
     return lines
 
 

@@ -190,6 +190,6 @@ def size_text(n: np.ndarray) -> str:
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 
 
-def mean_text(mean: float, error: float) -> str:
+def mean_text(mean: Any, error: Any) -> str:
     """A mean over seeds with three decimals, and its standard error if there is one."""
     return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} ± {error:.3f}"

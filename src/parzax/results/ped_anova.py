@@ -94,14 +94,14 @@ def cond_ped_anova(
     if n_samples:  # samples cut other fronts
         cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in _near(obs.n)]
     losses = ranking_losses(obs, objective, selection, ties, cuts, task.estimator.grid.optuna_rounding)
-    (analysis,) = analyses(task, losses[None])
+    ((encoded, result),) = analyses(task, losses[None])
     if not n_samples and not n_shuffles:
-        return analysis.result
+        return result
     key = jax.random.key(0) if key is None else key
     weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     counts = {"n_samples": n_samples, "n_shuffles": n_shuffles}
-    sampled = uncertainty(key, losses, weight, analysis, method=resampling, **counts)
-    return replace(analysis.result, uncertainty=sampled)
+    sampled = uncertainty(key, losses, weight, encoded, result, method=resampling, **counts)
+    return replace(result, uncertainty=sampled)
 
 
 def ped_anova(

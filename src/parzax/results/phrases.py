@@ -11,6 +11,10 @@ from parzax.status import Status
 NAME, CHOICE = 28, 16  # characters of a name, and of a choice in a list
 _MOST_VALUES = 3  # values of a domain that are listed
 
+DEPENDENT = (
+    "Intervals and p-values assume independent rows; a sampler that learns (TPE, for one) chooses each by "
+    "those before it, so for its log intervals are too narrow and p is far too low."
+)
 # What a status says about one parameter.
 OF_PARAMETER = {
     Status.CONSTANT: "one value per regime",

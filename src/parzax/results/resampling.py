@@ -10,7 +10,7 @@ from parzax.importance import Encoded
 from parzax.importance.draws import METHODS
 from parzax.observations.encoding import loss_ranks
 from parzax.results.replicates import replicates
-from parzax.results.sweep import Analysis
+from parzax.results.result import ImportanceResult
 from parzax.results.uncertainty import Uncertainty, shuffles_for
 
 # Roundings by which a variance may differ from the same counts' in another place of the program.
@@ -50,7 +50,8 @@ def uncertainty(
     key: Any,
     losses: np.ndarray,
     weight: np.ndarray | None,
-    analysis: Analysis,
+    encoded: Encoded,
+    result: ImportanceResult,
     *,
     n_samples: int,
     n_shuffles: int,
@@ -62,17 +63,17 @@ def uncertainty(
         key: a typed key.
         losses: (s, n), NaN where not usable.
         weight: (s, n) frequency weights, or None for 1 each.
-        analysis: of these losses.
+        encoded, result: of these losses, s seeds.
         n_samples, n_shuffles, method: see `parzax.results.replicates`.
     """
-    encoded, estimates, result = analysis
-    shape = result.variance.shape
+    shape, n_levels = result.variance.shape, len(encoded.levels)
+    counts = result.by_seed(result.counts)[:, [*np.argsort(encoded.levels, kind="stable"), n_levels]]
     if weight is not None:
         encoded, losses = _repeated(encoded, losses, weight)
     replicated = replicates(
         key,
         replace(encoded, rank=loss_ranks(losses, None, encoded.codes.shape[2]), weight=None),
-        np.rint(estimates.counts).astype(np.int64),
+        np.rint(counts).astype(np.int64),
         n_samples=n_samples,
         n_shuffles=n_shuffles,
         divergence=result.estimator.divergence,

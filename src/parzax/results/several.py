@@ -90,9 +90,9 @@ def importance_by_objective(
     results = {}
     objectives = zip(objective_names(obs), obs.report.direction, strict=True)
     analysed = analyses(task, np.moveaxis(by_seed(task.obs), -1, 0))
-    for (name, direction), analysis in zip(objectives, analysed, strict=True):
-        report = replace(analysis.result.report, direction=(direction,), objectives=(name,))
-        results[name] = replace(analysis.result, report=report)
+    for (name, direction), (_, result) in zip(objectives, analysed, strict=True):
+        report = replace(result.report, direction=(direction,), objectives=(name,))
+        results[name] = replace(result, report=report)
     return results
 
 
@@ -141,9 +141,8 @@ def importance_over_weights(
     shares = _weights(weights, obs.n_objectives)
     if not callable(scalarise):
         raise TypeError(f"scalarise must be a function of losses and weights, got {scalarise!r}.")
-    analysed = analyses(task, scalarised_losses(task.obs, shares, scalarise))
-    results = tuple(analysis.result for analysis in analysed)
-    return ImportanceOverWeights(shares, objective_names(obs), results)
+    results = [result for _, result in analyses(task, scalarised_losses(task.obs, shares, scalarise))]
+    return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
 
 
 def _weights(weights: Any, m: int) -> np.ndarray:

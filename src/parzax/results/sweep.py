@@ -31,14 +31,6 @@ class Task(NamedTuple):
     reference: str
 
 
-class Analysis(NamedTuple):
-    """The answer for one loss: s seeds on the grid, their estimates at ascending levels, and the result."""
-
-    encoded: Encoded
-    estimates: Importance
-    result: ImportanceResult
-
-
 def checked_task(
     obs: Observations,
     target_quantile: Any,
@@ -59,8 +51,8 @@ def checked_task(
     return Task(obs, target, region, rows, estimator, reference)
 
 
-def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
-    """An analysis for each of (t, s, n) losses of a log; all of them are seeds of one dispatch."""
+def analyses(task: Task, losses: np.ndarray) -> list[tuple[Encoded, ImportanceResult]]:
+    """The rows on the grid and the result for each of (t, s, n) losses of a log, all in one dispatch."""
     obs, estimator = task.obs, task.estimator
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
@@ -72,21 +64,15 @@ def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
         infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
         batch = replace(batch, status=batch.status | infeasible)
     estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
+    shape, levels = (len(logs), *obs.batch_shape), np.array(batch.levels)
     for i, log in enumerate(logs):
-        part = estimates
-        if len(logs) > 1:
-            seeds = slice(i * losses.shape[1], (i + 1) * losses.shape[1])
-            part = jax.tree.map(lambda array, seeds=seeds: array[seeds], estimates)
+        ascending = jax.tree.map(lambda array, i=i: array.reshape(*shape, *array.shape[1:])[i], estimates)
         report = obs.report
         if log.pools:
             report = replace(report, moving=report.moving | log.pools)
-        asked = in_order(part, log.encoded.place)
-        if obs.batch_shape != (len(asked.variance),):
-            asked = jax.tree.map(lambda array: array.reshape(*obs.batch_shape, *array.shape[1:]), asked)
-        result = ImportanceResult(
-            asked, obs.space, np.array(log.encoded.levels), task.region, report, estimator, task.reference
-        )
-        analysed.append(Analysis(log.encoded, part, result))
+        asked = in_order(ascending, batch.place)
+        result = ImportanceResult(asked, obs.space, levels, task.region, report, estimator, task.reference)
+        analysed.append((log.encoded, result))
     return analysed
 
 

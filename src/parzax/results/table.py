@@ -10,6 +10,7 @@ from parzax._words import join_names, visible
 from parzax.results.arrays import ResultArrays, seeds_with_data
 from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text, status_names
 from parzax.results.labels import short_names
+from parzax.results.phrases import DEPENDENT
 from parzax.results.uncertainty import TOLERANCE, shuffles_for
 from parzax.status import OF_LEVELS, Status, describe
 
@@ -166,9 +167,7 @@ def _sureness(result: ResultArrays) -> list[str]:
         )
     if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
         lines[-1] += f", because there are too few shuffles; {least} are enough"
-    wrong = ["p is far too low"] * bool(known.n_shuffles)
-    wrong += ["intervals are too narrow"] * bool(known.n_resamples)
-    lines.append(f"made by a sampler that learns, such as TPE? Then {' and '.join(wrong)}.")
+    lines.append(DEPENDENT)
     verdicts = known.verdicts() if known.n_resamples else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]
