@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import jax
@@ -130,6 +131,10 @@ def ped_anova(
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."
                 )
     return cond_ped_anova(obs, target_quantile, region_quantile, **options)
+
+
+# ``help`` and tooltips show the options.
+ped_anova.__signature__ = signature(cond_ped_anova)  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def _near(n: int) -> np.ndarray:
