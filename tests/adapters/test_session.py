@@ -103,7 +103,7 @@ def test_a_session_takes_every_kind_of_domain():
 
 
 def program(space, most=2**16, **options):
-    return Session(px.optuna_tpe(smoothed(space, most), **options))._program
+    return Session(px.optuna_tpe(smoothed(space, most), **options))._model[0]
 
 
 def test_spaces_that_differ_in_names_and_bounds_share_a_program():

@@ -18,7 +18,8 @@ from parzax.cli.writing import progress, say
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
-from parzax.results import GridEstimator, ImportanceResult, cond_ped_anova
+from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
 from parzax.results.table import importance_table
@@ -27,11 +28,6 @@ from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-ESTIMATORS = {
-    "default": GridEstimator,
-    "smoothed": GridEstimator.smoothed,
-    "optuna": GridEstimator.optuna,
-}
 # Samples of a single log unless asked otherwise: of one level, of several, as many as can be counted in some
 # seconds, and none below a number that says little.
 _RESAMPLES, _RESAMPLES_OF_SWEEPS, _MOST_NUMBERS, _FEWEST = 1000, 200, 100_000_000, 50
@@ -62,7 +58,7 @@ def run_importance(args: Namespace) -> None:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
-    estimator = ESTIMATORS[args.estimator]()
+    estimator = ESTIMATORS[args.estimator]
     how = {"region_quantile": region, "rows": args.rows, "reference": args.reference}
     if args.objective == "all":
         if args.resamples:
@@ -102,11 +98,8 @@ def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
     path = log_path(args.file)
-    return (
-        region[0],
-        path,
-        {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)}),
-    )
+    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    return region[0], path, inputs
 
 
 def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -64,11 +64,6 @@ def _no_collections() -> None:
     atexit.register(gc.freeze)
 
 
-def _run(command: str) -> Callable[[argparse.Namespace], None]:
-    """What runs a command, whose module is imported then: help and misspelt options need not wait for it."""
-    return lambda args: getattr(import_module(f"parzax.cli.{command}"), f"run_{command}")(args)
-
-
 def _one_line(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
@@ -88,30 +83,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"parzax {parzax.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="a first look, without files or network")
-    demo.description = (
+    description = (
         "Draw random searches on the activation problem, compute the importance of all parameters at 99 "
         "levels for all seeds in one compiled call, print a table and save the figure."
     )
-    demo.add_argument("--seeds", type=_positive, default=10, help="number of searches (10)")
-    demo.add_argument("--n", type=_positive, default=1000, help="configurations in each (1000)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
-    demo.add_argument("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
-    demo.set_defaults(run=_run("demo"))
-    importance = commands.add_parser("importance", help="the importance of every parameter in a log")
-    _importance_arguments(importance)
-    report = commands.add_parser("report", help="a page about a log: one HTML file for a browser")
-    _report_arguments(report)
+    add = _command(commands, "demo", "a first look, without files or network", description)
+    add("--seeds", type=_positive, default=10, help="number of searches (10)")
+    add("--n", type=_positive, default=1000, help="configurations in each (1000)")
+    add("--seed", type=int, default=0, help="seed of the random numbers (0)")
+    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
+    _importance_arguments(commands)
+    _report_arguments(commands)
     return parser
 
 
-def _importance_arguments(importance: argparse.ArgumentParser) -> None:
-    importance.description = (
+def _command(commands: Any, name: str, about: str, description: str) -> Any:
+    """Add a command, and return what adds its arguments.
+
+    Its module is imported when it runs: help and misspelt options need not wait for it.
+    """
+    command = commands.add_parser(name, help=about, description=description)
+    command.set_defaults(run=lambda args: getattr(import_module(f"parzax.cli.{name}"), f"run_{name}")(args))
+    return command.add_argument
+
+
+def _importance_arguments(commands: Any) -> None:
+    description = (
         "Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or "
         "npz), compute the importance of every parameter in float64, and print it. Files are only read, and "
         "without executing anything in them."
     )
-    add: Any = importance.add_argument
+    add = _command(commands, "importance", "the importance of every parameter in a log", description)
     _log_arguments(add)
     add(
         "--good-values",
@@ -133,16 +135,15 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         ("write-space", "space.json", "the search space, given or inferred"),
     ):
         add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
-    importance.set_defaults(run=_run("importance"))
 
 
-def _report_arguments(report: argparse.ArgumentParser) -> None:
-    report.description = (
+def _report_arguments(commands: Any) -> None:
+    description = (
         "Read a log, as parzax importance does, and write one HTML file that opens without a network: which "
         "parameters matter at which level, which values are good, what is not above chance, and how the log "
         "was read."
     )
-    add: Any = report.add_argument
+    add = _command(commands, "report", "a page about a log: one HTML file for a browser", description)
     _log_arguments(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
@@ -150,7 +151,6 @@ def _report_arguments(report: argparse.ArgumentParser) -> None:
     add("--target-quantile", metavar="LEVELS", help=text)
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")
-    report.set_defaults(run=_run("report"))
 
 
 def _log_arguments(add: Any) -> None:

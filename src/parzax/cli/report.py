@@ -10,9 +10,10 @@ from pathlib import Path
 import jax
 
 from parzax.cli import objectives, writing
-from parzax.cli.importance import ESTIMATORS, parse_levels, region_and_files, resampling
+from parzax.cli.importance import parse_levels, region_and_files, resampling
 from parzax.cli.reading import read_log
 from parzax.cli.writing import progress, say
+from parzax.results.estimator import ESTIMATORS
 
 
 def run_report(args: Namespace) -> None:
@@ -39,7 +40,7 @@ def run_report(args: Namespace) -> None:
                 target_quantile=levels,
                 region_quantile=region,
                 rows=args.rows,
-                estimator=ESTIMATORS[args.estimator](),
+                estimator=ESTIMATORS[args.estimator],
                 reference=args.reference,
                 **asked,
                 **resampling(args.resamples, 2 if levels is None else len(levels), obs),

@@ -15,7 +15,8 @@ from parzax.page.numbers import TOP, Numbers, numbers, rounded, text_or_dash
 from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, regime_values, stride
 from parzax.page.words import interval_text, level_words, p_text, percent, status_words, summary
-from parzax.results import GridEstimator, ImportanceResult, InteractionResult
+from parzax.results import ImportanceResult, InteractionResult
+from parzax.results.estimator import ESTIMATORS
 from parzax.results.labels import short_names, shorten
 from parzax.results.phrases import regime, value_text
 from parzax.results.table import advice_lines, size_text
@@ -69,7 +70,7 @@ def content(
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
         "cells": cells,
-        "words": [level._asdict() for level in level_words(result, stats, labels)],
+        "words": level_words(result, stats, labels),
         "rough": stats.rough.tolist(),
         "values": [of_regime.texts for of_regime in regimes],
         "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
@@ -180,12 +181,7 @@ def _settings(result: ImportanceResult, stats: Numbers) -> list[tuple[str, str]]
     levels = f"{stats.levels[0]:g}"
     if len(stats.levels) > 1:
         levels = f"{len(stats.levels)} from {stats.levels[0]:g} to {stats.levels[-1]:g}"
-    presets = {
-        "default": GridEstimator(),
-        "smoothed": GridEstimator.smoothed(),
-        "optuna": GridEstimator.optuna(),
-    }
-    name = next((name for name, estimator in presets.items() if estimator == result.estimator), None)
+    name = next((name for name, estimator in ESTIMATORS.items() if estimator == result.estimator), None)
     return [
         ("method", "conditional PED-ANOVA (arXiv 2601.20800)"),
         ("target levels γ′", levels),

@@ -1,7 +1,7 @@
 """The sentences of a page."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,25 +25,15 @@ _DEPENDENT = (
 )
 
 
-class LevelWords(NamedTuple):
-    """What is said about one level.
+def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """What is said about every level, ascending; ``labels`` of all parameters.
 
-    Attributes:
-        label: "best 10 % of all rows (γ′ = 0.1): 30 of 300 rows".
-        headline: the most important parameters.
-        notes: whether there are enough rows, and what is unusual about the level.
-        chance: which parameters are not above chance.
+    Returns:
+        Of each level ``label`` ("best 10 % of all rows (γ′ = 0.1): 30 of 300 rows"), ``headline`` (the most
+        important parameters), ``notes`` (whether there are enough rows, and what is unusual about the level)
+        and ``chance`` (which parameters are not above chance).
     """
-
-    label: str
-    headline: str
-    notes: list[str]
-    chance: str
-
-
-def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[LevelWords]:
-    """The words of every level, ascending; ``labels`` of all parameters."""
-    found = []
+    words: list[dict[str, Any]] = []
     for i, level in enumerate(own.levels):
         rows = f"{size_text(result.n_target[..., own.order[i]])} of {size_text(result.n_region)} rows"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
@@ -53,8 +43,9 @@ def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -
             notes.append(_stability(float(own.stability[i])))
         seen = int(np.bitwise_or.reduce(own.status[i]))
         notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
-        found.append(LevelWords(label, headline(own, i, labels), notes, chance_words(own, i, labels)))
-    return found
+        words.append({"label": label, "headline": headline(own, i, labels), "notes": notes})
+        words[-1]["chance"] = chance_words(own, i, labels)
+    return words
 
 
 def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:

@@ -58,12 +58,13 @@ class Settings:
             raise TypeError(f"preset must be a function such as parzax.tpe, got {preset!r}.")
         given = {name: value for name, value in options.items() if value is not None}
         self._preset = self._alone = partial(preset, **given)
-        arguments = signature(self._preset.func)
-        arguments.bind_partial(**self._preset.keywords)  # refuses what is no option
-        self.mixes = "sources" in arguments.parameters
+        bound = signature(self._preset.func).bind_partial(
+            **self._preset.keywords
+        )  # refuses what is no option
+        self.mixes = "sources" in bound.signature.parameters
         if self.mixes:
-            defaults = {name: argument.default for name, argument in arguments.parameters.items()}
-            chosen = {name: (defaults | self._preset.keywords)[name] for name in _OPTIONS if name in defaults}
+            bound.apply_defaults()
+            chosen = {name: bound.arguments[name] for name in _OPTIONS if name in bound.arguments}
             _check_sources(chosen, has_sources)
             # The preset without sources. First suggestions come from elsewhere.
             shared = chosen.keys() & signature(tpe).parameters.keys() - {"start"}

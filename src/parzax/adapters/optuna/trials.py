@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
@@ -109,31 +109,27 @@ class TrialColumn(NamedTuple):
 
 def read_columns(trials: Sequence[FrozenTrial]) -> list[TrialColumn]:
     """The parameters of some trials, in order of first appearance."""
-    params, distributions = [t.params for t in trials], [t.distributions for t in trials]
     columns = []
     for name in parameter_names(trials):
-        rows = [i for i, d in enumerate(distributions) if name in d]
-        own, external = [distributions[i][name] for i in rows], [params[i][name] for i in rows]
+        rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
         try:
-            column = _column(name, own, external, always=len(rows) == len(trials))
+            columns.append(_column(name, [trials[i] for i in rows], rows, len(trials)))
         except (ValueError, TypeError) as error:
             raise ValueError(f"study: parameter {name!r}: {error}") from error
-        # In the other rows it is inactive.
-        values, regime = np.full(len(trials), math.nan), np.full(len(trials), INACTIVE, np.int16)
-        values[rows], regime[rows] = column.values, column.regime
-        bounds = None
-        if column.bounds is not None:
-            bounds = np.full((len(trials), 2), math.nan)
-            bounds[rows] = column.bounds
-        columns.append(column._replace(values=values, regime=regime, bounds=bounds))
     return columns
 
 
-def _column(name: str, distributions: list[Any], external: list[Any], *, always: bool) -> TrialColumn:
-    """One parameter in the rows where it is active; ``always``: these are all rows."""
-    found, regime, reordered = regimes.regimes_of(distributions)
-    found, regime, pooled = regimes.pool_moving(found, regime)
-    always &= len(found) == 1 and not pooled
+def _column(name: str, trials: Sequence[FrozenTrial], rows: list[int], n: int) -> TrialColumn:
+    """One parameter from the ``trials`` that have it, which are these ``rows`` of all n."""
+
+    def in_all(values: np.ndarray, absent: float) -> np.ndarray:
+        out = np.full((n, *values.shape[1:]), absent, values.dtype)
+        out[rows] = values
+        return out
+
+    distributions, external = [t.distributions[name] for t in trials], [t.params[name] for t in trials]
+    found, regime, reordered, pooled = regimes.regimes_of(distributions)
+    always = len(trials) == n and len(found) == 1 and not pooled
     domains = tuple(regimes.domain_of(d, () if always else (Recorded(),)) for d in found)
     categorical = tuple(d for d in domains if isinstance(d, Categorical))
     if categorical and len(categorical) < len(domains):
@@ -155,6 +151,8 @@ def _column(name: str, distributions: list[Any], external: list[Any], *, always:
         ": choices that are not None, bool, int, float or str go by their repr": relabelled,
         f": {moved} values outside their domain (enqueued, say) count as the nearest inside": moved,
     }
-    return TrialColumn(
-        name, domains, values, regime, bounds, [name + note for note, holds in notes.items() if holds]
-    )
+    inferred = [name + note for note, holds in notes.items() if holds]
+    # In the other rows it is inactive.
+    values, regime = in_all(values, math.nan), in_all(regime.astype(np.int16), INACTIVE)
+    bounds = None if bounds is None else in_all(bounds, math.nan)
+    return TrialColumn(name, domains, values, regime, bounds, inferred)
