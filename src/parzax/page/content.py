@@ -60,6 +60,7 @@ def content(
     step = stride(pictures, len(stats.levels))
     colour_of = dict(zip(stats.ranking.tolist(), PALETTE, strict=False))
     good = [(of_regime.parameter, of_regime.good[start]) for of_regime in regimes if of_regime.good[start]]
+    advice = (visible(line).split(": ", 1) for line in advice_lines(result))
     data = {
         "levels": stats.levels.tolist(),
         "start": start,
@@ -88,7 +89,8 @@ def content(
         # The regimes of every row, each with its number among all.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
         "more_regimes": sum(max(len(result.space[name]) - MOST_REGIMES, 0) for name in result.names),
-        "beware": _beware(result),
+        # Where each status holds, and what to do about it; then what holds always.
+        "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
         "log": _log(result),
         "space": [
             (shorten(name, _TITLE), _domain_lines(domains), n_rows)
@@ -145,12 +147,6 @@ def _cells(
     columns["rows", "in which the parameter is active"] = texts(lambda _, j: n_active[j])
     columns["remarks", "what is unusual"] = texts(lambda i, j: status_words(stats, i, j))
     return list(columns), np.stack(list(columns.values()), axis=-1).tolist()
-
-
-def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
-    """Where each status holds, and what to do about it; then what holds always."""
-    lines = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    return [(_status_name(where), text) for where, text in lines] + [("", text) for text in _GENERAL]
 
 
 def _status_name(where: str) -> str:

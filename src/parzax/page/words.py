@@ -40,7 +40,12 @@ def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
         notes = [_sentence(own.verdicts[i])] if own.verdicts[i] else []
         if np.isfinite(own.stability[i]):
-            notes.append(_stability(float(own.stability[i])))
+            # Without ties Kendall's tau is a share of pairs in the same order.
+            share = percent(round((1 + own.stability[i]) / 2, 2))
+            notes.append(
+                f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
+                f"as here (Kendall's tau {own.stability[i]:.2f}); mere chance would be {percent(0.5)}."
+            )
         seen = int(np.bitwise_or.reduce(own.status[i]))
         notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
         words.append({"label": label, "headline": headline(own, i, labels), "notes": notes})
@@ -170,15 +175,6 @@ def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
     rest = ", and others between" if len(starts) > len(longest) else ""
     none = " At the other levels no parameter is above chance." if not rest and (first < 0).any() else ""
     return [f"Which one is the most important depends on the level γ′: {parts}{rest}.{none}"]
-
-
-def _stability(tau: float) -> str:
-    """Kendall's tau as a share of pairs in the same order, which is what it is where there are no ties."""
-    share = percent(round((1 + tau) / 2, 2))
-    return (
-        f"Other samples of these rows put about {share} of the pairs of parameters in the same order as here "
-        f"(Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
-    )
 
 
 def _sentence(text: str) -> str:

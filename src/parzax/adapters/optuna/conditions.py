@@ -79,13 +79,11 @@ def _found(child: Presence, parents: Sequence[str], columns: dict[str, Presence]
     ordered = sorted(parents, key=lambda p: not isinstance(columns[p].domain, Int))
     thresholds = ((one,) for p in ordered if (one := _threshold(p, columns[p], child)) is not None)
     whole = [(listed[p],) for p in listed if isinstance(columns[p].domain, Int)]
-    ways = chain(categorical, thresholds, whole, combinations(listed.values(), 2))
-    return next((way for way in ways if _exact(way, child, columns)), ())
-
-
-def _exact(conditions: Conditions, child: Presence, columns: dict[str, Presence]) -> bool:
-    own = [holds(c, columns[c.parent].domain, columns[c.parent].values) for c in conditions]
-    return bool((np.logical_and.reduce(own) == child.present)[child.known].all())
+    for way in chain(categorical, thresholds, whole, combinations(listed.values(), 2)):
+        held = [holds(one, columns[one.parent].domain, columns[one.parent].values) for one in way]
+        if (np.logical_and.reduce(held) == child.present)[child.known].all():
+            return way
+    return ()
 
 
 def _listed(name: str, parent: Presence, child: Presence) -> In | None:
