@@ -189,7 +189,7 @@ def test_equal_settings_are_one_program():
     assert settings() != settings(epsilon=0.5)
     assert settings(epsilon=jnp.array(0.1)) == settings(epsilon=jnp.array(0.2)) != settings()
     structure, leaves = separated(epsilon=jnp.array(0.2))
-    assert structure.treedef.unflatten(leaves)[0].epsilon == jnp.array(0.2, jnp.float32)
+    assert structure.unflatten(leaves)[0].epsilon == jnp.array(0.2, jnp.float32)
 
 
 @pytest.mark.slow

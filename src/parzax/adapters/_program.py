@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from parzax._programs import Static, program
+from parzax._programs import program
 from parzax.space import Points
 from parzax.split import State
 
@@ -57,18 +56,7 @@ class Order:
         return self._labels[bisect_left(self._keys, key)]
 
 
-@dataclass(frozen=True)
-class Structure(Static):
-    """The structure of a strategy and a basis, whose leaves are other arguments of a program."""
-
-    treedef: Any
-
-    def skeleton(self) -> Any:
-        """The strategy and the basis without leaves, under which programs are stored."""
-        return self.treedef.unflatten([None] * self.treedef.num_leaves)
-
-
-def without_leaves(model: Any, dtype: Any) -> tuple[Structure, list[Any]]:
+def without_leaves(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
     """The structure of a strategy and a basis, and their leaves: floats in the dtype, on the device."""
 
     def converted(leaf: Any) -> Any:
@@ -77,13 +65,13 @@ def without_leaves(model: Any, dtype: Any) -> tuple[Structure, list[Any]]:
         return jax.device_put(leaf.astype(dtype) if leaf.dtype.kind == "f" else leaf)
 
     leaves, treedef = jax.tree.flatten(model)
-    return Structure(treedef), list(map(converted, leaves))
+    return treedef, list(map(converted, leaves))
 
 
 # A study of normal length does not earn back what a better program costs.
 @program(size="middling")
 def advance(
-    structure: Structure,
+    structure: Any,
     model: list[Any],
     leaves: list[Any],
     floats: Float[Any, "n w"],
@@ -97,7 +85,7 @@ def advance(
     ``floats`` are values, places, losses and constraints, ``whole`` regimes and numbers of values;
     ``numbers`` are the seed, and what is folded into it.
     """
-    strategy, basis = structure.treedef.unflatten(model)
+    strategy, basis = structure.unflatten(model)
     state = jax.tree.unflatten(_STATE, leaves)
     d, m = state.x.shape[1], state.objectives.shape[1]
     yes, no = jnp.ones((1, d), bool), jnp.zeros(1, bool)

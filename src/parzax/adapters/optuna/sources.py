@@ -56,7 +56,7 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
             out[name] = study
         elif any(trial.state == TrialState.COMPLETE for trial in study.trials):
             try:
-                out[name] = observations_from_trials(study.trials, study.directions)
+                out[name] = observations_from_trials(study)
             except ValueError as error:
                 raise ValueError(f"studies: {name!r}: {error}") from error
         else:

@@ -15,6 +15,8 @@ import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import BaseJournalBackend
 
+from parzax import _checks
+
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # Byte 18 of a sqlite file: its journal mode, 2 for a write-ahead log.
 _WAL_BYTE, _WAL_MODE = 18, 2
@@ -26,7 +28,7 @@ class StudyRecord(NamedTuple):
     """What a study holds: its trials, "minimize" or "maximize" per objective, and names of the objectives."""
 
     trials: list[optuna.trial.FrozenTrial]
-    directions: tuple[str, ...]
+    directions: tuple[_checks.Direction, ...]
     objectives: tuple[str, ...] = ()  # without names
 
 

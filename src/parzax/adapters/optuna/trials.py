@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna import distributions as regimes
+from parzax.adapters.optuna.storage import StudyRecord
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, Varying
 
@@ -19,15 +20,10 @@ Target = Callable[[FrozenTrial], float]
 
 
 def observations_from_trials(
-    trials: Sequence[FrozenTrial],
-    directions: Sequence[_checks.Direction],
-    *,
-    failed: str = "drop",
-    pruned: str | None = None,
-    target: Target | None = None,
-    objectives: Sequence[str] = (),
+    study: StudyRecord, *, failed: str = "drop", pruned: str | None = None, target: Target | None = None
 ) -> Observations:
     """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
+    trials, directions, names = study
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     fates = {TrialState.FAIL: _checks.one_of("failed", failed, ("drop", "worst")), TrialState.PRUNED: pruned}
     kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))
@@ -56,7 +52,7 @@ def observations_from_trials(
         n_rows=len(trials),
         dropped={f"state {state}": count for state, count in left_out.items()},
         inferred=tuple(chain.from_iterable(column.notes for column in columns)) + note,
-        objectives=tuple(objectives) if target is None else (),
+        objectives=names if target is None else (),
     )
     return replace(obs, report=report)
 
