@@ -39,12 +39,12 @@ def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
         notes = [_sentence(own.verdicts[i])] if own.verdicts[i] else []
-        if np.isfinite(own.stability[i]):
+        if np.isfinite(tau := float(own.stability[i])):
             # Without ties Kendall's tau is a share of pairs in the same order.
-            share = percent(round((1 + own.stability[i]) / 2, 2))
+            share = percent(round((1 + tau) / 2, 2))
             notes.append(
                 f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
-                f"as here (Kendall's tau {own.stability[i]:.2f}); mere chance would be {percent(0.5)}."
+                f"as here (Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
             )
         seen = int(np.bitwise_or.reduce(own.status[i]))
         notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
