@@ -127,14 +127,11 @@ def _importance_arguments(commands: Any) -> None:
     drawn = "a sweep over the levels, or bars, regimes or good values at the level of --good-values"
     text = f"{drawn} (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
-    for option, name, text in (
-        ("plot", "out.png", "figure"),
-        ("json", "out.json", "levels, importances, variances, statuses"),
-        ("csv", "out.csv", "one line per seed, level and parameter"),
-        ("npz", "out.npz", "everything, for ImportanceResult.load"),
-        ("write-space", "space.json", "the search space, given or inferred"),
-    ):
-        add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
+    add("--plot", type=Path, metavar="out.png", help="write: figure")
+    add("--json", type=Path, metavar="out.json", help="write: levels, importances, variances, statuses")
+    add("--csv", type=Path, metavar="out.csv", help="write: one line per seed, level and parameter")
+    add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
+    add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
 
 def _report_arguments(commands: Any) -> None:
@@ -165,27 +162,21 @@ def _log_arguments(add: Any) -> None:
     add("--objective", default="0", metavar="WHICH", help=text)
     text = "samples of the log for intervals; 0 for none, and no p-values (1000, or 200 for several levels)"
     add("--resamples", type=_count, metavar="N", help=text)
-    for option, metavar, default, text in (
-        ("study", "NAME", None, "which study of an Optuna file, if it has several"),
-        ("space", "space.json", None, "the search space; inferred from a table if not given"),
-        ("region-quantile", "LEVEL", "1.0", "level of the region compared with (1.0)"),
-        ("filter", "EXPR", None, 'rows to use, such as "state == COMPLETE and lr < 0.1"'),
-    ):
-        add(f"--{option}", metavar=metavar, default=default, help=text)
-    for option, choices, default, text in (
-        ("direction", ("minimize", "maximize"), None, "of the objective (minimize)"),
-        ("failed", ("drop", "worst"), "drop", "what happens to failed rows, and pruned ones (drop)"),
-        ("pruned", ("drop", "worst"), None, "the same for pruned rows alone (as --failed)"),
-        ("rows", ("all", "feasible"), "all", "feasible: those that satisfy all constraints (all)"),
-        ("reference", ("region", "uniform"), "region", "local or global importance (region)"),
-        (
-            "estimator",
-            ("default", "smoothed", "optuna"),
-            "default",
-            "smoothed: by densities; optuna: Optuna 5's numbers",
-        ),
-    ):
-        add(f"--{option}", choices=choices, default=default, help=text, type=_whole_word)
+    add("--study", metavar="NAME", help="which study of an Optuna file, if it has several")
+    add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
+    add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
+    add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
+    both = ("minimize", "maximize")
+    add("--direction", choices=both, help="of the objective (minimize)", type=_whole_word)
+    fates, text = ("drop", "worst"), "what happens to failed rows, and pruned ones (drop)"
+    add("--failed", choices=fates, default="drop", help=text)
+    add("--pruned", choices=fates, help="the same for pruned rows alone (as --failed)")
+    text = "feasible: those that satisfy all constraints (all)"
+    add("--rows", choices=("all", "feasible"), default="all", help=text)
+    text = "local or global importance (region)"
+    add("--reference", choices=("region", "uniform"), default="region", help=text)
+    text = "smoothed: by densities; optuna: Optuna 5's numbers"
+    add("--estimator", choices=("default", "smoothed", "optuna"), default="default", help=text)
 
 
 def _whole_word(text: str) -> str:
