@@ -196,16 +196,15 @@ def _bands(
 
     Those at a boundary between regimes count where they concern most seeds of a parameter that is ``drawn``.
     """
-    low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
-    all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
-    boundary = (
-        share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= MOST_SEEDS
-    )
+
+    def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
+        return share_of_seeds(result, bit)[:, columns].max(axis=1, initial=0)[order]
+
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
-    same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
+    same, all_zero = share(Status.SAME_SETS) == 1, share(Status.ALL_ZERO) == 1
     bands = [
-        (low_data, "few rows: rough", "////"),
-        (boundary, "cut-off between regimes", "||"),
+        (share(Status.LOW_DATA) > 0, "few rows: rough", "////"),
+        (share(Status.REGIME_BOUNDARY, drawn) >= MOST_SEEDS, "cut-off between regimes", "||"),
         (all_zero & ~same & anything, "nothing above chance", "...."),
         (same & anything, "ties: all rows in the target", "\\\\\\\\"),
     ]

@@ -107,9 +107,8 @@ class TPESampler(BaseSampler):
         if n_startup_trials is None:
             n_startup_trials = 10 if source_studies is None else 5
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
-        self._seed = _checks.whole_number(
-            "seed", secrets.randbits(32) if seed is None else seed, 0, 2**32 - 1
-        )
+        seed = secrets.randbits(32) if seed is None else seed
+        self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
         if space is not None and not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         if constraints_func is not None and not callable(constraints_func):
