@@ -29,17 +29,7 @@ class Presence(NamedTuple):
         return ~np.isnan(self.values)
 
 
-class Explained(NamedTuple):
-    """Conditions of each parameter whose presence is explained, parents first; and pairs that are undecided.
-
-    Of these the second is a parent that may explain the first, a child, once it was without the child.
-    """
-
-    conditions: dict[str, Conditions]
-    undecided: frozenset[tuple[str, str]]
-
-
-def explain(columns: dict[str, Presence]) -> Explained:
+def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozenset[tuple[str, str]]]:
     """Explain every parameter's presence by the values of others, where that is possible exactly.
 
     A parameter that every trial has is unconditional. Otherwise one condition is looked for, then two:
@@ -47,6 +37,10 @@ def explain(columns: dict[str, Presence]) -> Explained:
     roundest number between the values with and without it), few values of an integer parent. A parent
     must itself be explained, be in all trials that have the child, and in more. The answer depends on the
     log alone, and while new trials agree with it, it stays.
+
+    Returns:
+        Conditions of each parameter whose presence is explained, parents first; and pairs that are undecided.
+        Of these the second is a parent that may explain the first, a child, once it was without the child.
     """
     # Parents are in more trials than their children.
     conditions: dict[str, Conditions] = {}
@@ -62,7 +56,7 @@ def explain(columns: dict[str, Presence]) -> Explained:
         parents = [p for p in able if without[p].any()]
         if found := _found(child, parents, columns):
             conditions[name] = found
-    return Explained(conditions, frozenset(undecided))
+    return conditions, frozenset(undecided)
 
 
 def inside(domain: Domain, values: np.ndarray) -> np.ndarray:
