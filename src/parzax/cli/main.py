@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
         if argv is None:
-            _no_collections()
+            # Objects are looked through seldom, and not at the end: that would take a fifth of the time.
+            gc.set_threshold(100_000, 50, 100)
+            atexit.register(gc.freeze)
         args = _parser().parse_args(argv)
         args.words = list(sys.argv[1:] if argv is None else argv)
         # What a user should know is printed as notes; the rest is chatter of libraries.
@@ -56,12 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
-
-
-def _no_collections() -> None:
-    """Look through all objects seldom, and not once more at the end: that would take a fifth of the time."""
-    gc.set_threshold(100_000, 50, 100)
-    atexit.register(gc.freeze)
 
 
 def _one_line(error: BaseException) -> str:

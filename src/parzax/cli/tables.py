@@ -10,7 +10,7 @@ import re
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from parzax.observations.spelling import SURELY_COMMA
 
@@ -26,8 +26,11 @@ _MAX_ROW = 1 << 26
 _NULLS = ["", "NaN", "nan", "NA", "N/A", "<NA>", "null", "NULL"]
 
 
-# How a table in text is written: what parts its columns, and the decimal point or comma.
-Spelling = tuple[str, str]
+class Text(NamedTuple):
+    """How the numbers of a table in text are written."""
+
+    separator: str
+    decimal: str
 
 
 def kind_of(path: Path) -> str:
@@ -54,7 +57,7 @@ def read_table(path: Path) -> Any:
         try:
             if suffix in SEPARATORS:
                 text = _written(file, suffix)
-                _check_width(file.readline(1 << 24).count(text[0].encode()) + 1)
+                _check_width(file.readline(1 << 24).count(text.separator.encode()) + 1)
                 file.seek(0)
             return read(file, suffix, text)
         except Exception as error:  # each library has its own errors for a damaged file
@@ -86,7 +89,7 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
         raise ValueError(f"{str(path)!r} begins as UTF-16 but is not: {error}.") from error
 
 
-def _written(file: BinaryIO, suffix: str) -> Spelling:
+def _written(file: BinaryIO, suffix: str) -> Text:
     """From the first lines: what parts the names in the header, and commas in numbers that are no lists."""
     header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     file.seek(0)
@@ -96,10 +99,10 @@ def _written(file: BinaryIO, suffix: str) -> Spelling:
     cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
     points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
     comma = separator != "," and not points and any(SURELY_COMMA.fullmatch(cell) for cell in cells)
-    return separator, "," if comma else "."
+    return Text(separator, "," if comma else ".")
 
 
-def _with_pyarrow(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
+def _with_pyarrow(file: BinaryIO, suffix: str, text: Text | None) -> Any:
     import pyarrow
 
     # One block as far as possible: types are inferred from the first one.
@@ -112,13 +115,12 @@ def _with_pyarrow(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
     if text is not None:
         from pyarrow import csv
 
-        separator, decimal = text
         return csv.read_csv(
             file,
             read_options=csv.ReadOptions(block_size=block),
-            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                null_values=_NULLS, strings_can_be_null=True, decimal_point=decimal
+                null_values=_NULLS, strings_can_be_null=True, decimal_point=text.decimal
             ),
         )
     if suffix in PARQUET:
@@ -134,18 +136,18 @@ def _with_pyarrow(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
         return pyarrow.ipc.open_stream(file).read_all()
 
 
-def _with_polars(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
+def _with_polars(file: BinaryIO, suffix: str, text: Text | None) -> Any:
     import polars
 
     if suffix in LINES:
         return polars.read_ndjson(file, infer_schema_length=None)
     if text is not None:
-        how: Any = {"separator": text[0], "decimal_comma": text[1] == ","}
+        how: Any = {"separator": text.separator, "decimal_comma": text.decimal == ","}
         return polars.read_csv(file, null_values=_NULLS, infer_schema_length=None, **how)
     return polars.read_parquet(file) if suffix in PARQUET else polars.read_ipc(file)
 
 
-def _with_pandas(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
+def _with_pandas(file: BinaryIO, suffix: str, text: Text | None) -> Any:
     import pandas
 
     if suffix in LINES:
@@ -154,7 +156,7 @@ def _with_pandas(file: BinaryIO, suffix: str, text: Spelling | None) -> Any:
         # Before version 3.1 pandas rounds decimals roughly in the last place, unless it is asked not to.
         inexact = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
         exact: Any = {"float_precision": "round_trip"} if inexact else {}
-        how: Any = {"sep": text[0], "decimal": text[1], **exact}
+        how: Any = {"sep": text.separator, "decimal": text.decimal, **exact}
         return pandas.read_csv(file, na_values=_NULLS, keep_default_na=False, **how)
     return pandas.read_parquet(file) if suffix in PARQUET else pandas.read_feather(file)
 

@@ -269,16 +269,14 @@ def _name_ends(ax: Axes, levels: np.ndarray, lines: list[_Line], right: float, t
     (width, height), bottom = _axes.size_in_points(ax), ax.get_ylim()[0]
     x = right + 1.1 * size / width * np.ptp(ax.get_xlim())
     gap = 1.2 * size / height * np.ptp(ax.get_ylim())
-    ends = [_end(levels, line.mean) for line in lines]
+    ends = []
+    for line in lines:
+        # The last point of a line; at 0 of one that has none.
+        known = np.flatnonzero(np.isfinite(line.mean))
+        ends.append((levels[known[-1]], line.mean[known[-1]]) if len(known) else (levels[-1], 0.0))
     at = _labels.spread(np.array([y for _, y in ends]), gap, bottom + gap / 2, top - gap / 3)
     for end, line, place in zip(ends, lines, at, strict=True):
         stroke = {"arrowstyle": "-", "color": line.colour, "linewidth": 0.7, "shrinkA": 2, "shrinkB": 2}
         look = {"va": "center", "fontsize": size, "color": line.colour}
         stroke |= {"relpos": (0, 0.5), "linestyle": line.dash}
         ax.annotate(line.name, end, (x, place), arrowprops=stroke, **look)
-
-
-def _end(levels: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
-    """The last point of a line; at 0 of one that has none."""
-    known = np.flatnonzero(np.isfinite(mean))
-    return (float(levels[known[-1]]), float(mean[known[-1]])) if len(known) else (float(levels[-1]), 0.0)

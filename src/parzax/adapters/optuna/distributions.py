@@ -115,12 +115,6 @@ def _told_apart(labels: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(out.values())
 
 
-def is_relabelled(distribution: Any) -> bool:
-    """Whether a distribution has choices that stand under another name here, see `domain_of`."""
-    choices = getattr(distribution, "choices", ())
-    return any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
-
-
 def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list[Any]) -> np.ndarray:
     """Codes (n,) of external values, found by type and value; Optuna's own codes take 1 for True."""
     codes = np.empty(len(external))

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -37,11 +37,10 @@ def is_optuna_file(path: str | Path) -> bool:
 
     Goes by the file's first bytes, not its name; a missing file, a folder and anything else is False.
     """
-    try:
+    with suppress(ValueError):
         path = file_path(path)
-    except ValueError:
-        return False
-    return path.is_file() and _kind(path) is not None
+        return path.is_file() and _kind(path) is not None
+    return False
 
 
 def study_names(path: str | Path) -> list[str]:

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax.adapters.optuna import distributions as regimes
 from parzax.adapters.optuna.storage import StudyRecord
+from parzax.adapters.session import choice_label
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, Varying
 
@@ -138,7 +139,8 @@ def _column(name: str, trials: Sequence[FrozenTrial], rows: list[int], n: int) -
         bounds, moved = regimes.moving_bounds(found, regime, distributions, values)
         moved += sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
     n_moving = sum(isinstance(domain, Varying) for domain in domains)
-    relabelled = any(map(regimes.is_relabelled, found))
+    choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in found)
+    relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
     notes = {
         ": the same choices in another order count as one domain": reordered,
         f": {pooled} domains were seen in one trial each; together they count as one that moves"
