@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optuna
@@ -10,7 +11,7 @@ from compilations import compilations
 
 import parzax as px
 from parzax.adapters import Row, Session
-from parzax.adapters._program import Order, Program
+from parzax.adapters._program import Order, without_leaves
 from parzax.adapters.optuna.plan import single
 from parzax.adapters.session import smoothed
 from parzax.space import host_frame
@@ -102,7 +103,7 @@ def test_a_session_takes_every_kind_of_domain():
 
 
 def program(space, most=2**16, **options):
-    return Session(px.optuna_tpe(smoothed(space, most), **options))._program
+    return Session(px.optuna_tpe(smoothed(space, most), **options))._model[0]
 
 
 def test_spaces_that_differ_in_names_and_bounds_share_a_program():
@@ -174,16 +175,21 @@ def test_only_the_order_of_one_objective_matters():
 def test_equal_settings_are_one_program():
     """Settings that are numbers are part of the program, those that are arrays are not."""
 
-    def settings(**options):
+    def separated(**options):
         sampler = px.mo_tpe(px.Space({"x": px.Float(0, 1)}), **options)
-        return Program(sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32), np.float32)
+        model = sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32)
+        return without_leaves(model, np.float32)
+
+    def settings(**options):
+        structure, leaves = separated(**options)
+        return structure, tuple(None if isinstance(leaf, jax.Array) else leaf for leaf in leaves)
 
     assert settings() == settings()
     assert hash(settings()) == hash(settings())
     assert settings() != settings(epsilon=0.5)
-    traced = [settings(epsilon=jnp.array(e)) for e in (0.1, 0.2)]
-    assert traced[0] == traced[1] != settings()
-    assert traced[1].combined(traced[1].arrays)[0].epsilon == jnp.array(0.2, jnp.float32)
+    assert settings(epsilon=jnp.array(0.1)) == settings(epsilon=jnp.array(0.2)) != settings()
+    structure, leaves = separated(epsilon=jnp.array(0.2))
+    assert structure.unflatten(leaves)[0].epsilon == jnp.array(0.2, jnp.float32)
 
 
 @pytest.mark.slow

@@ -264,7 +264,7 @@ def test_what_is_compared_all_the_same_is_not_said_to_be_0():
     own = numbers(result)
     assert own.mean[0, 1] > 0
     assert own.chance[0].tolist() == [False, True]
-    assert level_words(result, own, result.names)[0].chance.endswith("1 of 2: id.")
+    assert level_words(result, own, result.names)[0]["chance"].endswith("1 of 2: id.")
 
 
 def test_what_counts_as_0_is_pale_and_said():
@@ -277,7 +277,7 @@ def test_what_counts_as_0_is_pale_and_said():
     own = numbers(result)
     assert not own.chance[0, 1]
     assert own.pale[0].tolist() == [False, True]
-    words = level_words(result, own, result.names)[0].chance
+    words = level_words(result, own, result.names)[0]["chance"]
     assert words.endswith("Not compared, and counted as 0: x (inactive in the target, counts as 0).")
 
 

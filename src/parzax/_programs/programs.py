@@ -1,6 +1,5 @@
 """A function that is compiled once for each kind of arguments, here or in an earlier process."""
 
-import abc
 import threading
 import weakref
 from collections.abc import Callable, Hashable
@@ -149,14 +148,6 @@ class Program(Generic[P, R]):
         return effort.compiled(lowered, self._size, *settings), out
 
 
-class Static(abc.ABC):
-    """A static argument of parzax's own that is not picklable itself."""
-
-    @abc.abstractmethod
-    def skeleton(self) -> Any:
-        """What it is, picklable: programs are stored under it."""
-
-
 class Slot:
     """Where an array stands in what a program takes or returns."""
 
@@ -218,7 +209,9 @@ class _Kind:
     def skeleton(self) -> Any:
         """The arguments with slots for arrays, and the kinds of these; what names the program on disk."""
         own = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
-        static = [leaf.skeleton() if isinstance(leaf, Static) else leaf for leaf in self._leaves]
+        # A structure is not picklable itself.
+        trees = jax.tree_util.PyTreeDef
+        static = [x.unflatten([None] * x.num_leaves) if isinstance(x, trees) else x for x in self._leaves]
         return jax.tree.unflatten(self._structure, static), own
 
     def filled(self, arrays: Any) -> Any:

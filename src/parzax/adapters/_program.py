@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from parzax._programs import Static, program
-from parzax.parzen.basis import Basis
-from parzax.samplers.strategy import Strategy
+from parzax._programs import program
 from parzax.space import Points
 from parzax.split import State
 
@@ -58,40 +56,23 @@ class Order:
         return self._labels[bisect_left(self._keys, key)]
 
 
-class Program(Static):
-    """A strategy and a basis as a static argument, hashed once; ``arrays`` is what is data."""
+def without_leaves(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
+    """The structure of a strategy and a basis, and their leaves: floats in the dtype, on the device."""
 
-    def __init__(self, strategy: Strategy, basis: Basis, dtype: Any) -> None:
-        leaves, structure = jax.tree.flatten((strategy, basis))
-        # None, which is never a leaf, stands for an array.
-        rest = tuple(None if isinstance(leaf, (jax.Array, np.ndarray)) else leaf for leaf in leaves)
-        data = (leaf for leaf, own in zip(leaves, rest, strict=True) if own is None)
-        # Floats in the dtype, those of NumPy converted on the host.
-        self.arrays = [jax.device_put(a.astype(dtype) if a.dtype.kind == "f" else a) for a in data]
-        self._static = structure, rest
-        self._hash = hash(self._static)
+    def converted(leaf: Any) -> Any:
+        if not isinstance(leaf, (jax.Array, np.ndarray)):
+            return leaf
+        return jax.device_put(leaf.astype(dtype) if leaf.dtype.kind == "f" else leaf)
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Program) and self._static == other._static)
-
-    def skeleton(self) -> Any:
-        """What is static, under which programs are stored."""
-        return self.combined([None] * self._static[1].count(None))
-
-    def combined(self, arrays: list[Any]) -> tuple[Strategy, Basis]:
-        """The strategy and the basis with arrays."""
-        data, (structure, rest) = iter(arrays), self._static
-        return jax.tree.unflatten(structure, [next(data) if leaf is None else leaf for leaf in rest])
+    leaves, treedef = jax.tree.flatten(model)
+    return treedef, list(map(converted, leaves))
 
 
 # A study of normal length does not earn back what a better program costs.
 @program(size="middling")
 def advance(
-    program: Program,
-    arrays: list[Any],
+    structure: Any,
+    model: list[Any],
     leaves: list[Any],
     floats: Float[Any, "n w"],
     whole: Int[Any, "n v"],
@@ -100,18 +81,19 @@ def advance(
 ) -> tuple[list[Any], Points]:
     """Add rows to a state's leaves, ``counts`` of them for good and in all, and ask.
 
+    ``model`` has the leaves of the strategy and the basis, of which those that are no arrays are static.
     ``floats`` are values, places, losses and constraints, ``whole`` regimes and numbers of values;
     ``numbers`` are the seed, and what is folded into it.
     """
-    strategy, basis = program.combined(arrays)
+    strategy, basis = structure.unflatten(model)
     state = jax.tree.unflatten(_STATE, leaves)
     d, m = state.x.shape[1], state.objectives.shape[1]
     yes, no = jnp.ones((1, d), bool), jnp.zeros(1, bool)
 
     def add(i: Array, state: State) -> State:
-        own, number = (jax.lax.dynamic_slice_in_dim(a, i, 1) for a in (floats, whole))
-        at = Points(number[:, :d], own[:, d : 2 * d], number[:, d:], yes)
-        return state.add(own[:, :d], at, own[:, 2 * d : 2 * d + m], own[:, 2 * d + m :], no)
+        row, number = (jax.lax.dynamic_slice_in_dim(a, i, 1) for a in (floats, whole))
+        at = Points(number[:, :d], row[:, d : 2 * d], number[:, d:], yes)
+        return state.add(row[:, :d], at, row[:, 2 * d : 2 * d + m], row[:, 2 * d + m :], no)
 
     state = jax.lax.fori_loop(0, counts[0], add, state)
     for_now = jax.lax.fori_loop(counts[0], counts[1], add, state)

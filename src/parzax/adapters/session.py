@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from parzax.adapters._program import Order, Program, advance
+from parzax.adapters._program import Order, advance, without_leaves
 from parzax.observations import capacity
 from parzax.samplers import Sampler, State
 from parzax.space import Domain, Float, Int, Space, check_dtype, host_frame
@@ -75,7 +76,7 @@ class Session:
         # A sampler may have fitted densities: as it was made, it asks, whatever the precision is now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_bare(self._space, self._dtype), self._dtype)
-        self._program = Program(sampler.strategy, basis, self._dtype)
+        self._model = without_leaves((sampler.strategy, basis), self._dtype)
 
     @property
     def n_told(self) -> int:
@@ -87,20 +88,18 @@ class Session:
         self._rows += rows
 
     def prepare(self, n_numbers: int = 0) -> None:
-        """Compile in another thread, on shapes alone, what `ask` with so many numbers needs at first.
+        """Compile in another thread what `ask` with so many numbers needs at first.
 
         An `ask` that comes before that is done waits for it. What fails here fails again, and is told, there.
         """
 
+        empty = copy(self)
+
         def work() -> None:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
-                d, (m, c) = len(self._space), self._widths
-                size, whole = _LEAST_CAPACITY, np.int32
-                shapes = ((size, 2 * d + m + c), self._dtype), ((size, 2 * d), whole), ((2,), whole)
-                rows = (jax.ShapeDtypeStruct(*own) for own in shapes)
-                folded = jax.ShapeDtypeStruct((1 + n_numbers,), np.uint32)
-                leaves = jax.tree.leaves(State.empty(d, m, c, size, self._dtype))
-                advance.prepare(self._program, self._program.arrays, leaves, *rows, folded)
+                empty._start(_LEAST_CAPACITY)
+                numbers = np.zeros(1 + n_numbers, np.uint32)
+                advance.prepare(*empty._model, empty._leaves, *empty._padded([], 0), numbers)
 
         with suppress(RuntimeError):  # no more threads
             threading.Thread(target=work, name="parzax compiles").start()
@@ -125,7 +124,7 @@ class Session:
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
             rows = self._padded(added, len(pending))
-            self._leaves, at = advance(self._program, self._program.arrays, self._leaves, *rows, folded)
+            self._leaves, at = advance(*self._model, self._leaves, *rows, folded)
             self._n_added = len(self._rows)
             # Native values are made in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)

@@ -18,7 +18,8 @@ from parzax.cli.writing import progress, say
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
-from parzax.results import GridEstimator, ImportanceResult, cond_ped_anova
+from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
 from parzax.results.table import importance_table
@@ -27,11 +28,6 @@ from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-ESTIMATORS = {
-    "default": GridEstimator,
-    "smoothed": GridEstimator.smoothed,
-    "optuna": GridEstimator.optuna,
-}
 # Samples of a single log unless asked otherwise: of one level, of several, as many as can be counted in some
 # seconds, and none below a number that says little.
 _RESAMPLES, _RESAMPLES_OF_SWEEPS, _MOST_NUMBERS, _FEWEST = 1000, 200, 100_000_000, 50
@@ -41,7 +37,7 @@ _OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
     levels = parse_levels("--target-quantile", args.target_quantile)
-    region, path, inputs = region_and_files(args)
+    how, path, inputs = settings_and_files(args)
     wanted = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
     outputs = {option: path for option, path in wanted.items() if path is not None}
     writing.check_outputs(outputs, inputs)
@@ -62,18 +58,16 @@ def run_importance(args: Namespace) -> None:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
-    estimator = ESTIMATORS[args.estimator]()
-    how = {"region_quantile": region, "rows": args.rows, "reference": args.reference}
     if args.objective == "all":
         if args.resamples:
             raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
         with progress("compiling and computing"), jax.enable_x64(True):
-            objectives.say_all(obs, levels, estimator=estimator, **how)
+            objectives.say_all(obs, levels, **how)
         return
     asked = objectives.chosen(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
         known = resampling(args.resamples, len(levels), obs)
-        result = cond_ped_anova(obs, target_quantile=levels, estimator=estimator, **asked, **how, **known)
+        result = cond_ped_anova(obs, target_quantile=levels, **asked, **how, **known)
     text = importance_table(result, inferred=False).to_text()
     writers = {
         "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
@@ -96,17 +90,15 @@ def run_importance(args: Namespace) -> None:
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
-def region_and_files(args: Namespace) -> tuple[float, Path, dict[str, Path]]:
-    """The region's level, the log, and what is read by what it is."""
+def settings_and_files(args: Namespace) -> tuple[dict[str, Any], Path, dict[str, Path]]:
+    """Arguments of `cond_ped_anova` beside the levels, the log, and what is read by what it is."""
     region = parse_levels("--region-quantile", args.region_quantile)
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
     path = log_path(args.file)
-    return (
-        region[0],
-        path,
-        {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)}),
-    )
+    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    how = {"region_quantile": region[0], "estimator": ESTIMATORS[args.estimator]}
+    return how | {"rows": args.rows, "reference": args.reference}, path, inputs
 
 
 def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:

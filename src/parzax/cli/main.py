@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
         if argv is None:
-            _no_collections()
+            # Objects are looked through seldom, and not at the end: that would take a fifth of the time.
+            gc.set_threshold(100_000, 50, 100)
+            atexit.register(gc.freeze)
         args = _parser().parse_args(argv)
         args.words = list(sys.argv[1:] if argv is None else argv)
         # What a user should know is printed as notes; the rest is chatter of libraries.
@@ -56,17 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
-
-
-def _no_collections() -> None:
-    """Look through all objects seldom, and not once more at the end: that would take a fifth of the time."""
-    gc.set_threshold(100_000, 50, 100)
-    atexit.register(gc.freeze)
-
-
-def _run(command: str) -> Callable[[argparse.Namespace], None]:
-    """What runs a command, whose module is imported then: help and misspelt options need not wait for it."""
-    return lambda args: getattr(import_module(f"parzax.cli.{command}"), f"run_{command}")(args)
 
 
 def _one_line(error: BaseException) -> str:
@@ -88,30 +79,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"parzax {parzax.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="a first look, without files or network")
-    demo.description = (
+    description = (
         "Draw random searches on the activation problem, compute the importance of all parameters at 99 "
         "levels for all seeds in one compiled call, print a table and save the figure."
     )
-    demo.add_argument("--seeds", type=_positive, default=10, help="number of searches (10)")
-    demo.add_argument("--n", type=_positive, default=1000, help="configurations in each (1000)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
-    demo.add_argument("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
-    demo.set_defaults(run=_run("demo"))
-    importance = commands.add_parser("importance", help="the importance of every parameter in a log")
-    _importance_arguments(importance)
-    report = commands.add_parser("report", help="a page about a log: one HTML file for a browser")
-    _report_arguments(report)
+    add = _command(commands, "demo", "a first look, without files or network", description)
+    add("--seeds", type=_positive, default=10, help="number of searches (10)")
+    add("--n", type=_positive, default=1000, help="configurations in each (1000)")
+    add("--seed", type=int, default=0, help="seed of the random numbers (0)")
+    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
+    _importance_arguments(commands)
+    _report_arguments(commands)
     return parser
 
 
-def _importance_arguments(importance: argparse.ArgumentParser) -> None:
-    importance.description = (
+def _command(commands: Any, name: str, about: str, description: str) -> Any:
+    """Add a command, and return what adds its arguments.
+
+    Its module is imported when it runs: help and misspelt options need not wait for it.
+    """
+    command = commands.add_parser(name, help=about, description=description)
+    command.set_defaults(run=lambda args: getattr(import_module(f"parzax.cli.{name}"), f"run_{name}")(args))
+    return command.add_argument
+
+
+def _importance_arguments(commands: Any) -> None:
+    description = (
         "Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or "
         "npz), compute the importance of every parameter in float64, and print it. Files are only read, and "
         "without executing anything in them."
     )
-    add: Any = importance.add_argument
+    add = _command(commands, "importance", "the importance of every parameter in a log", description)
     _log_arguments(add)
     add(
         "--good-values",
@@ -125,24 +123,20 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     drawn = "a sweep over the levels, or bars, regimes or good values at the level of --good-values"
     text = f"{drawn} (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
-    for option, name, text in (
-        ("plot", "out.png", "figure"),
-        ("json", "out.json", "levels, importances, variances, statuses"),
-        ("csv", "out.csv", "one line per seed, level and parameter"),
-        ("npz", "out.npz", "everything, for ImportanceResult.load"),
-        ("write-space", "space.json", "the search space, given or inferred"),
-    ):
-        add(f"--{option}", type=Path, metavar=name, help=f"write: {text}")
-    importance.set_defaults(run=_run("importance"))
+    add("--plot", type=Path, metavar="out.png", help="write: figure")
+    add("--json", type=Path, metavar="out.json", help="write: levels, importances, variances, statuses")
+    add("--csv", type=Path, metavar="out.csv", help="write: one line per seed, level and parameter")
+    add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
+    add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
 
-def _report_arguments(report: argparse.ArgumentParser) -> None:
-    report.description = (
+def _report_arguments(commands: Any) -> None:
+    description = (
         "Read a log, as parzax importance does, and write one HTML file that opens without a network: which "
         "parameters matter at which level, which values are good, what is not above chance, and how the log "
         "was read."
     )
-    add: Any = report.add_argument
+    add = _command(commands, "report", "a page about a log: one HTML file for a browser", description)
     _log_arguments(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
@@ -150,7 +144,6 @@ def _report_arguments(report: argparse.ArgumentParser) -> None:
     add("--target-quantile", metavar="LEVELS", help=text)
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")
-    report.set_defaults(run=_run("report"))
 
 
 def _log_arguments(add: Any) -> None:
@@ -165,27 +158,21 @@ def _log_arguments(add: Any) -> None:
     add("--objective", default="0", metavar="WHICH", help=text)
     text = "samples of the log for intervals; 0 for none, and no p-values (1000, or 200 for several levels)"
     add("--resamples", type=_count, metavar="N", help=text)
-    for option, metavar, default, text in (
-        ("study", "NAME", None, "which study of an Optuna file, if it has several"),
-        ("space", "space.json", None, "the search space; inferred from a table if not given"),
-        ("region-quantile", "LEVEL", "1.0", "level of the region compared with (1.0)"),
-        ("filter", "EXPR", None, 'rows to use, such as "state == COMPLETE and lr < 0.1"'),
-    ):
-        add(f"--{option}", metavar=metavar, default=default, help=text)
-    for option, choices, default, text in (
-        ("direction", ("minimize", "maximize"), None, "of the objective (minimize)"),
-        ("failed", ("drop", "worst"), "drop", "what happens to failed rows, and pruned ones (drop)"),
-        ("pruned", ("drop", "worst"), None, "the same for pruned rows alone (as --failed)"),
-        ("rows", ("all", "feasible"), "all", "feasible: those that satisfy all constraints (all)"),
-        ("reference", ("region", "uniform"), "region", "local or global importance (region)"),
-        (
-            "estimator",
-            ("default", "smoothed", "optuna"),
-            "default",
-            "smoothed: by densities; optuna: Optuna 5's numbers",
-        ),
-    ):
-        add(f"--{option}", choices=choices, default=default, help=text, type=_whole_word)
+    add("--study", metavar="NAME", help="which study of an Optuna file, if it has several")
+    add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
+    add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
+    add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
+    both = ("minimize", "maximize")
+    add("--direction", choices=both, help="of the objective (minimize)", type=_whole_word)
+    fates, text = ("drop", "worst"), "what happens to failed rows, and pruned ones (drop)"
+    add("--failed", choices=fates, default="drop", help=text)
+    add("--pruned", choices=fates, help="the same for pruned rows alone (as --failed)")
+    text = "feasible: those that satisfy all constraints (all)"
+    add("--rows", choices=("all", "feasible"), default="all", help=text)
+    text = "local or global importance (region)"
+    add("--reference", choices=("region", "uniform"), default="region", help=text)
+    text = "smoothed: by densities; optuna: Optuna 5's numbers"
+    add("--estimator", choices=("default", "smoothed", "optuna"), default="default", help=text)
 
 
 def _whole_word(text: str) -> str:

@@ -3,6 +3,7 @@
 import math
 from argparse import Namespace
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -166,17 +167,15 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        trials, directions, names = read_study(path, args.study)
-        passing = _passing(args.filter, _table_of_trials(trials, len(directions)), "trial")
-        kept = [trial for trial, passes in zip(trials, passing, strict=True) if passes]
-        obs = observations_from_trials(
-            kept, directions, failed=args.failed, pruned=args.pruned, objectives=names
-        )
+        study = read_study(path, args.study)
+        passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
+        kept = study._replace(trials=list(compress(study.trials, passing)))
+        obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
     except ValueError as error:
         # The adapter speaks of its own argument.
         message = str(error).replace("choose one with study_name:", "choose one with --study:")
         raise ValueError(message) from error
-    return _reported(obs, len(trials), passing)
+    return _reported(obs, len(study.trials), passing)
 
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:

@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 
 from parzax.cli import objectives, writing
-from parzax.cli.importance import ESTIMATORS, parse_levels, region_and_files, resampling
+from parzax.cli.importance import parse_levels, resampling, settings_and_files
 from parzax.cli.reading import read_log
 from parzax.cli.writing import progress, say
 
@@ -20,7 +20,7 @@ def run_report(args: Namespace) -> None:
     levels = None
     if args.target_quantile is not None:
         levels = parse_levels("--target-quantile", args.target_quantile)
-    region, path, inputs = region_and_files(args)
+    how, path, inputs = settings_and_files(args)
     writing.check_outputs({"-o": args.out}, inputs)
     from parzax import page
     from parzax.page import rendering as rendering  # says now if a page cannot be made
@@ -37,10 +37,7 @@ def run_report(args: Namespace) -> None:
                 obs,
                 file,
                 target_quantile=levels,
-                region_quantile=region,
-                rows=args.rows,
-                estimator=ESTIMATORS[args.estimator](),
-                reference=args.reference,
+                **how,
                 **asked,
                 **resampling(args.resamples, 2 if levels is None else len(levels), obs),
                 title=path.name if args.title is None else args.title,

@@ -115,22 +115,18 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
     plt = import_module("matplotlib.pyplot")
     # No window, whatever the machine has.
     plt.switch_backend("Agg")
-    with plt.rc_context({"font.family": _fonts_for("".join(result.names))}):
-        figure = _drawn(plotting, result, kind, parameter)
-    plt.close(figure)
-    return lambda path: figure.savefig(path, dpi=160)
-
-
-def _drawn(plotting: Any, result: ImportanceResult, kind: str | None, parameter: str | None) -> Any:
     kind = kind or ("bars" if len(result.target_quantile) == 1 else "sweep")
     level = usual_level(result.target_quantile, result.status)
-    if kind == "sweep":
-        ax = plotting.importance_sweep(result)
-    elif kind == "values":
-        ax = plotting.values(result, parameter or result.ranking(level)[0], level=level)
-    else:
-        ax = {"bars": plotting.importance_bars, "regimes": plotting.regimes}[kind](result, level=level)
-    return ax.figure.figure
+    with plt.rc_context({"font.family": _fonts_for("".join(result.names))}):
+        if kind == "sweep":
+            ax = plotting.importance_sweep(result)
+        elif kind == "values":
+            ax = plotting.values(result, parameter or result.ranking(level)[0], level=level)
+        else:
+            ax = {"bars": plotting.importance_bars, "regimes": plotting.regimes}[kind](result, level=level)
+    figure = ax.figure.figure
+    plt.close(figure)
+    return lambda path: figure.savefig(path, dpi=160)
 
 
 def _fonts_for(text: str) -> list[str]:
@@ -185,7 +181,11 @@ def json_writer(result: ImportanceResult) -> Writer:
         content["uncertainty"] = {name: getattr(sampled, name) for name in settings}
         content["uncertainty"] |= {name: result.by_seed(getattr(sampled, name)) for name in arrays}
         content["uncertainty"]["rows_needed"] = result.by_seed(sampled.rows_needed())
-    lines = [f' "{k}": {json.dumps(v, default=_to_json, allow_nan=False)}' for k, v in content.items()]
+
+    def plain(array: np.ndarray) -> Any:
+        return np.where(array != array, np.array(None), array).tolist()
+
+    lines = [f' "{k}": {json.dumps(v, default=plain, allow_nan=False)}' for k, v in content.items()]
     return text_writer("{\n" + ",\n".join(lines) + "\n}")
 
 
@@ -205,7 +205,3 @@ def csv_writer(result: ImportanceResult) -> Writer:
 def text_writer(text: str) -> Writer:
     """The text and a line end."""
     return lambda path: path.write_text(text + "\n", encoding="utf-8")
-
-
-def _to_json(array: np.ndarray) -> Any:
-    return np.where(array != array, np.array(None), array).tolist()

@@ -15,7 +15,8 @@ from parzax.page.numbers import TOP, Numbers, numbers, rounded, text_or_dash
 from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, regime_values, stride
 from parzax.page.words import interval_text, level_words, p_text, percent, status_words, summary
-from parzax.results import GridEstimator, ImportanceResult, InteractionResult
+from parzax.results import ImportanceResult, InteractionResult
+from parzax.results.estimator import ESTIMATORS
 from parzax.results.labels import short_names, shorten
 from parzax.results.phrases import regime, value_text
 from parzax.results.table import advice_lines, size_text
@@ -59,6 +60,7 @@ def content(
     step = stride(pictures, len(stats.levels))
     colour_of = dict(zip(stats.ranking.tolist(), PALETTE, strict=False))
     good = [(of_regime.parameter, of_regime.good[start]) for of_regime in regimes if of_regime.good[start]]
+    advice = (visible(line).split(": ", 1) for line in advice_lines(result))
     data = {
         "levels": stats.levels.tolist(),
         "start": start,
@@ -69,7 +71,7 @@ def content(
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
         "cells": cells,
-        "words": [level._asdict() for level in level_words(result, stats, labels)],
+        "words": level_words(result, stats, labels),
         "rough": stats.rough.tolist(),
         "values": [of_regime.texts for of_regime in regimes],
         "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
@@ -87,7 +89,8 @@ def content(
         # The regimes of every row, each with its number among all.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
         "more_regimes": sum(max(len(result.space[name]) - MOST_REGIMES, 0) for name in result.names),
-        "beware": _beware(result),
+        # Where each status holds, and what to do about it; then what holds always.
+        "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
         "log": _log(result),
         "space": [
             (shorten(name, _TITLE), _domain_lines(domains), n_rows)
@@ -146,12 +149,6 @@ def _cells(
     return list(columns), np.stack(list(columns.values()), axis=-1).tolist()
 
 
-def _beware(result: ImportanceResult) -> list[tuple[str, str]]:
-    """Where each status holds, and what to do about it; then what holds always."""
-    lines = [line.split(": ", 1) for line in map(visible, advice_lines(result))]
-    return [(_status_name(where), text) for where, text in lines] + [("", text) for text in _GENERAL]
-
-
 def _status_name(where: str) -> str:
     """ "Low data (level 0.01)" of "LOW_DATA (level 0.01)"; names of parameters in brackets stay."""
     name, *rest = where.split(" ", 1)
@@ -180,12 +177,7 @@ def _settings(result: ImportanceResult, stats: Numbers) -> list[tuple[str, str]]
     levels = f"{stats.levels[0]:g}"
     if len(stats.levels) > 1:
         levels = f"{len(stats.levels)} from {stats.levels[0]:g} to {stats.levels[-1]:g}"
-    presets = {
-        "default": GridEstimator(),
-        "smoothed": GridEstimator.smoothed(),
-        "optuna": GridEstimator.optuna(),
-    }
-    name = next((name for name, estimator in presets.items() if estimator == result.estimator), None)
+    name = next((name for name, estimator in ESTIMATORS.items() if estimator == result.estimator), None)
     return [
         ("method", "conditional PED-ANOVA (arXiv 2601.20800)"),
         ("target levels γ′", levels),

@@ -33,21 +33,14 @@ class RegimeValues(NamedTuple):
     caption: str  # its domain and conditions
     good: list[str]  # (q,) which values are good at each level, "" where none stand out
     texts: list[str]  # (q,) the same in a sentence, with the shares of the regime
-    picture: (
-        dict[str, Any] | None
-    )  # densities as whole numbers, by level; None where there is nothing to draw
+    picture: dict[str, Any] | None  # densities by level as whole numbers; None with nothing to draw
 
 
 def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence[int]) -> list[RegimeValues]:
     """The regimes of ``parameters``, in their order; pictures of the first ones."""
     densities = cache(result.density)
-    good = [
-        {
-            (of_regime.parameter, of_regime.regime): of_regime
-            for of_regime in good_values(result, densities, i)
-        }
-        for i in stats.order.tolist()
-    ]
+    by_level = [good_values(result, densities, i) for i in stats.order.tolist()]
+    good = [{(values.parameter, values.regime): values for values in at_level} for at_level in by_level]
     alpha, beta = (by_seed(result, x).mean(axis=0)[stats.order] for x in (result.alpha, result.beta))
     out: list[RegimeValues] = []
     for j in parameters:

@@ -1,7 +1,7 @@
 """The sentences of a page."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,36 +21,32 @@ _OF_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 _REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
 
 
-class LevelWords(NamedTuple):
-    """What is said about one level.
+def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """What is said about every level, ascending; ``labels`` of all parameters.
 
-    Attributes:
-        label: "best 10 % of all rows (γ′ = 0.1): 30 of 300 rows".
-        headline: the most important parameters.
-        notes: whether there are enough rows, and what is unusual about the level.
-        chance: which parameters are not above chance.
+    Returns:
+        Of each level ``label`` ("best 10 % of all rows (γ′ = 0.1): 30 of 300 rows"), ``headline`` (the most
+        important parameters), ``notes`` (whether there are enough rows, and what is unusual about the level)
+        and ``chance`` (which parameters are not above chance).
     """
-
-    label: str
-    headline: str
-    notes: list[str]
-    chance: str
-
-
-def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[LevelWords]:
-    """The words of every level, ascending; ``labels`` of all parameters."""
-    found = []
+    words: list[dict[str, Any]] = []
     for i, level in enumerate(own.levels):
         rows = f"{size_text(result.n_target[..., own.order[i]])} of {size_text(result.n_region)} rows"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
         notes = [_sentence(own.verdicts[i])] if own.verdicts[i] else []
-        if np.isfinite(own.stability[i]):
-            notes.append(_stability(float(own.stability[i])))
+        if np.isfinite(tau := float(own.stability[i])):
+            # Without ties Kendall's tau is a share of pairs in the same order.
+            share = percent(round((1 + tau) / 2, 2))
+            notes.append(
+                f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
+                f"as here (Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
+            )
         seen = int(np.bitwise_or.reduce(own.status[i]))
         notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
-        found.append(LevelWords(label, headline(own, i, labels), notes, chance_words(own, i, labels)))
-    return found
+        words.append({"label": label, "headline": headline(own, i, labels), "notes": notes})
+        words[-1]["chance"] = chance_words(own, i, labels)
+    return words
 
 
 def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:
@@ -175,15 +171,6 @@ def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
     rest = ", and others between" if len(starts) > len(longest) else ""
     none = " At the other levels no parameter is above chance." if not rest and (first < 0).any() else ""
     return [f"Which one is the most important depends on the level γ′: {parts}{rest}.{none}"]
-
-
-def _stability(tau: float) -> str:
-    """Kendall's tau as a share of pairs in the same order, which is what it is where there are no ties."""
-    share = percent(round((1 + tau) / 2, 2))
-    return (
-        f"Other samples of these rows put about {share} of the pairs of parameters in the same order as here "
-        f"(Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
-    )
 
 
 def _sentence(text: str) -> str:

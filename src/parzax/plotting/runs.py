@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
-from parzax.pareto import attainment_surface
+from parzax.pareto import attainment_surface, non_domination_rank_host
 from parzax.plotting._arguments import SamplerRuns, named_runs
 from parzax.plotting._axes import GREY, Entry, axes_or_new, figure_of, legend, note, tidy
 from parzax.samplers import Trace
@@ -228,7 +228,9 @@ def attainment(
 def _stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
     """For every share of the runs the (k, 2) corners of its staircase, left to right; none if too few."""
     of_runs = zip((runs.signs * runs.objectives)[..., pair], runs.feasible, strict=True)
-    fronts = [_front(losses[feasible]) for losses, feasible in of_runs]
+    points = [losses[feasible] for losses, feasible in of_runs]
+    # Memory grows with the rows of all runs together, so only those go on that no other dominates.
+    fronts = [np.unique(own[non_domination_rank_host(own) == 0], axis=0) for own in points]
     # Padded by NaN to a power of two, so that few programs serve all pictures.
     longest = max(map(len, fronts), default=0)
     padded = np.full((len(fronts), 1 << max(longest - 1, 0).bit_length(), 2), np.nan)
@@ -242,13 +244,6 @@ def _stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
         corners = corners[np.asarray(found.corner) & np.isfinite(corners).all(axis=-1)]
         stairs.append(runs.signs[pair] * corners)
     return stairs
-
-
-def _front(points: np.ndarray) -> np.ndarray:
-    """What no other of a run's (n, 2) points dominates; memory grows with those of all runs together."""
-    points = points[np.lexsort(points.T[::-1])]
-    least = np.minimum.accumulate(points[:, 1])
-    return points[least < np.append(np.inf, least[:-1])]
 
 
 def _draw_stairs(ax: Axes, runs: SamplerRuns, stairs: Stairs, ends: np.ndarray) -> None:

@@ -196,16 +196,15 @@ def _bands(
 
     Those at a boundary between regimes count where they concern most seeds of a parameter that is ``drawn``.
     """
-    low_data = share_of_seeds(result, Status.LOW_DATA).max(axis=1)[order] > 0
-    all_zero = share_of_seeds(result, Status.ALL_ZERO).max(axis=1)[order] == 1
-    boundary = (
-        share_of_seeds(result, Status.REGIME_BOUNDARY)[:, drawn].max(axis=1, initial=0)[order] >= MOST_SEEDS
-    )
+
+    def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
+        return share_of_seeds(result, bit)[:, columns].max(axis=1, initial=0)[order]
+
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
-    same = share_of_seeds(result, Status.SAME_SETS).max(axis=1)[order] == 1
+    same, all_zero = share(Status.SAME_SETS) == 1, share(Status.ALL_ZERO) == 1
     bands = [
-        (low_data, "few rows: rough", "////"),
-        (boundary, "cut-off between regimes", "||"),
+        (share(Status.LOW_DATA) > 0, "few rows: rough", "////"),
+        (share(Status.REGIME_BOUNDARY, drawn) >= MOST_SEEDS, "cut-off between regimes", "||"),
         (all_zero & ~same & anything, "nothing above chance", "...."),
         (same & anything, "ties: all rows in the target", "\\\\\\\\"),
     ]
@@ -270,16 +269,14 @@ def _name_ends(ax: Axes, levels: np.ndarray, lines: list[_Line], right: float, t
     (width, height), bottom = _axes.size_in_points(ax), ax.get_ylim()[0]
     x = right + 1.1 * size / width * np.ptp(ax.get_xlim())
     gap = 1.2 * size / height * np.ptp(ax.get_ylim())
-    ends = [_end(levels, line.mean) for line in lines]
+    ends = []
+    for line in lines:
+        # The last point of a line; at 0 of one that has none.
+        known = np.flatnonzero(np.isfinite(line.mean))
+        ends.append((levels[known[-1]], line.mean[known[-1]]) if len(known) else (levels[-1], 0.0))
     at = _labels.spread(np.array([y for _, y in ends]), gap, bottom + gap / 2, top - gap / 3)
     for end, line, place in zip(ends, lines, at, strict=True):
         stroke = {"arrowstyle": "-", "color": line.colour, "linewidth": 0.7, "shrinkA": 2, "shrinkB": 2}
         look = {"va": "center", "fontsize": size, "color": line.colour}
         stroke |= {"relpos": (0, 0.5), "linestyle": line.dash}
         ax.annotate(line.name, end, (x, place), arrowprops=stroke, **look)
-
-
-def _end(levels: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
-    """The last point of a line; at 0 of one that has none."""
-    known = np.flatnonzero(np.isfinite(mean))
-    return (float(levels[known[-1]]), float(mean[known[-1]])) if len(known) else (float(levels[-1]), 0.0)

@@ -106,3 +106,11 @@ def _older(stored: dict[str, Any]) -> GridEstimator:
 def _tuples(value: Any) -> Any:
     """JSON's lists as tuples."""
     return tuple(value) if isinstance(value, list) else value
+
+
+# Estimators by the names that the command line and the page have for them.
+ESTIMATORS = {
+    "default": GridEstimator(),
+    "smoothed": GridEstimator.smoothed(),
+    "optuna": GridEstimator.optuna(),
+}

@@ -92,7 +92,4 @@ def observations(
         record = read_study(study, study_name)
     else:
         raise TypeError(f"study must be an optuna.Study or the path of a file, got {type(study).__name__}.")
-    trials, directions, names = record
-    return observations_from_trials(
-        trials, directions, failed=failed, pruned=pruned, target=target, objectives=names
-    )
+    return observations_from_trials(record, failed=failed, pruned=pruned, target=target)

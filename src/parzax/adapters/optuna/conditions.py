@@ -29,17 +29,7 @@ class Presence(NamedTuple):
         return ~np.isnan(self.values)
 
 
-class Explained(NamedTuple):
-    """Conditions of each parameter whose presence is explained, parents first; and pairs that are undecided.
-
-    Of these the second is a parent that may explain the first, a child, once it was without the child.
-    """
-
-    conditions: dict[str, Conditions]
-    undecided: frozenset[tuple[str, str]]
-
-
-def explain(columns: dict[str, Presence]) -> Explained:
+def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozenset[tuple[str, str]]]:
     """Explain every parameter's presence by the values of others, where that is possible exactly.
 
     A parameter that every trial has is unconditional. Otherwise one condition is looked for, then two:
@@ -47,6 +37,10 @@ def explain(columns: dict[str, Presence]) -> Explained:
     roundest number between the values with and without it), few values of an integer parent. A parent
     must itself be explained, be in all trials that have the child, and in more. The answer depends on the
     log alone, and while new trials agree with it, it stays.
+
+    Returns:
+        Conditions of each parameter whose presence is explained, parents first; and pairs that are undecided.
+        Of these the second is a parent that may explain the first, a child, once it was without the child.
     """
     # Parents are in more trials than their children.
     conditions: dict[str, Conditions] = {}
@@ -62,7 +56,7 @@ def explain(columns: dict[str, Presence]) -> Explained:
         parents = [p for p in able if without[p].any()]
         if found := _found(child, parents, columns):
             conditions[name] = found
-    return Explained(conditions, frozenset(undecided))
+    return conditions, frozenset(undecided)
 
 
 def inside(domain: Domain, values: np.ndarray) -> np.ndarray:
@@ -79,13 +73,11 @@ def _found(child: Presence, parents: Sequence[str], columns: dict[str, Presence]
     ordered = sorted(parents, key=lambda p: not isinstance(columns[p].domain, Int))
     thresholds = ((one,) for p in ordered if (one := _threshold(p, columns[p], child)) is not None)
     whole = [(listed[p],) for p in listed if isinstance(columns[p].domain, Int)]
-    ways = chain(categorical, thresholds, whole, combinations(listed.values(), 2))
-    return next((way for way in ways if _exact(way, child, columns)), ())
-
-
-def _exact(conditions: Conditions, child: Presence, columns: dict[str, Presence]) -> bool:
-    own = [holds(c, columns[c.parent].domain, columns[c.parent].values) for c in conditions]
-    return bool((np.logical_and.reduce(own) == child.present)[child.known].all())
+    for way in chain(categorical, thresholds, whole, combinations(listed.values(), 2)):
+        held = [holds(one, columns[one.parent].domain, columns[one.parent].values) for one in way]
+        if (np.logical_and.reduce(held) == child.present)[child.known].all():
+            return way
+    return ()
 
 
 def _listed(name: str, parent: Presence, child: Presence) -> In | None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,44 +15,41 @@ from parzax.space.domains import MAX_INTEGER
 _MOST_STEPS = 2**31 - 2
 
 
-def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool]:
-    """Distinct distributions in order of appearance, the index of each row's, and whether orders were merged.
+def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, int]:
+    """Distinct distributions, the index of each row's, whether orders were merged, and how many were pooled.
 
     Two are one regime where Optuna calls them equal, with two exceptions: choices stay apart by type
-    (True is not 1), and the same choices in another order are the same regime.
+    (True is not 1), and the same choices in another order are the same regime. They come in order of
+    appearance; numeric distributions seen in one row each are pooled into `Varying` domains, put last. Such
+    a domain moves from row to row (x in [0, c], say). There is one for each kind of numbers (whole or not, on
+    a log axis or not, of one step) with at least two. Optuna leaves all of them out of the sum.
     """
-    if _all_equal(distributions):
-        return [distributions[0]], np.zeros(len(distributions), dtype=np.int16), False
-    index: dict[Any, int] = {}
-    orders, regimes, which = set(), [], []
-    for distribution in distributions:
-        key = order = _exact_key(distribution)
-        if isinstance(distribution, CategoricalDistribution):
-            key = frozenset(order)
-        if key not in index:
-            index[key] = len(regimes)
-            regimes.append(distribution)
-        orders.add(order)
-        which.append(index[key])
-    return regimes, np.array(which), len(regimes) < len(orders)
+    orders: dict[Any, list[int]] = {}
+    for i, distribution in enumerate(distributions):
+        orders.setdefault(_exact_key(distribution), []).append(i)
+    rows: dict[Any, list[int]] = {}
+    for order, of_order in orders.items():
+        rows.setdefault(frozenset(order) if CategoricalDistribution in order else order, []).extend(of_order)
+    reordered = len(rows) < len(orders)
+    single: dict[Any, list[Any]] = {}
+    for key, (first, *others) in rows.items():
+        d = distributions[first]
+        if not others and not isinstance(d, CategoricalDistribution):
+            single.setdefault((type(d), bool(d.log), d.step), []).append(key)
+    moving = [[rows.pop(key)[0] for key in keys] for keys in single.values() if len(keys) > 1]
+    regimes, which = [distributions[first] for first, *_ in rows.values()], np.empty(len(distributions), int)
+    for pool in moving:
+        first, ranges = distributions[pool[0]], [(distributions[i].low, distributions[i].high) for i in pool]
+        low, high = min(ranges)[0], max(high for _, high in ranges)
+        regimes.append(Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),)))
+    for number, of_regime in enumerate([*rows.values(), *moving]):
+        which[of_regime] = number
+    return regimes, which, reordered, sum(map(len, moving))
 
 
-def _all_equal(distributions: list[Any]) -> bool:
-    """Whether all are one, by lists of attributes: Optuna makes one for each trial, and hashes slowly."""
-    if len(set(map(type, distributions))) > 1:
-        return False
-    names = ("low", "high", "log", "step")
-    if isinstance(distributions[0], CategoricalDistribution):
-        if set(map(type, distributions[0].choices)) != {str}:
-            return False  # equal tuples may differ in type: (True,) == (1,)
-        names = ("choices",)
-    found = list(map(attrgetter(*names), distributions))
-    return found.count(found[0]) == len(found)
-
-
-def _exact_key(distribution: Any) -> Any:
+def _exact_key(distribution: Any) -> tuple[Any, ...]:
     if isinstance(distribution, CategoricalDistribution):
-        return tuple(map(identity, distribution.choices))
+        return CategoricalDistribution, *map(identity, distribution.choices)
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         whole = isinstance(distribution, IntDistribution)
         return whole, distribution.low, distribution.high, distribution.log, distribution.step
@@ -63,39 +59,6 @@ def _exact_key(distribution: Any) -> Any:
 def identity(choice: Any) -> tuple[str, str]:
     """What tells choices apart: type and value, the repr of what is not plain."""
     return choice_key(choice_label(choice))
-
-
-def pool_moving(regimes: list[Any], which: np.ndarray) -> tuple[list[Any], np.ndarray, int]:
-    """Pool numeric domains seen in one row each into `Varying` ones, put last; how many were pooled.
-
-    Such a domain moves from row to row (x in [0, c], say). There is one for each kind of numbers (whole or
-    not, on a log axis or not, of one step) with at least two. Optuna leaves all of them out of the sum.
-    """
-    numeric = np.array([not isinstance(d, CategoricalDistribution) for d in regimes])
-    single = numeric & (np.bincount(which, minlength=len(regimes)) == 1)
-    kinds: dict[Any, list[int]] = {}
-    for i in np.flatnonzero(single).tolist():
-        d = regimes[i]
-        kinds.setdefault((type(d), bool(d.log), d.step), []).append(i)
-    moving = [own for own in kinds.values() if len(own) > 1]
-    pooled = {i for own in moving for i in own}
-    if not moving:
-        return regimes, which, 0
-    kept = [i for i in range(len(regimes)) if i not in pooled]
-    code = np.empty(len(regimes), dtype=which.dtype)
-    code[kept] = np.arange(len(kept))
-    domains = []
-    for number, own in enumerate(moving, start=len(kept)):
-        code[own] = number
-        domains.append(_moving([regimes[i] for i in own]))
-    return [*(regimes[i] for i in kept), *domains], code[which], len(pooled)
-
-
-def _moving(distributions: list[Any]) -> Varying:
-    """The domain of distributions of one kind that moves."""
-    low, high = min(d.low for d in distributions), max(d.high for d in distributions)
-    first = distributions[0]
-    return Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),))
 
 
 def moving_bounds(
@@ -150,12 +113,6 @@ def _told_apart(labels: Iterable[Any]) -> tuple[Any, ...]:
         label = f"{label!r}, choice {number}" if again else label
         out[choice_key(label)] = label
     return tuple(out.values())
-
-
-def is_relabelled(distribution: Any) -> bool:
-    """Whether a distribution has choices that stand under another name here, see `domain_of`."""
-    choices = getattr(distribution, "choices", ())
-    return any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
 
 
 def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list[Any]) -> np.ndarray:

@@ -9,6 +9,7 @@ from optuna.importance import BaseImportanceEvaluator
 from optuna.trial import TrialState
 
 from parzax import _checks
+from parzax.adapters.optuna.storage import StudyRecord
 from parzax.adapters.optuna.trials import Target, observations_from_trials, parameter_names
 from parzax.results import GridEstimator, cond_ped_anova
 from parzax.status import Status
@@ -108,7 +109,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
                 stacklevel=_checks.outside(),
             )
         names = known if params is None else list(dict.fromkeys(params))
-        obs = observations_from_trials(trials, study.directions, target=target) if known else None
+        record = StudyRecord(trials, tuple(study.directions))
+        obs = observations_from_trials(record, target=target) if known else None
         if obs is None or np.count_nonzero(~np.isnan(obs.losses).any(axis=-1)) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(names, 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from parzax.adapters.optuna.conditions import Explained, Presence, explain, inside
+from parzax.adapters.optuna.conditions import Conditions, Presence, explain, inside
 from parzax.adapters.optuna.parameters import Parameter, declared, inferred
 from parzax.adapters.session import MOST_STEPS, smoothed
 from parzax.space import Between, Categorical, In, Space, holds, host_frame
@@ -33,7 +33,8 @@ class Plan:
         most: int = MOST_STEPS,
         latest: dict[str, BaseDistribution] | None = None,
         ignored: Collection[str] = (),
-        explained: Explained | None = None,
+        conditions: dict[str, Conditions] | None = None,
+        undecided: Collection[tuple[str, str]] = (),
     ) -> None:
         self.parameters = tuple(parameters)
         domains = {p.name: p.domains for p in parameters}
@@ -42,22 +43,20 @@ class Plan:
         self._domains = {name: first for name, (first, *_) in domains.items()}
         self._latest = latest
         self._ignored = frozenset(ignored)
-        self._explained = explained
+        self._conditions, self._undecided = conditions or {}, undecided
         self._known: dict[tuple[tuple[str, int], float], bool] = {}
 
     def agrees_with(self, trial: FrozenTrial) -> bool:
         """Whether a finished trial leaves the plan as it is; if not, all of them must be looked at again."""
-        latest, explained, had = self._latest, self._explained, trial.distributions
+        latest, had = self._latest, trial.distributions
         if latest is None:
             return True
         if any(latest.get(name) != own for name, own in had.items() if name not in self._ignored):
             return False
-        if explained is None:
-            return True
-        if any(child not in had and parent in had for child, parent in explained.undecided):
+        if any(child not in had and parent in had for child, parent in self._undecided):
             return False
         values, complete = self._values(trial.params), trial.state == TrialState.COMPLETE
-        for name, conditions in explained.conditions.items():
+        for name, conditions in self._conditions.items():
             active = all(self._holds((name, i), c, values[c.parent]) for i, c in enumerate(conditions))
             if active != (name in had) and (complete or name in had):
                 return False
@@ -131,13 +130,13 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     for name, p in usable.items():
         values = np.array([p.to_native(t.params[name]) if name in t.params else np.nan for t in trials])
         columns[name] = Presence(p.domains[0], inside(p.domains[0], values), complete | ~np.isnan(values))
-    explained = explain(columns)
+    conditions, undecided = explain(columns)
     parameters = [
-        replace(p, domains=(replace(p.domains[0], when=explained.conditions[name]),))
+        replace(p, domains=(replace(p.domains[0], when=conditions[name]),))
         for name, p in usable.items()
-        if name in explained.conditions
+        if name in conditions
     ]
-    return Plan(parameters, latest=latest, ignored=moving, explained=explained)
+    return Plan(parameters, latest=latest, ignored=moving, conditions=conditions, undecided=undecided)
 
 
 def from_space(space: Space, trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:

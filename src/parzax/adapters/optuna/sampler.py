@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Never
+from typing import Any, Never
 from zlib import crc32
 
 import numpy as np
@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
+from parzax.adapters.optuna.parameters import Parameter, inferred
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.samplers import tpe
@@ -24,11 +25,6 @@ from parzax.space import Space
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
 _JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
-
-
-class _Single(NamedTuple):
-    name: str
-    distribution: BaseDistribution
 
 
 class TPESampler(BaseSampler):
@@ -111,9 +107,8 @@ class TPESampler(BaseSampler):
         if n_startup_trials is None:
             n_startup_trials = 10 if source_studies is None else 5
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
-        self._seed = _checks.whole_number(
-            "seed", secrets.randbits(32) if seed is None else seed, 0, 2**32 - 1
-        )
+        seed = secrets.randbits(32) if seed is None else seed
+        self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
         if space is not None and not isinstance(space, Space):
             raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
         if constraints_func is not None and not callable(constraints_func):
@@ -189,12 +184,13 @@ class TPESampler(BaseSampler):
                     return plan.parameters[0].to_external(native)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
             return plan.params(plan.at_level(level))[param_name]
-        what = _Single(param_name, param_distribution)
-        new = partial(History, partial(plans.single, *what), self._settings.sampler)
+        what = inferred(param_name, param_distribution)
+        plan_of = partial(plans.single, param_name, param_distribution)
+        new = partial(History, plan_of, self._settings.sampler)
         with self._memory.lock:
             # A range that moves leaves nothing behind.
             self._memory.forget(
-                lambda key: isinstance(key, _Single) and key.name == what.name and key != what
+                lambda key: isinstance(key, Parameter) and key.name == param_name and key != what
             )
             history = self._memory.history(what, trials, new)
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]

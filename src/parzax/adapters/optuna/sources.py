@@ -56,7 +56,7 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
             out[name] = study
         elif any(trial.state == TrialState.COMPLETE for trial in study.trials):
             try:
-                out[name] = observations_from_trials(study.trials, study.directions)
+                out[name] = observations_from_trials(study)
             except ValueError as error:
                 raise ValueError(f"studies: {name!r}: {error}") from error
         else:
@@ -102,7 +102,9 @@ class SourceTasks:
             self._check(name, own[0].n_objectives)
         self._first = _best(own, n_first)
         self.report: tuple[str, ...] = ()
-        self._fitted = lru_cache(maxsize=_MOST_FITS)(self._fit)
+        self._fitted = lru_cache(maxsize=_MOST_FITS)(
+            lambda _dtype, settings, space, *widths: settings.with_sources(space, self._logs, *widths)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTasks, (self._logs, self._n_first)  # without the fits
@@ -140,13 +142,8 @@ class SourceTasks:
     def sampler(self, settings: Settings, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
         dtype = jnp.result_type(float)
-        sampler, self.report = self._fitted(settings, space, n_objectives, n_constraints, dtype)
+        sampler, self.report = self._fitted(dtype, settings, space, n_objectives, n_constraints)
         return sampler
-
-    def _fit(
-        self, settings: Settings, space: Space, n_objectives: int, n_constraints: int, _: Any
-    ) -> tuple[Sampler, tuple[str, ...]]:
-        return settings.with_sources(space, self._logs, n_objectives, n_constraints)
 
 
 def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:

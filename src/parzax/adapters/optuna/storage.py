@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -14,6 +14,8 @@ from urllib.parse import quote
 import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import BaseJournalBackend
+
+from parzax import _checks
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # Byte 18 of a sqlite file: its journal mode, 2 for a write-ahead log.
@@ -26,7 +28,7 @@ class StudyRecord(NamedTuple):
     """What a study holds: its trials, "minimize" or "maximize" per objective, and names of the objectives."""
 
     trials: list[optuna.trial.FrozenTrial]
-    directions: tuple[str, ...]
+    directions: tuple[_checks.Direction, ...]
     objectives: tuple[str, ...] = ()  # without names
 
 
@@ -35,11 +37,10 @@ def is_optuna_file(path: str | Path) -> bool:
 
     Goes by the file's first bytes, not its name; a missing file, a folder and anything else is False.
     """
-    try:
+    with suppress(ValueError):
         path = file_path(path)
-    except ValueError:
-        return False
-    return path.is_file() and _kind(path) is not None
+        return path.is_file() and _kind(path) is not None
+    return False
 
 
 def study_names(path: str | Path) -> list[str]:

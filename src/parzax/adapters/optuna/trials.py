@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna import distributions as regimes
+from parzax.adapters.optuna.storage import StudyRecord
+from parzax.adapters.session import choice_label
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, Varying
 
@@ -19,15 +21,10 @@ Target = Callable[[FrozenTrial], float]
 
 
 def observations_from_trials(
-    trials: Sequence[FrozenTrial],
-    directions: Sequence[_checks.Direction],
-    *,
-    failed: str = "drop",
-    pruned: str | None = None,
-    target: Target | None = None,
-    objectives: Sequence[str] = (),
+    study: StudyRecord, *, failed: str = "drop", pruned: str | None = None, target: Target | None = None
 ) -> Observations:
     """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
+    trials, directions, names = study
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     fates = {TrialState.FAIL: _checks.one_of("failed", failed, ("drop", "worst")), TrialState.PRUNED: pruned}
     kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))
@@ -56,7 +53,7 @@ def observations_from_trials(
         n_rows=len(trials),
         dropped={f"state {state}": count for state, count in left_out.items()},
         inferred=tuple(chain.from_iterable(column.notes for column in columns)) + note,
-        objectives=tuple(objectives) if target is None else (),
+        objectives=names if target is None else (),
     )
     return replace(obs, report=report)
 
@@ -109,31 +106,27 @@ class TrialColumn(NamedTuple):
 
 def read_columns(trials: Sequence[FrozenTrial]) -> list[TrialColumn]:
     """The parameters of some trials, in order of first appearance."""
-    params, distributions = [t.params for t in trials], [t.distributions for t in trials]
     columns = []
     for name in parameter_names(trials):
-        rows = [i for i, d in enumerate(distributions) if name in d]
-        own, external = [distributions[i][name] for i in rows], [params[i][name] for i in rows]
+        rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
         try:
-            column = _column(name, own, external, always=len(rows) == len(trials))
+            columns.append(_column(name, [trials[i] for i in rows], rows, len(trials)))
         except (ValueError, TypeError) as error:
             raise ValueError(f"study: parameter {name!r}: {error}") from error
-        # In the other rows it is inactive.
-        values, regime = np.full(len(trials), math.nan), np.full(len(trials), INACTIVE, np.int16)
-        values[rows], regime[rows] = column.values, column.regime
-        bounds = None
-        if column.bounds is not None:
-            bounds = np.full((len(trials), 2), math.nan)
-            bounds[rows] = column.bounds
-        columns.append(column._replace(values=values, regime=regime, bounds=bounds))
     return columns
 
 
-def _column(name: str, distributions: list[Any], external: list[Any], *, always: bool) -> TrialColumn:
-    """One parameter in the rows where it is active; ``always``: these are all rows."""
-    found, regime, reordered = regimes.regimes_of(distributions)
-    found, regime, pooled = regimes.pool_moving(found, regime)
-    always &= len(found) == 1 and not pooled
+def _column(name: str, trials: Sequence[FrozenTrial], rows: list[int], n: int) -> TrialColumn:
+    """One parameter from the ``trials`` that have it, which are these ``rows`` of all n."""
+
+    def in_all(values: np.ndarray, absent: float) -> np.ndarray:
+        out = np.full((n, *values.shape[1:]), absent, values.dtype)
+        out[rows] = values
+        return out
+
+    distributions, external = [t.distributions[name] for t in trials], [t.params[name] for t in trials]
+    found, regime, reordered, pooled = regimes.regimes_of(distributions)
+    always = len(trials) == n and len(found) == 1 and not pooled
     domains = tuple(regimes.domain_of(d, () if always else (Recorded(),)) for d in found)
     categorical = tuple(d for d in domains if isinstance(d, Categorical))
     if categorical and len(categorical) < len(domains):
@@ -146,7 +139,8 @@ def _column(name: str, distributions: list[Any], external: list[Any], *, always:
         bounds, moved = regimes.moving_bounds(found, regime, distributions, values)
         moved += sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
     n_moving = sum(isinstance(domain, Varying) for domain in domains)
-    relabelled = any(map(regimes.is_relabelled, found))
+    choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in found)
+    relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
     notes = {
         ": the same choices in another order count as one domain": reordered,
         f": {pooled} domains were seen in one trial each; together they count as one that moves"
@@ -155,6 +149,8 @@ def _column(name: str, distributions: list[Any], external: list[Any], *, always:
         ": choices that are not None, bool, int, float or str go by their repr": relabelled,
         f": {moved} values outside their domain (enqueued, say) count as the nearest inside": moved,
     }
-    return TrialColumn(
-        name, domains, values, regime, bounds, [name + note for note, holds in notes.items() if holds]
-    )
+    inferred = [name + note for note, holds in notes.items() if holds]
+    # In the other rows it is inactive.
+    values, regime = in_all(values, math.nan), in_all(regime.astype(np.int16), INACTIVE)
+    bounds = None if bounds is None else in_all(bounds, math.nan)
+    return TrialColumn(name, domains, values, regime, bounds, inferred)
