@@ -1,11 +1,10 @@
 """A function that is compiled once for each kind of arguments, here or in an earlier process."""
 
-import abc
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -149,14 +148,6 @@ class Program(Generic[P, R]):
         return effort.compiled(lowered, self._size, *settings), out
 
 
-class Static(abc.ABC):
-    """A static argument of parzax's own that is not picklable itself."""
-
-    @abc.abstractmethod
-    def skeleton(self) -> Any:
-        """What it is, picklable: programs are stored under it."""
-
-
 class Slot:
     """Where an array stands in what a program takes or returns."""
 
@@ -173,16 +164,14 @@ def _is_slot(leaf: Any) -> bool:
     return leaf is _SLOT
 
 
-class _Kind:
+class _Kind(NamedTuple):
     """Arguments apart into arrays and all that decides about the program."""
 
-    __slots__ = ("_leaves", "_structure", "arrays", "context", "key")
-
-    def __init__(
-        self, arrays: list[Any], key: Hashable, context: tuple[Any, ...], leaves: list[Any], structure: Any
-    ) -> None:
-        self.arrays, self.key, self.context = arrays, key, context
-        self._leaves, self._structure = leaves, structure
+    arrays: list[Any]
+    key: Hashable
+    context: tuple[Any, ...]
+    leaves: list[Any]  # static ones, and slots
+    structure: Any
 
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
@@ -217,14 +206,13 @@ class _Kind:
     @property
     def skeleton(self) -> Any:
         """The arguments with slots for arrays, and the kinds of these; what names the program on disk."""
-        own = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
-        static = [leaf.skeleton() if isinstance(leaf, Static) else leaf for leaf in self._leaves]
-        return jax.tree.unflatten(self._structure, static), own
+        kinds = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
+        return jax.tree.unflatten(self.structure, self.leaves), kinds
 
     def filled(self, arrays: Any) -> Any:
         """The arguments with these arrays."""
-        own = iter(arrays)
-        return jax.tree.unflatten(self._structure, [next(own) if _is_slot(x) else x for x in self._leaves])
+        rest = iter(arrays)
+        return jax.tree.unflatten(self.structure, [next(rest) if _is_slot(x) else x for x in self.leaves])
 
 
 def _canonical(array: Any) -> Any:
@@ -262,13 +250,6 @@ def clear() -> None:
         one.clear()
 
 
-def _outside() -> Any:
-    """The state of a thread that traces nothing, whatever this one does now."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state(convention="parzax")))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-_OUTSIDE = _outside()
+# The state of a thread that traces nothing, whatever this one does now.
+with ThreadPoolExecutor(1) as _pool:
+    _OUTSIDE = _pool.submit(get_opaque_trace_state, convention="parzax").result()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from parzax._programs import Static, program
+from parzax._programs import program
 from parzax.parzen.basis import Basis
 from parzax.samplers.strategy import Strategy
 from parzax.space import Points
@@ -58,7 +58,7 @@ class Order:
         return self._labels[bisect_left(self._keys, key)]
 
 
-class Program(Static):
+class Program:
     """A strategy and a basis as a static argument, hashed once; ``arrays`` is what is data."""
 
     def __init__(self, strategy: Strategy, basis: Basis, dtype: Any) -> None:
@@ -77,9 +77,9 @@ class Program(Static):
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Program) and self._static == other._static)
 
-    def skeleton(self) -> Any:
-        """What is static, under which programs are stored."""
-        return self.combined([None] * self._static[1].count(None))
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As what is static, under which programs are stored."""
+        return tuple, (self.combined([None] * self._static[1].count(None)),)
 
     def combined(self, arrays: list[Any]) -> tuple[Strategy, Basis]:
         """The strategy and the basis with arrays."""

@@ -73,7 +73,7 @@ def _terms(
     number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
     known = number < jnp.asarray(part.n_values)[None]
     masses = partial(jax.vmap(_masses_of_values, in_axes=(0, 0, 1), out_axes=1), part.axis, kernels)
-    logs = finite(in_two_rounds(masses, jnp.where(known, number, 0), 0), n_slots)
+    logs = finite(in_two_rounds(masses, jnp.where(known, number, 0)), n_slots)
     differences = jnp.where(known[..., None], logs[..., 1:] - logs[..., :1], 0)
     return ManyTerms(kernels, row, present, jnp.swapaxes(differences, 0, 1), logs[..., 0].T)
 
@@ -118,7 +118,7 @@ def _added_pair_by_pair(total: Sums, group: list[tuple[Many, ManyTerms]], at: Po
 
     def add(total: Sums, one: tuple[Any, ...]) -> tuple[Sums, None]:
         cells, kernels, row, here, present = one
-        found = in_two_rounds(lambda cells: finite(_masses_of_cells(kernels, cells), n_slots), cells, 0)
+        found = in_two_rounds(lambda cells: finite(_masses_of_cells(kernels, cells), n_slots), cells)
         return _added(total, found[:, 1:] - found[:, :1], found[:, 0], row, here, present), None
 
     return jax.lax.scan(add, total, regimes)[0]
