@@ -190,7 +190,9 @@ class _Kind(NamedTuple):
                     return None
                 weak = bool(getattr(leaf, "weak_type", False))
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                leaf, weak = leaf if wide else _canonical(leaf), False
+                if not wide and leaf.dtype.itemsize > 4:  # JAX takes it in 32 bits
+                    leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
+                weak = False
             elif isinstance(leaf, jax.ShapeDtypeStruct):
                 weak = bool(leaf.weak_type)
             else:
@@ -213,11 +215,6 @@ class _Kind(NamedTuple):
         """The arguments with these arrays."""
         rest = iter(arrays)
         return jax.tree.unflatten(self.structure, [next(rest) if _is_slot(x) else x for x in self.leaves])
-
-
-def _canonical(array: Any) -> Any:
-    """In the 32 bits that JAX takes it in."""
-    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.itemsize > 4 else array
 
 
 def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import in_two_rounds
 from parzax.kernels import AbstractKernel
 from parzax.parzen.basis import Many
-from parzax.parzen.terms import finite, kernels_of, over, wide_of
+from parzax.parzen.terms import finite, kernels_of, over, with_wide
 from parzax.space import Points
 
 # Entries that the tables of one part of many values may have: 32 MiB in float64.
@@ -32,13 +32,6 @@ class ManyTerms(NamedTuple):
     anchor: Float[Array, "k c"] | None  # log anchor, beside the table
 
 
-def many_terms(
-    part: Many, rows: Points, scale: Float[Array, "n d"], n_slots: int, n_points: int
-) -> ManyTerms:
-    """The kernels of all rows, and their table where ``n_points`` points make it worth it."""
-    return _terms(part, rows, kernels_of(part, rows.unit, scale), None, n_slots, n_points)
-
-
 def many_terms_of_one_scale(
     part: Many,
     rows: Points,
@@ -47,26 +40,27 @@ def many_terms_of_one_scale(
     n_slots: int,
     n_points: int,
 ) -> ManyTerms:
-    """The same where all kernels of a slot have one scale: one kernel per value if these are fewer."""
+    """`many_terms` where all kernels of a slot have one scale: one kernel per value if these are fewer."""
     if 2 * part.most > len(rows):
-        return many_terms(part, rows, by_row, n_slots, n_points)
+        return many_terms(part, rows, kernels_of(part, rows.unit, by_row), None, n_slots, n_points)
     last = jnp.asarray(part.n_values)[:, None] - 1
     number = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
     place = jax.vmap(lambda axis, number: axis.centre(number, scale.dtype))(_stacked(part), number)
     own = jnp.broadcast_to(scale[part.slot][:, None], place.shape)
     kernels = over(part.family.around, place, own, jnp.broadcast_to(last + 1, place.shape))
     # Rows of another regime have a number of its own, and do not count.
-    return _terms(part, rows, kernels, jnp.minimum(part.columns(rows.index).T, last), n_slots, n_points)
+    return many_terms(part, rows, kernels, jnp.minimum(part.columns(rows.index).T, last), n_slots, n_points)
 
 
-def _terms(
-    part: Many, rows: Points, own: AbstractKernel, row: Array | None, n_slots: int, n_points: int
+def many_terms(
+    part: Many, rows: Points, kernels: AbstractKernel, row: Array | None, n_slots: int, n_points: int
 ) -> ManyTerms:
-    dtype, present = rows.unit.dtype, part.here(rows)
-    kernels = jax.tree.map(
-        lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide_of(part, dtype), own
-    )
-    n_kernels = jax.tree.leaves(own)[0].shape[-1]
+    """(k, m) kernels, of which each row has one, and their table where ``n_points`` points make it worth it.
+
+    ``row`` (k, n) says which kernel a row has; None where each has its own.
+    """
+    dtype, present, n_kernels = rows.unit.dtype, part.here(rows), jax.tree.leaves(kernels)[0].shape[-1]
+    kernels = with_wide(part, kernels, dtype)
     size = part.most * max(n_kernels, 1) * len(part)
     if n_points <= _FEW_POINTS or part.most > 2 * n_points or size > _TABLE:
         return ManyTerms(kernels, row, present, None, None)

@@ -150,18 +150,14 @@ class AbstractClipped(AbstractBandwidth):
             steps = jnp.asarray(self.discrete_minimum, size.dtype) / jnp.maximum(n_values, 1)
             lower = jnp.where(n_values > 0, steps, lower)
         if self.consider_magic_clip:
-            lower = jnp.maximum(lower, magic_clip(size, prior_position))
+            # Bergstra's magic clip, the prior kernel counted.
+            kernels = size + int(prior_position is not None)
+            lower = jnp.maximum(lower, 1 / jnp.minimum(100, 1 + kernels))
         return lower
 
     def clipped(self, scale: Float[Array, "*n"], lower: Scalar) -> Float[Array, "*n"]:
         """Scales within the clips; as in numpy.clip, the upper one wins where it lies below the lower."""
         return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(self.maximum, scale.dtype))
-
-
-def magic_clip(size: Scalar, prior_position: Scalar | None) -> Scalar:
-    """Bergstra's magic clip 1 / min(100, 1 + kernels), the prior kernel counted."""
-    kernels = size + int(prior_position is not None)
-    return 1 / jnp.minimum(100, 1 + kernels)
 
 
 def check_settings(rule: AbstractBandwidth) -> None:
