@@ -130,11 +130,22 @@ def unmasked(name: str, values: Any) -> np.ndarray:
 
 
 def real_array(name: str, values: Any) -> jax.Array:
-    """``values`` on the device, or raise where they have imaginary parts."""
-    dtype = values.dtype if isinstance(values, jax.Array) else np.asarray(values).dtype
-    if dtype.kind == "c":
-        raise TypeError(f"{name} must hold real numbers, got dtype {dtype}.")
-    return jnp.asarray(values)
+    """``values`` on the device, or raise where they are no real numbers."""
+    dtype = getattr(values, "dtype", None)
+    try:
+        array = jnp.asarray(values)
+    except (TypeError, ValueError) as error:
+        kind = type(values).__name__ if dtype is None else f"an array of dtype {dtype}"
+        raise TypeError(f"{name} must be numbers, got {kind}.") from error
+    if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise TypeError(f"{name} must hold real numbers, got dtype {dtype or array.dtype}.")
+    return array
+
+
+def floating_array(name: str, values: Any) -> jax.Array:
+    """`real_array`, where integers and booleans become JAX's default floats."""
+    array = real_array(name, values)
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
 
 def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -74,24 +74,23 @@ def masked_logsumexp(
     return jnp.where(empty, -jnp.inf, top + jnp.log(jnp.where(empty, 1, total)))
 
 
-def in_two_rounds(function: Callable[[Any], Array], arrays: Any, axis: int) -> Array:
-    """function(arrays) of a pytree, where each slice along an axis depends on the same slice alone.
+def in_two_rounds(function: Callable[[Any], Array], arrays: Any) -> Array:
+    """function(arrays) of a pytree, where each slice along the first axis depends on the same slice alone.
 
     XLA's CPU backend would merge it with a concatenation or a sum that follows, and compute it number by
-    number, many times slower; a loop is not merged with anything. The axis is 0 or negative.
+    number, many times slower; a loop is not merged with anything.
     """
-    first = jax.tree.map(lambda x: jnp.moveaxis(x, axis, 0), arrays)
-    n = len(jax.tree.leaves(first)[0])
+    n = len(jax.tree.leaves(arrays)[0])
     if n == 0:
         return function(arrays)
     half = -(-n // 2)
 
     def halves(x: Array) -> Array:
         padded = jnp.pad(x, ((0, 2 * half - n), *((0, 0),) * (x.ndim - 1)), mode="edge")
-        return jnp.moveaxis(padded.reshape(2, half, *x.shape[1:]), 1, axis if axis < 0 else axis + 1)
+        return padded.reshape(2, half, *x.shape[1:])
 
-    out = jnp.moveaxis(jax.lax.map(function, jax.tree.map(halves, first)), axis if axis < 0 else axis + 1, 1)
-    return jnp.moveaxis(out.reshape(2 * half, *out.shape[2:])[:n], 0, axis)
+    out = jax.lax.map(function, jax.tree.map(halves, arrays))
+    return out.reshape(2 * half, *out.shape[2:])[:n]
 
 
 def running_count(mask: Bool[Array, " n"]) -> Int[Array, " n"]:

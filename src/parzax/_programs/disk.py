@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import equinox
 import jax
@@ -37,19 +37,19 @@ _STABLE = {"parzax", "jax", "jaxlib", "numpy", "equinox", "jaxtyping", "builtins
 _IMPORTED = time.time()
 
 
-class Entry:
+class Entry(NamedTuple):
     """Where one program is, or would be, on disk."""
 
-    def __init__(self, folder: Folder, name: str) -> None:
-        self._folder, self._name = folder, name
+    folder: Folder
+    name: str
 
     def remove(self) -> None:
         """Remove one that fails."""
-        self._folder.remove(self._name)
+        self.folder.remove(self.name)
 
     def read(self) -> tuple[Callable[..., Any], Any] | None:
         """The executable, from arrays to a list of arrays, and the structure of what it returns; or None."""
-        content = self._folder.read(self._name)
+        content = self.folder.read(self.name)
         if content is None:
             return None
         head, body = content[: len(_FORMAT) + 32], content[len(_FORMAT) + 32 :]
@@ -70,7 +70,7 @@ class Entry:
             payload, taken, given = serialize_executable.serialize(compiled)
             content = payload, taken.num_leaves, given.num_leaves, out
             body = _pickled(content)
-            self._folder.write(self._name, _FORMAT + hashlib.sha256(body).digest() + body)
+            self.folder.write(self.name, _FORMAT + hashlib.sha256(body).digest() + body)
 
 
 def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> Entry | None:

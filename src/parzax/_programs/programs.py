@@ -3,8 +3,8 @@
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -164,16 +164,14 @@ def _is_slot(leaf: Any) -> bool:
     return leaf is _SLOT
 
 
-class _Kind:
+class _Kind(NamedTuple):
     """Arguments apart into arrays and all that decides about the program."""
 
-    __slots__ = ("_leaves", "_structure", "arrays", "context", "key")
-
-    def __init__(
-        self, arrays: list[Any], key: Hashable, context: tuple[Any, ...], leaves: list[Any], structure: Any
-    ) -> None:
-        self.arrays, self.key, self.context = arrays, key, context
-        self._leaves, self._structure = leaves, structure
+    arrays: list[Any]
+    key: Hashable
+    context: tuple[Any, ...]
+    leaves: list[Any]  # static ones, and slots
+    structure: Any
 
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
@@ -192,7 +190,9 @@ class _Kind:
                     return None
                 weak = bool(getattr(leaf, "weak_type", False))
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                leaf, weak = leaf if wide else _canonical(leaf), False
+                if not wide and leaf.dtype.itemsize > 4:  # JAX takes it in 32 bits
+                    leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
+                weak = False
             elif isinstance(leaf, jax.ShapeDtypeStruct):
                 weak = bool(leaf.weak_type)
             else:
@@ -208,21 +208,16 @@ class _Kind:
     @property
     def skeleton(self) -> Any:
         """The arguments with slots for arrays, and the kinds of these; what names the program on disk."""
-        own = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
+        kinds = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
         # A structure is not picklable itself.
         trees = jax.tree_util.PyTreeDef
-        static = [x.unflatten([None] * x.num_leaves) if isinstance(x, trees) else x for x in self._leaves]
-        return jax.tree.unflatten(self._structure, static), own
+        static = [x.unflatten([None] * x.num_leaves) if isinstance(x, trees) else x for x in self.leaves]
+        return jax.tree.unflatten(self.structure, static), kinds
 
     def filled(self, arrays: Any) -> Any:
         """The arguments with these arrays."""
-        own = iter(arrays)
-        return jax.tree.unflatten(self._structure, [next(own) if _is_slot(x) else x for x in self._leaves])
-
-
-def _canonical(array: Any) -> Any:
-    """In the 32 bits that JAX takes it in."""
-    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.itemsize > 4 else array
+        rest = iter(arrays)
+        return jax.tree.unflatten(self.structure, [next(rest) if _is_slot(x) else x for x in self.leaves])
 
 
 def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:
@@ -255,13 +250,6 @@ def clear() -> None:
         one.clear()
 
 
-def _outside() -> Any:
-    """The state of a thread that traces nothing, whatever this one does now."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state(convention="parzax")))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-_OUTSIDE = _outside()
+# The state of a thread that traces nothing, whatever this one does now.
+with ThreadPoolExecutor(1) as _pool:
+    _OUTSIDE = _pool.submit(get_opaque_trace_state, convention="parzax").result()

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._checks import checked_counts, flag, is_traced, real_array, vectors
+from parzax._checks import checked_counts, flag, floating_array, is_traced, real_array, vectors
 from parzax._numerics import divisor, namespace
 
 
@@ -35,9 +35,7 @@ def within_regime_variance(
     >>> float(within_regime_variance(divergence, n_target, n_region, jnp.array(8)))
     0.25
     """
-    divergence = real_array("divergence", divergence)
-    if not jnp.issubdtype(divergence.dtype, jnp.floating):
-        divergence = divergence.astype(jnp.result_type(float))
+    divergence = floating_array("divergence", divergence)
     n_target, n_region, total = _counts(divergence.dtype, n_target=n_target, n_region=n_region, total=total)
     vectors(divergence=divergence, n_target=n_target, n_region=n_region)
     share = jnp.square(n_target) / (divisor(total) * jnp.where(n_region > 0, n_region, 1))

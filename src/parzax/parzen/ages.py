@@ -18,7 +18,7 @@ class AbstractAges(eqx.Module):
 
 @final
 class Equal(AbstractAges):
-    """All rows count alike; made by `equal`."""
+    """All rows count alike, as in the papers."""
 
     def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> None:
         """None."""
@@ -26,12 +26,20 @@ class Equal(AbstractAges):
 
 @final
 class Ramp(AbstractAges):
-    """Older rows count less; made by `ramp`."""
+    """Optuna's and Hyperopt's weights: 1 for the last 25 rows of a group, older ones rising from 1/n.
 
-    recent: int = eqx.field(static=True)
+    Attributes:
+        recent: number of rows that count in full; static.
+
+    >>> import jax.numpy as jnp
+    >>> print(ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
+    [0.25 1.   1.   1.  ]
+    """
+
+    recent: int = eqx.field(static=True, default=25)
 
     def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"]:
-        """See `ramp`; 1 where the mask is False."""
+        """See above; 1 where the mask is False."""
         place, n = jnp.cumsum(mask) - 1, mask.sum()
         old = n - self.recent
         share = place / jnp.maximum(old - 1, 1)
@@ -40,19 +48,4 @@ class Ramp(AbstractAges):
         return jnp.where(mask & (place < old), rising, 1).astype(dtype)
 
 
-def equal() -> Equal:
-    """All rows count alike, as in the papers."""
-    return Equal()
-
-
-def ramp(recent: int = 25) -> Ramp:
-    """Optuna's and Hyperopt's weights: 1 for the last 25 rows of a group, older ones rising from 1/n.
-
-    Args:
-        recent: number of rows that count in full; static.
-
-    >>> import jax.numpy as jnp
-    >>> print(ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
-    [0.25 1.   1.   1.  ]
-    """
-    return Ramp(recent)
+equal, ramp = Equal, Ramp

@@ -195,7 +195,7 @@ def of_values(part: Values, rows: Points, scale: Float[Array, "g s"]) -> Callabl
     )
     cells = ((jnp.asarray(end), jnp.asarray(end)[part.pair_of]) for end in (part.lower, part.upper))
     ends = (jnp.concatenate([*(len(h) * [own]), last]) for last, own in cells)
-    logs = in_two_rounds(lambda one: _masses(*one), (pairs, *ends), 0)
+    logs = in_two_rounds(lambda one: _masses(*one), (pairs, *ends))
     anchors, masses = logs[-len(place) :], logs[: -len(place)].reshape(len(h), -1)
     # Computed once: a look-up would compute it anew for every entry that it reads.
     masses = jax.lax.optimization_barrier(masses - anchors[part.pair_of][None])

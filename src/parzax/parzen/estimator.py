@@ -196,9 +196,7 @@ class ParzenEstimator(eqx.Module):
         is no saying what its values mean. Exact: the factors left out integrate to 1.
         """
         self._check()
-        space, mixture = restriction.marginal(self.space, self.mixture, names)
-        families = tuple(item for item in self.families if item[0] in space)
-        return replace(self, space=space, mixture=mixture, families=families)
+        return self._restricted(*restriction.marginal(self.space, self.mixture, names))
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
         """The density of the other parameters, given the values of some.
@@ -216,9 +214,8 @@ class ParzenEstimator(eqx.Module):
         self._check()
         space, mixture, possible = restriction.conditional(self.space, self.basis, self.mixture, values)
         status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
-        families = tuple(item for item in self.families if item[0] in space)
         # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
-        return ParzenEstimator(mixture, status, space, families, False, self.smallest)
+        return replace(self._restricted(space, mixture), status=status, safe_prior=False)
 
     def sample(
         self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
@@ -246,6 +243,11 @@ class ParzenEstimator(eqx.Module):
         *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
         return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {n} rows)"
+
+    def _restricted(self, space: Space, mixture: KernelMixture) -> "ParzenEstimator":
+        """This estimator on a part of its space."""
+        families = tuple(item for item in self.families if item[0] in space)
+        return replace(self, space=space, mixture=mixture, families=families)
 
     def _check(self) -> None:
         """Raise for a batch, and for an estimator of float64 where JAX computes in float32."""

@@ -72,11 +72,11 @@ class Prepared(eqx.Module):
         unit = unit_of(self.form)
         ratio = terms.matmul(values, self.coefficients)
         anchor = terms.matmul(values, self.anchor[:, None])[:, 0]
-        for part, (kernels, present) in zip(pairwise(basis, self.form), self.pairs, strict=True):
-            logs, anchors = terms.pair_logs(part, kernels, present, at)
-            ratio, anchor = ratio + unit * logs, anchor + anchors
+        continua = zip(pairwise(basis, self.form), self.pairs, strict=True)
+        sums = [terms.pair_logs(part, *kernels, at) for part, kernels in continua]
         if self.many:
-            logs, anchors = many_logs(basis.many, self.many, at, basis.n_slots)
+            sums.append(many_logs(basis.many, self.many, at, basis.n_slots))
+        for logs, anchors in sums:
             ratio, anchor = ratio + unit * logs, anchor + anchors
         return ratio, anchor
 

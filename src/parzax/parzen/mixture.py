@@ -51,7 +51,8 @@ class KernelMixture(eqx.Module):
         kernels = kernels * unit_of(form)
         continua = pairwise(basis, form)
         pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
-        many = tuple(many_terms(part, rows, scale, n_slots, n_points) for part in basis.many)
+        parts = ((part, kernels_of(part, rows.unit, scale)) for part in basis.many)
+        many = tuple(many_terms(part, rows, own, None, n_slots, n_points) for part, own in parts)
         return Prepared(kernels, anchor, pairs, many, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:

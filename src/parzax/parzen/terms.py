@@ -63,10 +63,10 @@ def wide_of(part: Regimes, dtype: Any) -> AbstractKernel:
     return jax.vmap(lambda n: of.around(*of.wide(n, dtype), n))(jnp.asarray(part.n_values))
 
 
-def with_wide(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
-    """Kernels of all rows and, last, the wide ones, (k, n + 1): their masses are compiled once."""
-    own, wide = kernels_of(part, rows.unit, scale), wide_of(part, scale.dtype)
-    return jax.tree.map(lambda x, last: jnp.concatenate([x, last[:, None]], axis=-1), own, wide)
+def with_wide(part: Regimes, kernels: AbstractKernel, dtype: Any) -> AbstractKernel:
+    """The wide kernels and (k, n) others, (k, 1 + n): their masses are compiled once."""
+    wide = wide_of(part, dtype)
+    return jax.tree.map(lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide, kernels)
 
 
 def coefficients(
@@ -92,9 +92,10 @@ def coefficients(
         anchor = anchor + wide_constant[:k].sum()
         pieces.append((theirs[k:], wide_constant[k:]))
     for part in basis.values:
-        masses = _of_values(part, with_wide(part, rows, scale), basis.n_slots)
+        kernels = with_wide(part, kernels_of(part, rows.unit, scale), dtype)
+        masses = _of_values(part, kernels, basis.n_slots)
         inside = part.repeated(part.here(rows).astype(dtype)).T > 0
-        pieces.append((jnp.where(inside, masses[:, :-1] - masses[:, -1:], 0), masses[:, -1]))
+        pieces.append((jnp.where(inside, masses[:, 1:] - masses[:, :1], 0), masses[:, 0]))
     # Kernels of other regimes than a prior's stand for it.
     pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
     pieces.append((constant[None], anchor[None]))

@@ -6,7 +6,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
@@ -51,7 +50,7 @@ class AbstractProblem(eqx.Module):
             ValueError, TypeError: while tracing, for a key, an x or results of another shape or kind.
         """
         _checks.check_key(key)
-        x = as_floating("x", x)
+        x = _checks.floating_array("x", x)
         if x.shape != (len(self.space),):
             expected = f"shape ({len(self.space)},)"
             raise ValueError(f"x must have {expected}, got {x.shape}; use jax.vmap for a batch.")
@@ -133,23 +132,8 @@ class Problem(AbstractProblem):
 
 
 def _vector(name: str, value: Any, size: int) -> Array:
-    array = as_floating(name, value)
+    array = _checks.floating_array(name, value)
     array = array[None] if array.shape == () and size == 1 else array
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
     return array
-
-
-def as_floating(name: str, value: Any) -> Array:
-    """``value`` as a floating array; integers and booleans become JAX's default float."""
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError) as error:
-        dtype = getattr(value, "dtype", None)
-        kind = type(value).__name__ if dtype is None else f"an array of dtype {dtype}"
-        raise TypeError(f"{name} must be numbers, got {kind}.") from error
-    if jnp.issubdtype(array.dtype, jnp.floating):
-        return array
-    if array.dtype == bool or jnp.issubdtype(array.dtype, jnp.integer):
-        return array.astype(jnp.result_type(float))
-    raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}.")

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax.problems.problem import AbstractProblem, Evaluation, as_floating
+from parzax.problems.problem import AbstractProblem, Evaluation
 from parzax.problems.table_file import TableFile, read_table
 from parzax.space import Domain, Ordinal, Space
 
@@ -139,7 +139,7 @@ class Tabular(AbstractProblem):
         A value of an ordinal parameter need not be exact: the nearest one counts, on a log axis where
         the parameter has one, so values in float32 are found.
         """
-        x = as_floating("x", x)
+        x = _checks.floating_array("x", x)
         limits, strides, n_codes = _lattice(self.space)
         choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
         code = (x >= 0) & (x < n_codes.astype(x.dtype)) & (x == jnp.floor(x))

@@ -222,7 +222,7 @@ def frame_of(space: Space, dtype: Any) -> Frame:
         first=np.searchsorted(parameter, columns),
         is_parent=np.isin(columns, [] if space.walk is None else parameter[space.walk.parents]),
         counted=np.array([axis.discrete for axis in axes]),
-        axes=tuple(_together([axes[s] for s in group], dtype) for group in groups.values()),
+        axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
         which=tuple(np.array(group) for group in groups.values()),
         back=np.argsort(np.concatenate(list(groups.values()))),
         walk=space.walk,
@@ -232,10 +232,6 @@ def frame_of(space: Space, dtype: Any) -> Frame:
     return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
 
-def _together(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
-    return axes[0] if dtype is None and len(axes) == 1 else stack_axes(axes, dtype)
-
-
 def axis_shape(axis: AbstractAxis) -> Any:
     """What axes have in common that stack; lists are padded to a power of two."""
     room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
@@ -243,7 +239,9 @@ def axis_shape(axis: AbstractAxis) -> Any:
 
 
 def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
-    """Axes of one `axis_shape` as one with a leading axis, `_narrowed`."""
+    """Axes of one `axis_shape` as one with a leading axis, `_narrowed`; on the host a single axis alone."""
+    if dtype is None and len(axes) == 1:
+        return axes[0]
     room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
     same = [axis.padded(room) if isinstance(axis, Listed) else axis for axis in axes]
     return jax.tree.map(lambda *arrays: _narrowed(np.stack(arrays), dtype), *same)

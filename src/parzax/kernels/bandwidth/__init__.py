@@ -6,21 +6,19 @@
 A setting that is not positive, or a minimum above the maximum, is a ValueError.
 """
 
-from parzax.kernels.bandwidth.dimension import constant as constant
-from parzax.kernels.bandwidth.dimension import dimension as dimension
-from parzax.kernels.bandwidth.leave_one_out import leave_one_out as leave_one_out
-from parzax.kernels.bandwidth.leave_one_out import (
-    leave_one_out_log_likelihood as leave_one_out_log_likelihood,
-)
-from parzax.kernels.bandwidth.neighbours import hyperopt as hyperopt
-from parzax.kernels.bandwidth.neighbours import neighbours as neighbours
-from parzax.kernels.bandwidth.rule import PRIOR_SCALE as PRIOR_SCALE
-from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth
-from parzax.kernels.bandwidth.scott import MINIMUM as MINIMUM
-from parzax.kernels.bandwidth.scott import scott as scott
-from parzax.kernels.bandwidth.scott import scott_on_grid as scott_on_grid
-from parzax.kernels.bandwidth.top import AbstractTop as AbstractTop
-from parzax.kernels.bandwidth.top import FixedTop as FixedTop
-from parzax.kernels.bandwidth.top import as_top as as_top
-from parzax.kernels.bandwidth.top import fixed_top as fixed_top
-from parzax.kernels.bandwidth.top import optuna_top as optuna_top
+from parzax.kernels.bandwidth.dimension import Constant as constant
+from parzax.kernels.bandwidth.dimension import Dimension as dimension
+from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as leave_one_out
+from parzax.kernels.bandwidth.leave_one_out import leave_one_out_log_likelihood
+from parzax.kernels.bandwidth.neighbours import Hyperopt as hyperopt
+from parzax.kernels.bandwidth.neighbours import Neighbours as neighbours
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractBandwidth
+from parzax.kernels.bandwidth.scott import MINIMUM, scott_on_grid
+from parzax.kernels.bandwidth.scott import Scott as scott
+from parzax.kernels.bandwidth.top import AbstractTop, FixedTop, as_top
+from parzax.kernels.bandwidth.top import FixedTop as fixed_top
+from parzax.kernels.bandwidth.top import OptunaTop as optuna_top
+
+__all__ = ["MINIMUM", "PRIOR_SCALE", "AbstractBandwidth", "AbstractTop", "FixedTop", "as_top", "constant"]
+__all__ += ["dimension", "fixed_top", "hyperopt", "leave_one_out", "leave_one_out_log_likelihood"]
+__all__ += ["neighbours", "optuna_top", "scott", "scott_on_grid"]

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import ClassVar, NamedTuple, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._numerics import log_normal_mass, masked_logsumexp
-from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractBandwidth, Setting, checked
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
 from parzax.kernels.bandwidth.scott import Scott
 from parzax.kernels.kernel import Scalar
 
@@ -24,39 +26,7 @@ _CHUNK = 256
 
 
 @final
-class LeaveOneOut(AbstractBandwidth):
-    """The likelihood's maximiser, where Scott's rule stands in; made by ``leave_one_out``."""
-
-    one_scale: ClassVar[bool] = True
-    start: Scott
-    prior_weight: Setting
-
-    @property
-    def smallest(self) -> float | None:
-        return self.start.smallest
-
-    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
-        start = self.start.scales(position, frequency, prior_position, n_parameters, n_values, order)
-        size, high = frequency.sum(), jnp.asarray(self.start.maximum, position.dtype)
-        low = jnp.minimum(self.start.lower(size, prior_position, n_values), high)
-        prior = {"prior_position": prior_position, "prior_weight": self.prior_weight, "n_values": n_values}
-
-        def likelihood(log_scale: Array) -> Array:
-            return leave_one_out_log_likelihood(jnp.exp(log_scale), position, frequency, **prior)
-
-        best = jnp.exp(_maximise(likelihood, jnp.log(start), jnp.log(low), jnp.log(high)))
-        # A choice among scales: it does not follow the rows smoothly, so it is a constant to gradients.
-        best = jax.lax.stop_gradient(jnp.clip(best, low, high))
-        return jnp.where(size > 1, best, start)
-
-
-def leave_one_out(
-    minimum: Setting = 0.01,
-    maximum: Setting = 0.5,
-    *,
-    discrete_minimum: Setting | None = 1.0,
-    prior_weight: Setting = 1.0,
-) -> LeaveOneOut:
+class LeaveOneOut(AbstractClipped):
     """One scale per parameter, of greatest leave-one-out likelihood between the clips.
 
     Maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974) over
@@ -68,19 +38,40 @@ def leave_one_out(
     optimisation. Equal rows on a continuous domain draw the scale to the minimum. A row of weight w equals w
     rows. The scale counts as a constant in gradients.
 
-    Args:
+    Attributes:
         minimum, maximum: smallest and largest scale, in units of the range; ValueError unless
             0 < minimum <= maximum.
         discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
         prior_weight: weight of the prior kernel, as a number of rows.
 
-    >>> import jax.numpy as jnp
+    >>> import jax.numpy as jnp, parzax as px
     >>> two_groups = jnp.array([0.1, 0.12, 0.14, 0.86, 0.88, 0.9])
-    >>> print(f"{leave_one_out()(two_groups, jnp.ones(6))[0]:.2f}")
+    >>> print(f"{px.bandwidth.leave_one_out()(two_groups, jnp.ones(6))[0]:.2f}")
     0.02
     """
-    start = checked("leave_one_out", Scott(minimum, maximum, discrete_minimum, False, None))
-    return checked("leave_one_out", LeaveOneOut(start, prior_weight))
+
+    one_scale: ClassVar[bool] = True
+    consider_magic_clip: bool = eqx.field(init=False, static=True, default=False)
+    minimum: Setting = 0.01
+    maximum: Setting = 0.5
+    _: KW_ONLY
+    discrete_minimum: Setting | None = 1.0
+    prior_weight: Setting = 1.0
+
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        scott = Scott(self.minimum, self.maximum, discrete_minimum=self.discrete_minimum)
+        start = scott.scales(position, frequency, prior_position, n_parameters, n_values, order)
+        size, high = frequency.sum(), jnp.asarray(self.maximum, position.dtype)
+        low = jnp.minimum(self.lower(size, prior_position, n_values), high)
+        prior = {"prior_position": prior_position, "prior_weight": self.prior_weight, "n_values": n_values}
+
+        def likelihood(log_scale: Array) -> Array:
+            return leave_one_out_log_likelihood(jnp.exp(log_scale), position, frequency, **prior)
+
+        best = jnp.exp(_maximise(likelihood, jnp.log(start), jnp.log(low), jnp.log(high)))
+        # A choice among scales: it does not follow the rows smoothly, so it is a constant to gradients.
+        best = jax.lax.stop_gradient(jnp.clip(best, low, high))
+        return jnp.where(size > 1, best, start)
 
 
 def leave_one_out_log_likelihood(

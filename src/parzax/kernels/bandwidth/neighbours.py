@@ -1,5 +1,6 @@
 """Optuna's rule, each kernel reaches to the farther of its two neighbours, and Hyperopt's."""
 
+from dataclasses import KW_ONLY
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import largest_before
-from parzax.kernels.bandwidth.rule import AbstractClipped, Setting, checked
+from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
 
 # Up to this many rows, whose order is not known, all pairs are looked at.
 _FEW = 64
@@ -15,29 +16,6 @@ _FEW = 64
 
 @final
 class Neighbours(AbstractClipped):
-    """Neighbour distances with their clips; made by ``neighbours``."""
-
-    one_scale: ClassVar[bool] = False
-    consider_endpoints: bool = eqx.field(static=True)
-    consider_prior: bool = eqx.field(static=True)
-
-    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
-        rows, present = position, frequency > 0
-        if self.consider_prior and prior_position is not None:
-            rows, present, order = jnp.append(rows, prior_position), jnp.append(present, True), None
-        distance = neighbour_distance(rows, present, self.consider_endpoints, order)[: position.shape[0]]
-        return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
-
-
-def neighbours(
-    minimum: Setting = 1e-12,
-    maximum: Setting = 1.0,
-    *,
-    discrete_minimum: Setting | None = None,
-    consider_endpoints: bool = False,
-    consider_magic_clip: bool = True,
-    consider_prior: bool = False,
-) -> Neighbours:
     """Optuna's bandwidths: the distance to the farther neighbour on either side.
 
     sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows, where the ends of the range
@@ -48,7 +26,7 @@ def neighbours(
     equal rows are two kernels of different scales, and a row of weight 2, which is one kernel, cannot
     equal them: rows are neighbours whatever their weight, and n is the total weight.
 
-    Args:
+    Attributes:
         minimum, maximum: smallest scale without the magic clip (Optuna's 1e-12 is in the parameter's own
             units) and largest one, 0 < minimum <= maximum (else ValueError), in units of the range.
         discrete_minimum: smallest scale of a discrete parameter, in steps; None, as in Optuna: no other
@@ -59,20 +37,53 @@ def neighbours(
             it comes last. With endpoints, without the magic clip and with [0.01, 0.5] as clips this is
             the "hyperopt" heuristic of the authors' parzen-estimator.
 
-    >>> import jax.numpy as jnp
+    >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.9])
-    >>> print(neighbours()(x, jnp.ones(4)).round(3))
+    >>> print(px.bandwidth.neighbours()(x, jnp.ones(4)).round(3))
     [0.3 0.3 0.3 0.3]
     """
-    clips = minimum, maximum, discrete_minimum, consider_magic_clip
-    return checked("neighbours", Neighbours(*clips, consider_endpoints, consider_prior))
+
+    one_scale: ClassVar[bool] = False
+    minimum: Setting = 1e-12
+    maximum: Setting = 1.0
+    _: KW_ONLY
+    discrete_minimum: Setting | None = None
+    consider_endpoints: bool = eqx.field(static=True, default=False)
+    consider_magic_clip: bool = eqx.field(static=True, default=True)
+    consider_prior: bool = eqx.field(static=True, default=False)
+
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        rows, present = position, frequency > 0
+        if self.consider_prior and prior_position is not None:
+            rows, present, order = jnp.append(rows, prior_position), jnp.append(present, True), None
+        distance = neighbour_distance(rows, present, self.consider_endpoints, order)[: position.shape[0]]
+        return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
 
 
 @final
 class Hyperopt(AbstractClipped):
-    """Hyperopt's distances with their clips; made by ``hyperopt``."""
+    """Hyperopt's bandwidths (Bergstra et al. 2011; ``adaptive_parzen_normal`` of hyperopt 0.3).
+
+    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows and the prior's centre, which
+    comes first among equals; the outermost ones reach to their only neighbour. A single observation has
+    0.5. Then clipped to [1 / min(100, n + 2), 1]. Quantised parameters are treated alike.
+
+    Rows are neighbours whatever their weight, and n is the total weight; see ``neighbours``.
+
+    Attributes:
+        minimum, maximum: smallest scale besides the magic clip and largest one, in units of
+            the range; ValueError unless 0 < minimum <= maximum.
+
+    >>> import jax.numpy as jnp, parzax as px
+    >>> print(px.bandwidth.hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
+    [0.4 0.2 0.2]
+    """
 
     one_scale: ClassVar[bool] = False
+    discrete_minimum: Setting | None = eqx.field(init=False, default=None)
+    consider_magic_clip: bool = eqx.field(init=False, static=True, default=True)
+    minimum: Setting = 1e-12
+    maximum: Setting = 1.0
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
         rows, present = position, frequency > 0
@@ -84,26 +95,6 @@ class Hyperopt(AbstractClipped):
         # A single observation gets half the prior's scale, wherever it lies.
         distance = jnp.where((frequency > 0).sum() > 1, distance, 0.5)
         return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
-
-
-def hyperopt(minimum: Setting = 1e-12, maximum: Setting = 1.0) -> Hyperopt:
-    """Hyperopt's bandwidths (Bergstra et al. 2011; ``adaptive_parzen_normal`` of hyperopt 0.3).
-
-    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows and the prior's centre, which
-    comes first among equals; the outermost ones reach to their only neighbour. A single observation has
-    0.5. Then clipped to [1 / min(100, n + 2), 1]. Quantised parameters are treated alike.
-
-    Rows are neighbours whatever their weight, and n is the total weight; see ``neighbours``.
-
-    Args:
-        minimum, maximum: smallest scale besides the magic clip and largest one, in units of
-            the range; ValueError unless 0 < minimum <= maximum.
-
-    >>> import jax.numpy as jnp
-    >>> print(hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
-    [0.4 0.2 0.2]
-    """
-    return checked("hyperopt", Hyperopt(minimum, maximum, None, True))
 
 
 def neighbour_distance(

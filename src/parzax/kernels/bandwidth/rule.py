@@ -2,8 +2,9 @@
 
 import abc
 import math
+import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -24,7 +25,6 @@ PRIOR_SCALE = 1.0
 
 NUMBER = (int, float, np.integer, np.floating)
 
-Rule = TypeVar("Rule", bound="AbstractBandwidth")
 # A numeric setting: a number, or an array that may be traced and vmapped over.
 Setting = Shaped[ArrayLike, ""]
 
@@ -79,7 +79,7 @@ class AbstractBandwidth(eqx.Module):
         for leaf in jax.tree.leaves(self):
             if jnp.ndim(leaf):
                 raise ValueError(
-                    f"{type(self).__name__.lower()}: a setting has shape {jnp.shape(leaf)}, but all "
+                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but all "
                     "parameters share one number; use jax.vmap to go over several."
                 )
         dtype = position.dtype
@@ -128,10 +128,13 @@ class AbstractClipped(AbstractBandwidth):
         consider_magic_clip: whether the magic clip raises both; static.
     """
 
-    minimum: Setting
-    maximum: Setting
-    discrete_minimum: Setting | None
-    consider_magic_clip: bool = eqx.field(static=True)
+    minimum: eqx.AbstractVar[Setting]
+    maximum: eqx.AbstractVar[Setting]
+    discrete_minimum: eqx.AbstractVar[Setting | None]
+    consider_magic_clip: eqx.AbstractVar[bool]
+
+    def __check_init__(self) -> None:
+        check_settings(self)
 
     @property
     def smallest(self) -> float | None:
@@ -147,7 +150,9 @@ class AbstractClipped(AbstractBandwidth):
             steps = jnp.asarray(self.discrete_minimum, size.dtype) / jnp.maximum(n_values, 1)
             lower = jnp.where(n_values > 0, steps, lower)
         if self.consider_magic_clip:
-            lower = jnp.maximum(lower, magic_clip(size, prior_position))
+            # Bergstra's magic clip, the prior kernel counted.
+            kernels = size + int(prior_position is not None)
+            lower = jnp.maximum(lower, 1 / jnp.minimum(100, 1 + kernels))
         return lower
 
     def clipped(self, scale: Float[Array, "*n"], lower: Scalar) -> Float[Array, "*n"]:
@@ -155,18 +160,12 @@ class AbstractClipped(AbstractBandwidth):
         return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(self.maximum, scale.dtype))
 
 
-def magic_clip(size: Scalar, prior_position: Scalar | None) -> Scalar:
-    """Bergstra's magic clip 1 / min(100, 1 + kernels), the prior kernel counted."""
-    kernels = size + int(prior_position is not None)
-    return 1 / jnp.minimum(100, 1 + kernels)
-
-
-def checked(name: str, rule: Rule) -> Rule:
-    """The rule; raise unless settings whose values are known are positive and minimum <= maximum.
+def check_settings(rule: AbstractBandwidth) -> None:
+    """Raise unless settings whose values are known are positive and minimum <= maximum.
 
     Traced settings pass, and so do batches. Static settings are switches.
     """
-    settings = {}
+    name, settings = _public_name(rule), {}
     for field in fields(rule):
         label, value = f"{name}: {field.name}", getattr(rule, field.name)
         if field.metadata.get("static"):
@@ -181,4 +180,8 @@ def checked(name: str, rule: Rule) -> Rule:
     low, high = settings.get("minimum"), settings.get("maximum")
     if isinstance(low, NUMBER) and isinstance(high, NUMBER) and low > high:
         raise ValueError(f"{name}: minimum {low!r} must not exceed maximum {high!r}.")
-    return rule
+
+
+def _public_name(rule: AbstractBandwidth) -> str:
+    """``leave_one_out`` for `LeaveOneOut`."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", type(rule).__name__).lower()

@@ -1,15 +1,17 @@
 """Scott's rule: one scale per parameter, from the smaller of two spreads; and on a grid of counts."""
 
 import math
+from dataclasses import KW_ONLY
 from typing import ClassVar, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
-from parzax.kernels.bandwidth.rule import AbstractClipped, Setting, checked
+from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
 from parzax.kernels.kernel import Scalar
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
@@ -27,28 +29,6 @@ def scott_scale(interquartile: Scalar, deviation: Scalar, size: Scalar) -> Scala
 
 @final
 class Scott(AbstractClipped):
-    """Scott's rule with its clips; made by ``scott``."""
-
-    one_scale: ClassVar[bool] = True
-    magic_exponent: Setting | None
-
-    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
-        size = divisor(frequency.sum() + int(prior_position is not None))
-        lower = self.lower(size, prior_position, n_values)
-        if self.magic_exponent is not None:
-            lower = jnp.maximum(lower, size ** -jnp.asarray(self.magic_exponent, position.dtype))
-        interquartile = interquartile_range(position, frequency, prior_position, order)
-        width = scott_scale(interquartile, deviation(position, frequency, prior_position), size)
-        return self.clipped(width, lower)
-
-
-def scott(
-    minimum: Setting = 0.01,
-    maximum: Setting = 0.5,
-    *,
-    discrete_minimum: Setting | None = 1.0,
-    magic_exponent: Setting | None = None,
-) -> Scott:
     """Scott's rule on the observed values and the prior's centre.
 
     1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors' parzen-estimator). sd
@@ -59,19 +39,35 @@ def scott(
     A row of weight w equals w rows. Weights need not be whole: the quartile q is the mean of the sorted
     sample over the unit window that starts at q (n - 1), which for whole weights is linear interpolation.
 
-    Args:
+    Attributes:
         minimum, maximum: smallest scale (0.1 in meta-learning TPE, arXiv 2212.06751) and largest one,
             0 < minimum <= maximum (else ValueError), in units of the range.
         discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
         magic_exponent: raise the minimum to n^(-magic_exponent), the magic clip of arXiv 2304.11127;
             None: do not.
 
-    >>> import jax.numpy as jnp
+    >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.7])
-    >>> print(scott()(x, jnp.ones(4)).round(3))
+    >>> print(px.bandwidth.scott()(x, jnp.ones(4)).round(3))
     [0.115 0.115 0.115 0.115]
     """
-    return checked("scott", Scott(minimum, maximum, discrete_minimum, False, magic_exponent))
+
+    one_scale: ClassVar[bool] = True
+    consider_magic_clip: bool = eqx.field(init=False, static=True, default=False)
+    minimum: Setting = 0.01
+    maximum: Setting = 0.5
+    _: KW_ONLY
+    discrete_minimum: Setting | None = 1.0
+    magic_exponent: Setting | None = None
+
+    def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
+        size = divisor(frequency.sum() + int(prior_position is not None))
+        lower = self.lower(size, prior_position, n_values)
+        if self.magic_exponent is not None:
+            lower = jnp.maximum(lower, size ** -jnp.asarray(self.magic_exponent, position.dtype))
+        interquartile = interquartile_range(position, frequency, prior_position, order)
+        width = scott_scale(interquartile, deviation(position, frequency, prior_position), size)
+        return self.clipped(width, lower)
 
 
 def deviation(

@@ -12,6 +12,16 @@ from parzax import _checks
 from parzax.kernels.kernel import Count, Scalar
 
 
+def _probability(top: Any) -> float | jax.Array:
+    """A number in (0, 1]; an array of JAX, which may be traced, as it is."""
+    top = _checks.plain(top)
+    if isinstance(top, bool) or not isinstance(top, (int, float, jax.Array)):
+        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
+    if not isinstance(top, jax.Array) and not 0 < top <= 1:
+        raise ValueError(f"top must lie in (0, 1], got {top!r}.")
+    return top
+
+
 class AbstractTop(eqx.Module):
     """A rule for the probability that a kernel gives to other categories than its own."""
 
@@ -22,9 +32,13 @@ class AbstractTop(eqx.Module):
 
 @final
 class FixedTop(AbstractTop):
-    """The papers' rule: every kernel gives its own category ``top``; made by `fixed_top`."""
+    """The papers' rule: every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
 
-    top: float | Scalar
+    Raises:
+        TypeError, ValueError: for what is no number in (0, 1].
+    """
+
+    top: Float[ArrayLike, ""] = eqx.field(default=0.8, converter=_probability)
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
         """1 - top; a traced top outside [0, 1] counts as the nearer end."""
@@ -35,7 +49,7 @@ class FixedTop(AbstractTop):
 class OptunaTop(AbstractTop):
     """Optuna 5's rule: each category gets prior_weight / n and the own one 1 more, normalised.
 
-    n is the number of kernels; made by `optuna_top`.
+    n is the number of kernels.
     """
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
@@ -44,25 +58,6 @@ class OptunaTop(AbstractTop):
         return (n - 1) * share / (1 + n * share)
 
 
-def fixed_top(top: Float[ArrayLike, ""] = 0.8) -> FixedTop:
-    """Every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
-
-    Raises:
-        TypeError, ValueError: for what is no number in (0, 1].
-    """
-    top = _checks.plain(top)
-    if isinstance(top, bool) or not isinstance(top, (int, float, jax.Array)):
-        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
-    if not isinstance(top, jax.Array) and not 0 < top <= 1:
-        raise ValueError(f"top must lie in (0, 1], got {top!r}.")
-    return FixedTop(top)
-
-
-def optuna_top() -> OptunaTop:
-    """Optuna 5's rule, which depends on the number of kernels; see `OptunaTop`."""
-    return OptunaTop()
-
-
 def as_top(given: Any) -> AbstractTop:
     """A rule, or a number as a `FixedTop`; TypeError or ValueError for neither."""
-    return given if isinstance(given, AbstractTop) else fixed_top(given)
+    return given if isinstance(given, AbstractTop) else FixedTop(given)
