@@ -29,7 +29,7 @@ _TABLED = 1 << 16
 class Reduction(eqx.Module):
     """How parameters are weighed and chosen (arXiv 2304.10255 and 2212.06751)."""
 
-    # Cells of all values of the blocks with few of them, and where those of each block start, see `cell_table`.
+    # As of `cell_table`: cells of all values of blocks with few of them, and where each block's start.
     table: Int[Any, " t"]
     starts: Int[Any, " b"]
     ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
@@ -140,10 +140,11 @@ def point_codes(
     """Grid codes of (n, d) points: what `parzax.encode` gives of native values; see `cell_table`."""
     blocks = np.array([(b.parameter, b.regime, b.n_cells, b.start) for b in where.blocks], np.int32)
     parameter, regime, n_cells, first = blocks.T
+    last = jnp.asarray(n_cells)[None] - 1
     unit, index, start = at.unit[:, parameter], at.index[:, parameter], jnp.asarray(starts)[None]
-    by_place = jnp.ceil(unit * jnp.asarray(n_cells - 1, unit.dtype) - 0.5).astype(jnp.int32)
+    by_place = jnp.ceil(unit * last.astype(unit.dtype) - 0.5).astype(jnp.int32)
     by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
-    cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, n_cells[None] - 1)
+    cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
     # One block applies at most: what is above "inactive" by is added for it alone.
     above = jnp.asarray(first - np.asarray(where.inactive)[parameter])[None] + cell
     above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
