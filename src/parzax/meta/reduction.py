@@ -146,7 +146,7 @@ def point_codes(
     by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
     cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
     # One block applies at most: what is above "inactive" by is added for it alone.
-    above = jnp.asarray(first - np.asarray(where.inactive)[parameter])[None] + cell
+    above = jnp.asarray(first - np.asarray(where.inactive, np.int32)[parameter])[None] + cell
     above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
     inactive = jnp.asarray(where.n_codes, jnp.int32)[:, None] - 1
     return jnp.broadcast_to(inactive, (len(inactive), len(unit))).at[parameter].add(above.T)

@@ -16,7 +16,8 @@ from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
-from parzax.samplers.presets import MO_TPE, Directions, Options, TargetOptions, tpe, with_defaults
+from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
+from parzax.samplers.presets import MO_TPE, tpe
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
