@@ -14,16 +14,17 @@ from parzax._numerics import open_uniform
 from parzax._programs import program
 from parzax.kernels.bandwidth import FixedTop
 from parzax.meta import variation
-from parzax.meta.densities import POINTS, over_tasks
+from parzax.meta.densities import POINTS, fit_density, over_tasks
 from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.variation import Half, Variation
+from parzax.parzen.ages import equal
 from parzax.parzen.basis import Basis, basis_of
 from parzax.parzen.evaluation import Prepared
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import State, first_rows
+from parzax.split import State
 from parzax.split.gamma import AbstractGamma
 
 Estimate = Literal["balanced", "uniform", "overlap"]
@@ -98,9 +99,8 @@ class SimilarityEstimator(eqx.Module):
         self, smoothing: Smoothing, rows: Points, mask: Bool[Array, " n"], size: int
     ) -> KernelMixture:
         """The density of the rows under a mask, of which there are at most ``size``."""
-        index, present = first_rows(mask, size)
-        plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0)
-        return plain.mixture(self.basis, rows[index], present.astype(rows.unit.dtype))
+        plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0, ages=equal())
+        return fit_density(self.basis, plain, rows, mask, size)
 
     def prepare(self, density: KernelMixture) -> Prepared:
         """Ready for evaluation."""

@@ -110,12 +110,9 @@ def overall_importance(
     1 / (T - 1) of a source, and the more sources there are, the less. With one source both rank alike.
     T counts the sources that say something where that is ``known``, (t, d) or (t, 1); all when None.
     """
-    dtype = of_target.dtype
-    n_tasks = jnp.full(len(of_target), 1 + len(of_sources), dtype)
-    if known is not None:
-        known = jnp.broadcast_to(known, of_sources.shape)
-        n_tasks, of_sources = (1 + known.sum(axis=0)).astype(dtype), jnp.where(known, of_sources, 0)
-    total = of_sources.sum(axis=0)
+    known = jnp.broadcast_to(True if known is None else known, of_sources.shape)
+    n_tasks = (1 + known.sum(axis=0)).astype(of_target.dtype)
+    total = jnp.where(known, of_sources, 0).sum(axis=0)
     if rule == "sum":
         return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks
