@@ -89,12 +89,9 @@ class SimilarityEstimator(eqx.Module):
     @classmethod
     def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
         """Half of the points of an estimate come from either task."""
-        smallest, half, dtype = (
-            smoothing.bandwidth.smallest,
-            int(settings.n_samples) // 2,
-            jnp.result_type(float),
-        )
-        basis = basis_of(space, dtype, smoothing.families, smallest, True).with_any_left_out()
+        half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
+        families, smallest = smoothing.families, smoothing.bandwidth.smallest
+        basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
         key = jax.random.key(0) if settings.key is None else settings.key
         reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good)
         return cls(basis, *_numbers(key, half, basis, dtype), reduction, settings.estimate)

@@ -54,7 +54,6 @@ class BySimilarity(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        """See `by_similarity`."""
         alike = sources.similarities(smoothing, state, split, group)
         kernel = task_kernel(alike, sources.there(group))
         n_below, n_above, n_known = _sizes(sources, state, split, group)
@@ -73,7 +72,6 @@ class Stacking(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        """See `stacking`."""
         rows, n_groups, dtype = state.points, len(split.below), state.x.dtype
         counts = smoothing.mixture_weights(split, dtype)
 

@@ -81,7 +81,6 @@ class Hypervolume(AbstractTies):
         return jnp.lexsort((chosen, rank)).astype(jnp.int32)
 
     def check(self, n_objectives: int) -> None:
-        """Two or three."""
         if n_objectives > 3:
             raise ValueError(
                 f"ties.hypervolume() takes at most 3 objectives, got {n_objectives}; use ties.crowding()."
