@@ -86,8 +86,8 @@ def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State)
     comparison, compared = sources.comparison, sources.compared[0]
     split = sampler.split(state)
     masks = split.below[0], split.below[0] | split.above[0]
-    importance = sources.reduction.raw_importance(state.points, *masks)
-    columns, _ = sources.reduction.kept(
+    importance = comparison.reduction.raw_importance(state.points, *masks)
+    columns, _ = comparison.reduction.kept(
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
     columns = np.flatnonzero(columns)

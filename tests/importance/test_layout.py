@@ -8,7 +8,7 @@ from reference import grid, logs
 
 import parzax as px
 from parzax.importance.layout import grid_axis, layout
-from parzax.importance.point_cells import PointCells
+from parzax.meta.reduction import cell_table, point_codes
 from parzax.observations.codes import grid_codes
 from parzax.space import frame_of
 
@@ -113,8 +113,9 @@ def test_codes_of_points_are_those_of_rows(mirror, double):
     """On the device, where only places and numbers are known."""
     values, losses = zoo(70)
     obs, spec = zoo_observations(values, losses), px.Grid(max_cells=12, mirror=mirror)
-    frame, cells = frame_of(obs.space, np.dtype(np.float64)), PointCells.of(obs.space, spec)
-    found = jax.jit(lambda x: cells.codes(frame.encode(x)))(values)
+    frame, where = frame_of(obs.space, np.dtype(np.float64)), layout(obs.space, spec)
+    cells = cell_table(obs.space, spec)
+    found = jax.jit(lambda x: point_codes(where, *cells, frame.encode(x)))(values)
     np.testing.assert_array_equal(found, _codes(obs, spec)[0])
 
 

@@ -105,7 +105,7 @@ def test_numbers_of_numpy():
     make = partial(px.paper_meta_learn_tpe, SPACE, [GOOD], n_samples=50)
     one, other = make(eta=2.5), make(eta=np.float32(2.5))
     assert eqx.tree_equal(one, other)
-    np.testing.assert_array_equal(other.smoothing.sources.reduction.least, [3, 7][: len(SPACE)])
+    np.testing.assert_array_equal(other.smoothing.sources.comparison.reduction.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():

@@ -104,6 +104,13 @@ def test_most_important_parameters():
     assert (np.abs(found.variation - variation_of(exact((j,)))) <= 3 * found.error + 1e-6).all()
 
 
+def test_number_of_parameters_by_the_task_with_the_fewest_rows_below():
+    """Four rows below keep floor(log2 4) = 2 parameters: catches a number that is always one."""
+    found = px.task_similarity(logs(), eta=2, gamma=px.gamma.linear(0.2), n_samples=100)
+    assert found.n_below.min() == 4
+    assert found.parameters == SPACE.names
+
+
 def test_order_of_tasks():
     one = px.task_similarity(list(logs().values()), n_samples=4000)
     back = px.task_similarity(list(logs().values())[::-1], n_samples=4000)

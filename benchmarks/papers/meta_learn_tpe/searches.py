@@ -40,7 +40,7 @@ class Rounded(AbstractGamma):
 def with_eta(sampler: Sampler, eta: float | None) -> Sampler:
     """The same sources with another ``eta``, without fitting them again."""
     least = jnp.asarray(px.meta.rows_needed(eta, len(sampler.space)))
-    return eqx.tree_at(lambda own: own.smoothing.sources.reduction.least, sampler, least)
+    return eqx.tree_at(lambda own: own.smoothing.sources.comparison.reduction.least, sampler, least)
 
 
 def with_count(sampler: Sampler, count: str) -> Sampler:
@@ -48,8 +48,8 @@ def with_count(sampler: Sampler, count: str) -> Sampler:
     rule = Rounded(jnp.asarray(0.1), jnp.asarray(COUNTS[count]))
     smoothing = sampler.smoothing
     assert isinstance(smoothing, px.meta.MixedSmoothing), "only samplers with sources have a count"
-    reduction = replace(smoothing.sources.reduction, n_good=rule)
-    return eqx.tree_at(lambda own: own.smoothing.sources.reduction, sampler, reduction)
+    reduction = replace(smoothing.sources.comparison.reduction, n_good=rule)
+    return eqx.tree_at(lambda own: own.smoothing.sources.comparison.reduction, sampler, reduction)
 
 
 @eqx.filter_jit

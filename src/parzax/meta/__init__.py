@@ -3,7 +3,6 @@
 from parzax.meta.comparison import SimilarityEstimator as SimilarityEstimator
 from parzax.meta.densities import TaskDensities as TaskDensities
 from parzax.meta.densities import TaskMixtures as TaskMixtures
-from parzax.meta.mixed import MixedSmoothing as MixedSmoothing
 from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters
 from parzax.meta.reduction import overall_importance as overall_importance
@@ -29,6 +28,7 @@ from parzax.meta.variation import task_kernel as task_kernel
 from parzax.meta.variation import total_variation as total_variation
 from parzax.meta.variation import uniform_variation as uniform_variation
 from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
+from parzax.meta.weights import MixedSmoothing as MixedSmoothing
 from parzax.meta.weights import TaskWeights as TaskWeights
 from parzax.meta.weights import by_similarity as by_similarity
 from parzax.meta.weights import mixture_weights as mixture_weights

@@ -1,7 +1,7 @@
 """How similar a target is to its source tasks, by the densities of their rows below (arXiv 2212.06751)."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import equinox as eqx
@@ -14,18 +14,44 @@ from parzax._numerics import open_uniform
 from parzax._programs import program
 from parzax.kernels.bandwidth import FixedTop
 from parzax.meta import variation
-from parzax.meta.densities import POINTS, over_tasks
-from parzax.meta.reduction import Reduction
+from parzax.meta.densities import POINTS, fit_density, over_tasks
+from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.variation import Half, Variation
+from parzax.parzen.ages import equal
 from parzax.parzen.basis import Basis, basis_of
 from parzax.parzen.evaluation import Prepared
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import State, first_rows
+from parzax.split import State
+from parzax.split.gamma import AbstractGamma
 
 Estimate = Literal["balanced", "uniform", "overlap"]
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """How tasks are compared: options of `parzax.meta_learn_tpe`; TypeError or ValueError for wrong ones."""
+
+    eta: float | None
+    estimate: Estimate
+    n_samples: int
+    key: PRNGKeyArray | None
+    importance: Rule = "mean"
+    n_good: AbstractGamma | None = None
+
+    def __post_init__(self) -> None:
+        _checks.one_of("estimate", self.estimate, ("balanced", "uniform", "overlap"))
+        _checks.whole_number("n_samples", self.n_samples, 2)
+        eta = _checks.plain(self.eta)
+        if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
+            raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
+        if self.key is not None:
+            _checks.check_key(self.key)
+        _checks.one_of("importance", self.importance, ("mean", "sum"))
+        if self.n_good is not None and not isinstance(self.n_good, AbstractGamma):
+            raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {self.n_good!r}.")
 
 
 class ComparedTasks(eqx.Module):
@@ -57,24 +83,25 @@ class SimilarityEstimator(eqx.Module):
     of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     scattered: Points  # (2 s, d) uniform ones, for the estimates that use them
+    reduction: Reduction
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
-    def of(
-        cls, space: Space, smoothing: Smoothing, estimate: Estimate, n: int, key: PRNGKeyArray
-    ) -> "SimilarityEstimator":
-        """With n points of an estimate, half of them from either task."""
-        smallest, half, dtype = smoothing.bandwidth.smallest, max(n // 2, 1), jnp.result_type(float)
-        basis = basis_of(space, dtype, smoothing.families, smallest, True).with_any_left_out()
-        return cls(basis, *_numbers(key, half, basis, dtype), estimate)
+    def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
+        """Half of the points of an estimate come from either task."""
+        half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
+        families, smallest = smoothing.families, smoothing.bandwidth.smallest
+        basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
+        key = jax.random.key(0) if settings.key is None else settings.key
+        reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good)
+        return cls(basis, *_numbers(key, half, basis, dtype), reduction, settings.estimate)
 
     def density(
         self, smoothing: Smoothing, rows: Points, mask: Bool[Array, " n"], size: int
     ) -> KernelMixture:
         """The density of the rows under a mask, of which there are at most ``size``."""
-        index, present = first_rows(mask, size)
-        plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0)
-        return plain.mixture(self.basis, rows[index], present.astype(rows.unit.dtype))
+        plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0, ages=equal())
+        return fit_density(self.basis, plain, rows, mask, size)
 
     def prepare(self, density: KernelMixture) -> Prepared:
         """Ready for evaluation."""
@@ -82,7 +109,6 @@ class SimilarityEstimator(eqx.Module):
 
     def compared_rows(
         self,
-        reduction: Reduction,
         smoothing: Smoothing,
         states: State,
         below: Bool[Array, "t n"],
@@ -95,7 +121,7 @@ class SimilarityEstimator(eqx.Module):
             density = self.density(smoothing, at, below, size)
             return self.prepare(density), density.from_uniforms(self.basis, *self.of_sources)
 
-        importance = over_tasks(reduction.raw_importance, states.points, below, counted)
+        importance = over_tasks(self.reduction.raw_importance, states.points, below, counted)
         prepared, samples = over_tasks(one, states.points, below)
         return ComparedTasks(prepared, samples, importance)
 
@@ -173,17 +199,3 @@ def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
     shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
     points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))
     return replace(points, regime=jnp.where(mask, points.regime, INACTIVE))
-
-
-def check_comparison(
-    eta: Any, estimate: Any, n_samples: Any, key: PRNGKeyArray | None
-) -> tuple[float | None, PRNGKeyArray]:
-    """``eta`` and the key; raise TypeError or ValueError for settings that are none."""
-    _checks.one_of("estimate", estimate, ("balanced", "uniform", "overlap"))
-    _checks.whole_number("n_samples", n_samples, 2)
-    eta = _checks.plain(eta)
-    if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
-        raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
-    key = jax.random.key(0) if key is None else key
-    _checks.check_key(key)
-    return eta, key

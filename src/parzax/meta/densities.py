@@ -41,19 +41,15 @@ class TaskDensities(eqx.Module):
         size: int,
     ) -> "TaskDensities":
         """The densities of the rows of every task under a mask, of which there are at most ``size``."""
-        dtype = states.x.dtype
 
         def one(at: Points, mask: Bool[Array, " n"]) -> tuple[KernelMixture, Prepared]:
-            index, present = first_rows(mask, size)
-            ages = smoothing.ages(mask, dtype)
-            ages = None if ages is None else ages[index]
-            mixture = smoothing.mixture(basis, at[index], present.astype(dtype), ages)
+            mixture = fit_density(basis, smoothing, at, mask, size)
             # By the number of all pairs, not those of a task: the form that is fast for many.
             form = mixture.form(basis, POINTS * max(len(masks), POINTS))
             return mixture, mixture.prepare(basis, POINTS, form)
 
         mixtures, prepared = over_tasks(one, states.points, masks)
-        return cls(mixtures, prepared, masks.sum(axis=-1).astype(dtype))
+        return cls(mixtures, prepared, masks.sum(axis=-1).astype(states.x.dtype))
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, "t j"]:
         """log densities in unit coordinates, of every task at all points."""
@@ -109,6 +105,15 @@ class TaskMixtures(AbstractDensities):
     def first(self, n: int) -> "TaskMixtures":
         own, weight = self.own.first(n), self.log_weight[:n]
         return TaskMixtures(self.basis, own, self.sources[:n], weight, self.most, self.joint)
+
+
+def fit_density(
+    basis: Basis, smoothing: Smoothing, at: Points, mask: Bool[Array, " n"], size: int
+) -> KernelMixture:
+    """The density of the rows under a mask, of which there are at most ``size``."""
+    (index, present), dtype = first_rows(mask, size), at.unit.dtype
+    ages = jax.tree.map(lambda a: a[index], smoothing.ages(mask, dtype))
+    return smoothing.mixture(basis, at[index], present.astype(dtype), ages)
 
 
 def stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:

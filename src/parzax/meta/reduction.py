@@ -8,27 +8,32 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax import _checks
 from parzax._numerics import placed
-from parzax.divergence import AbstractDivergence, Smoothed
+from parzax.divergence import Smoothed
 from parzax.importance import Grid
 from parzax.importance.estimate import estimate_seeds
-from parzax.importance.layout import Layout, layout
-from parzax.importance.point_cells import PointCells
+from parzax.importance.layout import Layout, grid_axis, layout
 from parzax.parzen.restriction import with_ancestors
 from parzax.space import Points, Space
 from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # rows
+# The bounds of points are not known, so there are no pools.
+_GRID = Grid(max_cells=50, max_pools=0)
+# Domains with more values than this are on the grid by their place.
+_TABLED = 1 << 16
 
 
 class Reduction(eqx.Module):
     """How parameters are weighed and chosen (arXiv 2304.10255 and 2212.06751)."""
 
-    cells: PointCells  # of the grid on which importance is measured
+    # As of `cell_table`: cells of all values of blocks with few of them, and where each block's start.
+    table: Int[Any, " t"]
+    starts: Int[Any, " b"]
     ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
     layout: Layout = eqx.field(static=True)
-    divergence: AbstractDivergence = eqx.field(static=True)
     least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
     rule: Rule = eqx.field(static=True)  # how importances of the tasks make one, see `overall_importance`
     n_good: AbstractGamma | None = None  # how many good rows so many rows count as; those below when None
@@ -42,14 +47,12 @@ class Reduction(eqx.Module):
         n_good: AbstractGamma | None = None,
     ) -> "Reduction":
         """That of a space, by the divergence ``Smoothed(debias=False)`` on 50 cells."""
-        # The bounds of points are not known, so there are no pools.
-        grid, ancestors = Grid(max_cells=50, max_pools=0), np.zeros((len(space), len(space)), dtype=bool)
+        ancestors = np.zeros((len(space), len(space)), dtype=bool)
         for name in space.names:
             others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
             ancestors[space.index(name), others] = True
-        cells, least = PointCells.of(space, grid), placed(rows_needed(eta, len(space)))
-        divergence = Smoothed(debias=False)
-        return cls(cells, ancestors, layout(space, grid), divergence, least, rule, n_good)
+        least = placed(rows_needed(_checks.plain(eta), len(space)))
+        return cls(*cell_table(space, _GRID), ancestors, layout(space, _GRID), least, rule, n_good)
 
     def raw_importance(
         self, at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]
@@ -62,12 +65,18 @@ class Reduction(eqx.Module):
         n rows; 0 without rows below, which are among those that are ``counted``. Pure, jit- and vmap-able.
         """
         level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
-        codes, nothing = self.cells.codes(at)[None], jnp.zeros((1, 1), jnp.int32)
-        found = estimate_seeds(
-            codes, level[None], None, nothing, layout=self.layout, divergence=self.divergence, uniform=True
+        codes = point_codes(self.layout, self.table, self.starts, at)
+        estimate = estimate_seeds(
+            codes[None],
+            level[None],
+            None,
+            jnp.zeros((1, 1), jnp.int32),
+            layout=self.layout,
+            divergence=Smoothed(debias=False),
+            uniform=True,
         )
         n_below, n = below.sum().astype(at.unit.dtype), counted.sum().astype(at.unit.dtype)
-        divergence = found.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2
+        divergence = estimate.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2
         return jnp.where(n_below > 0, divergence, 0).astype(at.unit.dtype)
 
     def kept(
@@ -101,21 +110,43 @@ def overall_importance(
     1 / (T - 1) of a source, and the more sources there are, the less. With one source both rank alike.
     T counts the sources that say something where that is ``known``, (t, d) or (t, 1); all when None.
     """
-    dtype = of_target.dtype
-    n_tasks = jnp.full(len(of_target), 1 + len(of_sources), dtype)
-    if known is not None:
-        known = jnp.broadcast_to(known, of_sources.shape)
-        n_tasks, of_sources = (1 + known.sum(axis=0)).astype(dtype), jnp.where(known, of_sources, 0)
-    total = of_sources.sum(axis=0)
+    known = jnp.broadcast_to(True if known is None else known, of_sources.shape)
+    n_tasks = (1 + known.sum(axis=0)).astype(of_target.dtype)
+    total = jnp.where(known, of_sources, 0).sum(axis=0)
     if rule == "sum":
         return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks
 
 
-def check_count(n_good: Any) -> None:
-    """Raise TypeError for a count of good rows that is no rule."""
-    if n_good is not None and not isinstance(n_good, AbstractGamma):
-        raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {n_good!r}.")
+def cell_table(space: Space, grid: Grid) -> tuple[Int[np.ndarray, " t"], Int[np.ndarray, " b"]]:
+    """Cells of all values of blocks with few of them, and where each block's start; -1: cells by place."""
+    table, starts = [0], []
+    for block in layout(space, grid).blocks:
+        domain, start = space.domains[block.parameter][block.regime], -1
+        n = domain.n_values
+        if n is not None and n <= _TABLED:
+            start, native = len(table), domain.axis.native(np.full(n, 0.5), np.arange(n))
+            table += grid_axis(domain, grid).cells(native).tolist()
+        starts.append(start)
+    return np.asarray(table, np.int32), np.asarray(starts, np.int32)
+
+
+def point_codes(
+    where: Layout, table: Int[Any, " t"], starts: Int[Any, " b"], at: Points
+) -> Int[Array, "d n"]:
+    """Grid codes of (n, d) points: what `parzax.encode` gives of native values; see `cell_table`."""
+    blocks = np.array([(b.parameter, b.regime, b.n_cells, b.start) for b in where.blocks], np.int32)
+    parameter, regime, n_cells, first = blocks.T
+    last = jnp.asarray(n_cells)[None] - 1
+    unit, index, start = at.unit[:, parameter], at.index[:, parameter], jnp.asarray(starts)[None]
+    by_place = jnp.ceil(unit * last.astype(unit.dtype) - 0.5).astype(jnp.int32)
+    by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
+    cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
+    # One block applies at most: what is above "inactive" by is added for it alone.
+    above = jnp.asarray(first - np.asarray(where.inactive, np.int32)[parameter])[None] + cell
+    above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
+    inactive = jnp.asarray(where.n_codes, jnp.int32)[:, None] - 1
+    return jnp.broadcast_to(inactive, (len(inactive), len(unit))).at[parameter].add(above.T)
 
 
 def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:

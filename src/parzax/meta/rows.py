@@ -18,7 +18,6 @@ class Notes:
     So a sampler that is returned from compiled code may have the words of another.
     """
 
-    names: tuple[str, ...] = field(default=(), compare=False)
     report: tuple[str, ...] = field(default=(), compare=False)
 
 

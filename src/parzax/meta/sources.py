@@ -5,19 +5,17 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
 from parzax._numerics import placed
 from parzax._programs import program
-from parzax.meta.comparison import ComparedTasks, Estimate, SimilarityEstimator
+from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
 from parzax.meta.densities import TaskDensities
-from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks, group_size
 from parzax.parzen import Smoothing
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State
-from parzax.split.gamma import AbstractGamma
 
 
 class Sources(eqx.Module):
@@ -26,10 +24,9 @@ class Sources(eqx.Module):
     below: tuple[TaskDensities, ...]
     above: tuple[TaskDensities, ...]
     compared: tuple[ComparedTasks, ...]  # of the groups below, by which tasks are compared
-    comparison: SimilarityEstimator  # how
-    reduction: Reduction  # in which parameters
+    comparison: SimilarityEstimator  # how, and in which parameters
     shared: Bool[Array, "t d"] | None  # as of `Tasks`
-    notes: Notes = eqx.field(static=True)  # names of the tasks, and a line for each
+    notes: Notes = eqx.field(static=True)  # a line for each task
 
     @classmethod
     def fit(
@@ -38,19 +35,13 @@ class Sources(eqx.Module):
         rows: list[SourceRows],
         split: AbstractSplit,
         smoothing: Smoothing,
-        eta: float | None,
-        estimate: Estimate,
-        n_samples: int,
-        importance: Rule,
-        n_good: AbstractGamma | None,
-        key: PRNGKeyArray,
+        settings: ComparisonSettings,
     ) -> "Sources":
         """Fit the groups of all tasks, at least one, in the target's space; see `parzax.meta_learn_tpe`."""
         dtype = jnp.result_type(float)
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
-        comparison = SimilarityEstimator.of(space, smoothing, estimate, n_samples, key)
-        reduction = Reduction.of(space, eta, importance, n_good=n_good)
+        comparison = SimilarityEstimator.of(space, smoothing, settings)
 
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
             masks = np.moveaxis(groups, 1, 0)
@@ -59,11 +50,8 @@ class Sources(eqx.Module):
             )
 
         below, above = densities(tasks.below), densities(tasks.above)
-        compared = tuple(
-            tasks.compared(comparison, reduction, smoothing, group) for group in range(len(below))
-        )
-        notes = Notes(tuple(one.name for one in rows), tasks.report)
-        return cls(below, above, compared, comparison, reduction, tasks.shared, notes)
+        compared = tuple(tasks.compared(comparison, smoothing, group) for group in range(len(below)))
+        return cls(below, above, compared, comparison, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
         """Raise ValueError for a state of another precision than the densities'."""
@@ -73,11 +61,6 @@ class Sources(eqx.Module):
                 f"the sources were fitted in {fitted}, but the state is {jnp.dtype(dtype)}; make the sampler "
                 "and the state both inside jax.enable_x64(True), or both outside."
             )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(t,) of the tasks."""
-        return self.notes.names
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -99,9 +82,9 @@ class Sources(eqx.Module):
         compared, there, below = self.compared[group], self.there(group), split.below[group]
         # Over the tasks that have the parameter.
         known = there[:, None] if self.shared is None else there[:, None] & self.shared
-        of_target = self.reduction.raw_importance(state.points, below, below | split.above[group])
-        n_rows = split.n_known[group]
-        kept, n = self.reduction.kept(of_target, compared.importance, known, below.sum(), n_rows)
+        reduction, n_rows = self.comparison.reduction, split.n_known[group]
+        of_target = reduction.raw_importance(state.points, below, below | split.above[group])
+        kept, n = reduction.kept(of_target, compared.importance, known, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
         size = split.most if group == 0 else state.capacity
         target = self.comparison.density(smoothing, state.points, below, size)

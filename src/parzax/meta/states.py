@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import placed
 from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
-from parzax.meta.reduction import Reduction
 from parzax.meta.rows import SourceRows
 from parzax.observations import capacity
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
@@ -52,12 +51,12 @@ class Tasks(NamedTuple):
         return cls(every, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
-        self, comparison: SimilarityEstimator, reduction: Reduction, smoothing: Smoothing, group: int = 0
+        self, comparison: SimilarityEstimator, smoothing: Smoothing, group: int = 0
     ) -> ComparedTasks:
         """The densities of a group below, as tasks are compared by them."""
         below = self.below[:, group]
         masks = placed(below), placed(below | self.above[:, group])
-        return _compared(comparison, reduction, smoothing, self.states, *masks, group_size(below))
+        return _compared(comparison, smoothing, self.states, *masks, group_size(below))
 
 
 def states(rows: list[SourceRows]) -> State:

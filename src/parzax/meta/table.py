@@ -14,8 +14,8 @@ from parzax._programs import program
 from parzax._words import visible
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
-from parzax.meta.comparison import Estimate, SimilarityEstimator, check_comparison
-from parzax.meta.reduction import Reduction, kept_parameters, rows_needed
+from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
+from parzax.meta.reduction import kept_parameters
 from parzax.meta.rows import named_logs, source_rows
 from parzax.meta.states import Tasks
 from parzax.observations import Observations
@@ -105,28 +105,25 @@ def task_similarity(
     logs = named_logs(tasks)
     if not logs:
         raise ValueError("tasks must have at least one task.")
-    eta, key = check_comparison(eta, estimate, n_samples, key)
+    settings = ComparisonSettings(eta, estimate, n_samples, key)
     space = _space_of(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     rows = source_rows(space, logs, next(iter(logs.values())).n_objectives, n_constraints)
     split = Split(gamma, n_constraints > 0, first_front, ties=ties)
     smoothing = Smoothing(bandwidth, top, families=families_of(space, kernels))
-    comparison = SimilarityEstimator.of(space, smoothing, estimate, n_samples, key)
-    reduction, every = Reduction.of(space, eta), Tasks.of(rows, split)
-    compared = every.compared(comparison, reduction, smoothing)
-    n_below, kept = every.below[:, 0].sum(axis=-1), jnp.ones(len(space), bool)
-    if eta is not None:
-        least = max(int(n_below[n_below > 0].min(initial=1)), 1)
-        n = max(int((rows_needed(eta, len(space)) <= least).sum()), 1)
-        kept = kept_parameters(reduction.ancestors, compared.importance.mean(axis=0), n)
-    alike, found = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
-    there, own = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
+    comparison, every = SimilarityEstimator.of(space, smoothing, settings), Tasks.of(rows, split)
+    compared, n_below = every.compared(comparison, smoothing), every.below[:, 0].sum(axis=-1)
+    least = min(n_below[n_below > 0].tolist(), default=1)
+    n_kept = max(int((np.asarray(comparison.reduction.least) <= least).sum()), 1)
+    kept = kept_parameters(comparison.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
+    alike, variation = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
+    both_below, own = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(
         tuple(logs),
-        np.where(own, 1.0, np.where(there, alike, 0.0)),
-        np.where(own, 0.0, np.where(there, found.value, 1.0)),
-        np.where(there & ~own, found.error, 0.0),
+        np.where(own, 1.0, np.where(both_below, alike, 0.0)),
+        np.where(own, 0.0, np.where(both_below, variation.value, 1.0)),
+        np.where(both_below & ~own, variation.error, 0.0),
         n_below,
         tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
         every.report,

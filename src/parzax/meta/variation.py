@@ -194,11 +194,9 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
         wrong = known[~((known >= 0) & (known <= 1))]
         if len(wrong):
             raise ValueError(f"similarities must lie in [0, 1], got {wrong[0]}.")
-    if present is None:
-        shares = similarities / (similarities.shape[-1] + 1)
-    else:
-        n_tasks = 1 + present.sum(axis=-1, keepdims=True)
-        shares = jnp.where(present, similarities, 0) / n_tasks.astype(similarities.dtype)
+    present = jnp.broadcast_to(True if present is None else present, similarities.shape)
+    n_tasks = 1 + present.sum(axis=-1, keepdims=True)
+    shares = jnp.where(present, similarities, 0) / n_tasks.astype(similarities.dtype)
     return jnp.concatenate([1 - shares.sum(axis=-1, keepdims=True), shares], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""How much each task counts in the densities of a target: by similarity, or by what it foretells of it."""
+"""Mixtures over tasks, and how much each counts: by similarity, or by what it foretells of the target."""
 
 import abc
 from typing import Any, NamedTuple, final
@@ -6,14 +6,15 @@ from typing import Any, NamedTuple, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax.meta.densities import TaskDensities
+from parzax.meta.densities import TaskDensities, TaskMixtures
 from parzax.meta.sources import Sources
 from parzax.meta.variation import task_kernel
-from parzax.parzen import Smoothing
+from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
 from parzax.parzen.basis import Basis
+from parzax.space import Space
 from parzax.split import SplitRows, State
 
 # Of expectation and maximisation.
@@ -53,7 +54,6 @@ class BySimilarity(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        """See `by_similarity`."""
         alike = sources.similarities(smoothing, state, split, group)
         kernel = task_kernel(alike, sources.there(group))
         n_below, n_above, n_known = _sizes(sources, state, split, group)
@@ -72,7 +72,6 @@ class Stacking(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        """See `stacking`."""
         rows, n_groups, dtype = state.points, len(split.below), state.x.dtype
         counts = smoothing.mixture_weights(split, dtype)
 
@@ -189,3 +188,37 @@ def check_weights(weights: Any) -> None:
     """Raise TypeError for what is no rule."""
     if not isinstance(weights, AbstractTaskWeights):
         raise TypeError(f"task_weights must be a rule, such as parzax.meta.stacking(), got {weights!r}.")
+
+
+class MixedSmoothing(AbstractSmoothing):
+    """Densities that are mixtures over tasks (arXiv 2212.06751), by a rule of weights."""
+
+    own: Smoothing  # the target's
+    sources: Sources
+    most: int = eqx.field(static=True)  # candidates of all groups and tasks together, at most
+    weights: AbstractTaskWeights
+
+    def __check_init__(self) -> None:
+        """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
+        if not isinstance(self.own, Smoothing):
+            raise TypeError(f"own must be a parzax.parzen.Smoothing, got {self.own!r}.")
+        check_weights(self.weights)
+
+    def basis(self, space: Space, dtype: Any) -> Basis:
+        self.sources.check_precision(dtype)
+        return self.own.basis(space, dtype)
+
+    def fit(
+        self, basis: Basis, state: State, split: SplitRows
+    ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
+        own, _ = self.own.fit(basis, state, split)
+        groups = range(len(split.below))
+        weights = [self.weights(self.own, self.sources, basis, state, split, i) for i in groups]
+        weight = jnp.stack([one.below for one in weights] + [one.above for one in weights])
+        log_weight = jnp.where(weight > 0, jnp.log(jnp.where(weight > 0, weight, 1)), -jnp.inf)
+        densities = self.sources.below + self.sources.above, log_weight, self.most, self.own.joint
+        return TaskMixtures(basis, own, *densities), jnp.stack([one.gamma for one in weights])
+
+    def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
+        """That of the target's own densities."""
+        return self.own.status(basis, state, split)

@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from inspect import signature
 from typing import Any, Unpack
 
@@ -11,12 +11,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
-from parzax.meta.comparison import Estimate, check_comparison
-from parzax.meta.reduction import Rule, check_count
+from parzax.meta.comparison import ComparisonSettings, Estimate
+from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
-from parzax.samplers.presets import MO_TPE, Directions, Options, TargetOptions, tpe, with_defaults
+from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
+from parzax.samplers.presets import MO_TPE, tpe
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
@@ -133,13 +134,11 @@ def meta_learn_tpe(
         check_dtype(space, jnp.result_type(float), native=True, arrays=False)
         rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
         return replace(target, start=_first_rows(rows, target.n_startup))
-    eta, drawing_key = check_mixing({**comparison, "task_weights": task_weights})
+    settings = check_mixing({**comparison, "task_weights": task_weights})
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
     smoothing, n_groups = target.smoothing, 1 + target.n_constraints
     assert isinstance(smoothing, Smoothing)
-    fitted = Sources.fit(
-        space, rows, target.split, smoothing, eta, estimate, n_samples, importance, n_good, drawing_key
-    )
+    fitted = Sources.fit(space, rows, target.split, smoothing, settings)
     most = target.n_candidates * n_groups if max_candidates is None else int(max_candidates)
     return replace(
         target,
@@ -179,15 +178,13 @@ def paper_meta_learn_tpe(
     return meta_learn_tpe(space, sources, n_objectives, n_constraints, directions=directions, **options)
 
 
-def check_mixing(options: Mapping[str, Any]) -> tuple[float | None, PRNGKeyArray]:
-    """``eta`` and the key; raise TypeError or ValueError for wrong options of a mixture over tasks."""
-    eta, key = check_comparison(options["eta"], options["estimate"], options["n_samples"], options["key"])
+def check_mixing(options: Mapping[str, Any]) -> ComparisonSettings:
+    """How tasks are compared; raise TypeError or ValueError for wrong options of a mixture over tasks."""
+    settings = ComparisonSettings(**{field.name: options[field.name] for field in fields(ComparisonSettings)})
     if options["max_candidates"] is not None:
         _checks.whole_number("max_candidates", options["max_candidates"], 1)
-    _checks.one_of("importance", options["importance"], ("mean", "sum"))
     check_weights(options["task_weights"])
-    check_count(options["n_good"])
-    return eta, key
+    return settings
 
 
 def _refuse_idle(given: Mapping[str, Any]) -> None:
@@ -206,11 +203,9 @@ def _refuse_idle(given: Mapping[str, Any]) -> None:
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources, with a line for each source."""
     chosen = best(rows, n)
-    lines = [
-        f"{one.summary(mixed=False)}; {len(index)} to begin with"
-        for one, index in zip(rows, chosen, strict=True)
-    ]
-    return FromRows(rows_at(rows, chosen), Notes(tuple(one.name for one in rows), tuple(lines)))
+    pairs = zip(rows, chosen, strict=True)
+    lines = (f"{one.summary(mixed=False)}; {len(index)} to begin with" for one, index in pairs)
+    return FromRows(rows_at(rows, chosen), Notes(tuple(lines)))
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:

@@ -1,21 +1,16 @@
 """Presets: values of `Sampler` with settings that did best, and with published ones."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
-from inspect import signature
-from typing import Any, TypedDict, TypeVar, Unpack
-
-import jax
+from typing import Unpack
 
 from parzax import _checks
 from parzax.acquisition import Naive, Ratio, Relative
-from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.basis import families_of
 from parzax.parzen.fitting import check_settings
 from parzax.parzen.smoothing import Smoothing
+from parzax.samplers.options import Directions, Kernels, Number, Options, with_defaults
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Space
@@ -24,41 +19,9 @@ from parzax.split.gamma import AbstractGamma, linear, optuna, sqrt
 from parzax.split.merits import AbstractMerit
 from parzax.split.ties import AbstractTies, crowding
 
-Number = float | jax.Array
-Kernels = Mapping[str, type[AbstractKernel]]
-Directions = _checks.Sense | Sequence[_checks.Sense]
-Preset = TypeVar("Preset", bound=Callable[..., Sampler])
 # Defaults of `tpe`, as its signature shows them.
 _NEIGHBOURS, _OPTUNA_TOP, _EQUAL = neighbours(), optuna_top(), equal()
 _BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), crowding(), RandomStart()
-
-
-class TargetOptions(TypedDict, total=False):
-    """The options of `tpe`, which documents them, without ``start``."""
-
-    gamma: AbstractGamma | None
-    first_front: bool
-    ties: AbstractTies
-    every_minimum: bool
-    share_power: Number
-    bandwidth: AbstractBandwidth
-    top: Number | AbstractTop
-    prior_weight: float
-    ages: AbstractAges
-    merit: AbstractMerit
-    kernels: Kernels | None
-    joint: bool
-    n_startup: int
-    n_candidates: int | None
-    epsilon: Number
-    gradient_steps: int
-    repeats: bool
-
-
-class Options(TargetOptions, total=False):
-    """The options of `tpe`."""
-
-    start: AbstractStart
 
 
 def tpe(
@@ -167,32 +130,6 @@ def tpe(
         gradient_steps=gradient_steps,
         repeats=repeats,
     )
-
-
-def with_defaults(base: Callable[..., Sampler], defaults: Mapping[str, Any]) -> Callable[[Preset], Preset]:
-    """Decorate a function that passes its ``**options`` on to ``base``: they have these defaults.
-
-    Its signature, and so `help`, has every option of ``base`` by name, with its default.
-    """
-
-    def decorate(function: Preset) -> Preset:
-        @wraps(function)
-        def preset(*arguments: Any, **options: Any) -> Sampler:
-            return function(*arguments, **{**defaults, **options})
-
-        *named, _ = signature(function).parameters.values()
-        # ``directions`` is no option: a preset of one objective may have ``direction`` in its place.
-        names = {"directions", *(parameter.name for parameter in named)}
-        options = (
-            option.replace(default=defaults.get(option.name, option.default))
-            for option in signature(base).parameters.values()
-            if option.kind is option.KEYWORD_ONLY and option.name not in names
-        )
-        decorated: Any = preset
-        decorated.__signature__ = signature(function).replace(parameters=[*named, *options])
-        return decorated
-
-    return decorate
 
 
 # What the paper of c-TPE, that of meta-learning TPE, and Optuna have in place of the defaults of `tpe`.

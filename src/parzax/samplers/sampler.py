@@ -263,9 +263,7 @@ def _weight(strategy: Strategy, *_: Any) -> float:
     return 1.0 + strategy.gradient_steps
 
 
-@program(weight=_weight)
-def _suggested(strategy: Strategy, *arguments: Any) -> Points:
-    return strategy.ask(*arguments)
+_suggested = program(weight=_weight)(Strategy.ask)
 
 
 def _best_rows(state: State) -> Bool[Array, " n"]:

@@ -40,7 +40,6 @@ class ByRank(AbstractMerit):
     def __call__(
         self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype
     ) -> Float[Array, " n"]:
-        """See `by_rank`."""
         size = jnp.maximum(below.sum(), 1).astype(dtype)
         weight = jnp.log1p(size) - jnp.log1p(jnp.where(below, place, 0).astype(dtype))
         # A single row has log 2; without any the sum does not matter.

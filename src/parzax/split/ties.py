@@ -38,9 +38,8 @@ class AbstractTies(eqx.Module):
             most: a bound on the rows of a front that can be below without the whole front being so, static.
         """
 
-    @abc.abstractmethod
     def check(self, n_objectives: int) -> None:
-        """Raise ValueError for a number of objectives that they cannot be told apart by."""
+        """Raise ValueError for a number of objectives that rows cannot be told apart by; any will do here."""
 
 
 @final
@@ -51,9 +50,6 @@ class Crowding(AbstractTies):
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
         return pareto.order_by_rank_and_crowding(rank, pareto.crowding_distance(losses, rank, evaluated))
-
-    def check(self, n_objectives: int) -> None:
-        pass
 
 
 @final
@@ -85,7 +81,6 @@ class Hypervolume(AbstractTies):
         return jnp.lexsort((chosen, rank)).astype(jnp.int32)
 
     def check(self, n_objectives: int) -> None:
-        """Two or three."""
         if n_objectives > 3:
             raise ValueError(
                 f"ties.hypervolume() takes at most 3 objectives, got {n_objectives}; use ties.crowding()."
