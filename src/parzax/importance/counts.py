@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import checked_counts, unmasked, vectors
 from parzax._numerics import namespace
+from parzax.importance.encoded import Encoded
 from parzax.importance.layout import Layout
 
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
@@ -129,33 +130,28 @@ def _histograms_by_column(
 ) -> Shaped[Array, "s l w"]:
     """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache."""
     count = partial(_histograms, sets=sets, width=max(layout.n_codes))
-    return _side_by_side(jax.lax.map(lambda seed: count(*seed), (codes, level, weight)), layout)
+    columns = jnp.moveaxis(jax.lax.map(lambda seed: count(*seed), (codes, level, weight)), 1, 2)
+    sizes = np.array(layout.n_codes)
+    if (sizes == columns.shape[-1]).all():
+        return columns.reshape(*columns.shape[:2], -1)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
+    return columns[:, :, jnp.asarray(column), jnp.asarray(cell)]
 
 
 def replicate_counts(
     codes: Integer[Array, "d n"],
     level: Integer[Array, "b *d n"],
     weight: Shaped[Array, "b n"] | None,
-    *,
-    n_levels: int,
-    layout: Layout,
+    encoded: Encoded,
 ) -> Shaped[Array, "b q1 w"]:
-    """Counts of one log whose rows have levels and weights anew in each of b replicates.
+    """Counts of one ``encoded`` log whose rows have levels and weights anew in each of b replicates.
 
     Levels are (b, n), or (b, d, n) where each parameter has its own.
     """
     repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
-    return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
-
-
-def _side_by_side(columns: Shaped[Array, "s d l g"], layout: Layout) -> Shaped[Array, "s l w"]:
-    """The cells of every column that it has."""
-    sizes = np.array(layout.n_codes)
-    if (sizes == columns.shape[-1]).all():
-        return jnp.moveaxis(columns, 1, 2).reshape(len(columns), columns.shape[2], -1)
-    column = np.repeat(np.arange(len(sizes)), sizes)
-    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
-    return jnp.moveaxis(columns, 1, 2)[:, :, jnp.asarray(column), jnp.asarray(cell)]
+    sets = len(encoded.levels) + 2
+    return running_sum(_flat_histogram(repeated, level, weight, sets, encoded.layout)[:, :-1])
 
 
 def _histograms(

@@ -97,14 +97,12 @@ def compiled_replicates(
         divergence, uniform: as in `parzax.importance.estimate`.
         method: "half-sampling" (without replacement) or "bootstrap".
     """
-    b, layout, n_levels = null.shape[1], encoded.layout, len(encoded.levels)
-    levels, rounding = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
-    rows = ordered_rows(jnp.asarray(encoded.codes), jnp.asarray(encoded.rank), method, levels, rounding)
+    b, rows = null.shape[1], ordered_rows(encoded, method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return sampled_counts(keys, rows, layout=layout, n_levels=n_levels, method=method)
+        return sampled_counts(keys, rows=rows, encoded=encoded, method=method)
 
     def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return jnp.asarray(null)[number - rounds[0]]
@@ -114,6 +112,6 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # what follows is compiled once for both
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        return measures(counts, layout, divergence, uniform).variance
+        return measures(counts, encoded.layout, divergence, uniform).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
