@@ -58,6 +58,14 @@ class AbstractDivergence(abc.ABC):
         super().__init_subclass__(**kwargs)
         jax.tree_util.register_static(cls)
 
+    def __post_init__(self) -> None:
+        """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
+        name = type(self).__name__
+        object.__setattr__(self, "min_rows", _checks.whole_number(f"{name}: min_rows", self.min_rows, 0))
+        debias = getattr(self, "debias", None)
+        if debias is not None:
+            object.__setattr__(self, "debias", _checks.flag(f"{name}: debias", debias))
+
     @abc.abstractmethod
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """Estimates of D_PE, one per level. Pure and unbatched; entries of empty targets are ignored."""
@@ -85,13 +93,3 @@ def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> F
     if not counts.uniform:
         zero |= n_target == n_region
     return jnp.where(zero, 0, divergence.estimate(counts))
-
-
-def check_fields(divergence: AbstractDivergence) -> None:
-    """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
-    name = type(divergence).__name__
-    rows = _checks.whole_number(f"{name}: min_rows", divergence.min_rows, 0)
-    object.__setattr__(divergence, "min_rows", rows)
-    debias = getattr(divergence, "debias", None)
-    if debias is not None:
-        object.__setattr__(divergence, "debias", _checks.flag(f"{name}: debias", debias))

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.fits import Fits, Membership, merged_fits, polynomial_fits, product
 from parzax.divergence.resolutions import partitions
 from parzax.divergence.smoothed import Smoothed
@@ -67,7 +67,7 @@ class Explained(AbstractDivergence):
     min_rows: int = 2
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         for name, least in (("cells", 1), ("degrees", 2)):
             object.__setattr__(self, name, _ascending(name, getattr(self, name), least))
         if not self.cells:

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
-from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.smoothing import GridSmoothing, density_of
 
 
@@ -57,9 +57,6 @@ class Pearson(AbstractDivergence):
 
     smoothing: GridSmoothing = _OPTUNA
     min_rows: int = 2
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def constant_is_zero(self) -> bool:

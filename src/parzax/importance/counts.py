@@ -194,11 +194,10 @@ def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
     """
     if x.shape[-2] <= _WRITTEN_OUT:
         return jnp.stack(list(accumulate(jnp.moveaxis(x, -2, 0))), axis=-2)
-    axis = x.ndim - 2
-    return jax.lax.platform_dependent(x, cpu=_scanned_sum, default=partial(jax.lax.cumsum, axis=axis))
 
+    def scanned(x: Array) -> Array:
+        rows = jnp.moveaxis(x, -2, 0)
+        _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
+        return jnp.moveaxis(sums, 0, -2)
 
-def _scanned_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
-    rows = jnp.moveaxis(x, -2, 0)
-    _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
-    return jnp.moveaxis(sums, 0, -2)
+    return jax.lax.platform_dependent(x, cpu=scanned, default=partial(jax.lax.cumsum, axis=x.ndim - 2))

@@ -65,28 +65,28 @@ def analyses(task: Task, losses: np.ndarray) -> list[Analysis]:
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
     logs = [encode_log(obs, loss, task.target, task.region, estimator.grid, rows=rows) for loss in losses]
-    batch = logs[0].encoded
+    batch = logs[0][0]
     if len(logs) > 1:
-        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(log.encoded for log in logs))
+        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(encoded for encoded, _ in logs))
     if task.rows != "all":
         infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
         batch = replace(batch, status=batch.status | infeasible)
     estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
-    for i, log in enumerate(logs):
+    for i, (encoded, pools) in enumerate(logs):
         part = estimates
         if len(logs) > 1:
             seeds = slice(i * losses.shape[1], (i + 1) * losses.shape[1])
             part = jax.tree.map(lambda array, seeds=seeds: array[seeds], estimates)
         report = obs.report
-        if log.pools:
-            report = replace(report, moving=report.moving | log.pools)
-        asked = in_order(part, log.encoded.place)
+        if pools:
+            report = replace(report, moving=report.moving | pools)
+        asked = in_order(part, encoded.place)
         if obs.batch_shape != (len(asked.variance),):
             asked = jax.tree.map(lambda array: array.reshape(*obs.batch_shape, *array.shape[1:]), asked)
         result = ImportanceResult(
-            asked, obs.space, np.array(log.encoded.levels), task.region, report, estimator, task.reference
+            asked, obs.space, np.array(encoded.levels), task.region, report, estimator, task.reference
         )
-        analysed.append(Analysis(log.encoded, part, result))
+        analysed.append(Analysis(encoded, part, result))
     return analysed
 
 
