@@ -25,15 +25,8 @@ def device_levels(
 ) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
     """``level``, ``rank`` and ``status`` of `Encoded`; rows tied with a cut-off are in.
 
-    `observations.level_sets`, in JAX.
-
-    Args:
-        losses: lower is better; NaN is not usable.
-        usable: rows that may be in a set; those of weight 0 are not.
-        weight: frequency weights, or None for 1 each.
-        levels: in (0, 1), ascending.
-        region: level of the region, above them.
-        optuna_rounding: see `parzax.Grid`.
+    `parzax.observations.level_sets`, in JAX. ``levels`` ascend. Rows that are not ``usable``, and rows without
+    a loss, are in no set; those of weight 0 are not usable.
     """
     n, q = len(losses), len(levels)
     # Compared as integers: XLA would take subnormals for ties.

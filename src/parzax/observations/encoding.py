@@ -24,13 +24,8 @@ def encode_log(
 ) -> tuple[Encoded, dict[str, str]]:
     """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter.
 
-    Args:
-        obs: `parzax.Observations`, s seeds of n rows.
-        losses: (s, n) by which rows are ranked; NaN where not usable.
-        levels, region: checked levels.
-        grid: see `parzax.Grid`.
-        rows: number of rows to pad to; padding is in no set.
-        ranks: whether `Encoded.rank` is needed.
+    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. Rows are padded
+    to ``rows``, and padding is in no set. ``ranks`` says whether `Encoded.rank` is needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)

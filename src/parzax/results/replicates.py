@@ -89,13 +89,8 @@ def compiled_replicates(
 ) -> Float[Array, "t b q d"]:
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
-    Args:
-        key, first: of the samples.
-        encoded: the codes and ranks of the log.
-        null: counts of the shuffles, b in a round.
-        rounds: how many of samples, and of shuffles.
-        divergence, uniform: as in `parzax.importance.estimate`.
-        method: "half-sampling" (without replacement) or "bootstrap".
+    ``null`` has the counts of the shuffles, b in a round, and ``rounds`` says how many rounds there are of
+    samples, and of shuffles. The ``method`` is one of `parzax.importance.resample`.
     """
     b, rows = null.shape[1], ordered_rows(encoded, method)
 

@@ -58,12 +58,8 @@ def uncertainty(
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    Args:
-        key: a typed key.
-        losses: (s, n), NaN where not usable.
-        weight: (s, n) frequency weights, or None for 1 each.
-        analysis: of these losses.
-        n_samples, n_shuffles, method: see `parzax.results.replicates`.
+    The ``analysis`` is that of the ``losses`` (s, n), which are NaN where not usable, under frequency weights
+    (s, n), or None for 1 each. `parzax.results.replicates` has the other arguments.
     """
     encoded, estimates, result = analysis
     shape = result.variance.shape
