@@ -25,8 +25,8 @@ def device_levels(
 ) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
     """``level``, ``rank`` and ``status`` of `Encoded`; rows tied with a cut-off are in.
 
-    `parzax.observations.level_sets`, in JAX. ``levels`` ascend. Rows that are not ``usable``, and rows without
-    a loss, are in no set; those of weight 0 are not usable.
+    `parzax.observations.level_sets`, in JAX. ``levels`` ascend. Rows that are not ``usable``, and those
+    without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
     # Compared as integers: XLA would take subnormals for ties.

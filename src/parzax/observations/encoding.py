@@ -24,8 +24,8 @@ def encode_log(
 ) -> tuple[Encoded, dict[str, str]]:
     """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter.
 
-    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. Rows are padded
-    to ``rows``, and padding is in no set. ``ranks`` says whether `Encoded.rank` is needed.
+    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. There are
+    ``rows`` with padding, which is in no set. ``ranks`` says whether `Encoded.rank` is needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)
