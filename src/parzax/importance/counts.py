@@ -128,9 +128,32 @@ def _histograms_by_column(
     sets: int,
     layout: Layout,
 ) -> Shaped[Array, "s l w"]:
-    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache."""
-    count = partial(_histograms, sets=sets, width=max(layout.n_codes))
-    columns = jnp.moveaxis(jax.lax.map(lambda seed: count(*seed), (codes, level, weight)), 1, 2)
+    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache.
+
+    Joint counts of two columns serve for both where these are small.
+    """
+    width = max(layout.n_codes)
+
+    def of_seed(seed: tuple[Array, Array, Array | None]) -> Shaped[Array, "d l g"]:
+        codes, level, weight = seed
+
+        def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
+            bins = level
+            for column in columns:
+                bins = bins * width + column.astype(jnp.int32)
+            histogram = _histogram(bins, weight, sets * width ** len(columns))
+            return histogram.reshape(sets, *[width] * len(columns))
+
+        if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
+            return jax.lax.map(count, codes)
+        counts = []
+        # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
+        for left in range(0, len(codes) - 1, 2):
+            joint = count(codes[left], codes[left + 1])
+            counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
+        return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
+
+    columns = jnp.moveaxis(jax.lax.map(of_seed, (codes, level, weight)), 1, 2)
     sizes = np.array(layout.n_codes)
     if (sizes == columns.shape[-1]).all():
         return columns.reshape(*columns.shape[:2], -1)
@@ -152,32 +175,6 @@ def replicate_counts(
     repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
     sets = len(encoded.levels) + 2
     return running_sum(_flat_histogram(repeated, level, weight, sets, encoded.layout)[:, :-1])
-
-
-def _histograms(
-    codes: Integer[Array, "d n"],
-    first: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    sets: int,
-    width: int,
-) -> Shaped[Array, "d l g"]:
-    """(level, cell) counts of each column; from joint counts of two of them where these are small."""
-
-    def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
-        bins = first
-        for column in columns:
-            bins = bins * width + column.astype(jnp.int32)
-        histogram = _histogram(bins, weight, sets * width ** len(columns))
-        return histogram.reshape(sets, *[width] * len(columns))
-
-    if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
-        return jax.lax.map(count, codes)
-    counts = []
-    # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
-    for left in range(0, len(codes) - 1, 2):
-        joint = count(codes[left], codes[left + 1])
-        counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
-    return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
