@@ -49,7 +49,6 @@ def shuffles_by_default(n_samples: int, n_parameters: int) -> int:
 def uncertainty(
     key: Any,
     losses: np.ndarray,
-    weight: np.ndarray | None,
     analysis: Analysis,
     *,
     n_samples: int,
@@ -58,13 +57,13 @@ def uncertainty(
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    The ``analysis`` is that of the ``losses`` (s, n), which are NaN where not usable, under frequency weights
-    (s, n), or None for 1 each. `parzax.results.replicates` has the other arguments.
+    The ``analysis`` is that of the ``losses`` (s, n), which are NaN where not usable.
+    `parzax.results.replicates` has the other arguments.
     """
     encoded, estimates, result = analysis
     shape = result.variance.shape
-    if weight is not None:
-        encoded, losses = _repeated(encoded, losses, weight)
+    if encoded.weight is not None:
+        encoded, losses = _repeated(encoded, losses, encoded.weight)
     replicated = replicates(
         key,
         replace(encoded, rank=loss_ranks(losses, None, encoded.codes.shape[2]), weight=None),
