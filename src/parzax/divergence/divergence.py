@@ -1,7 +1,7 @@
 """What a divergence is: how far the target's density is from the region's, from counts per cell."""
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,9 +50,11 @@ class AbstractDivergence(abc.ABC):
 
     Attributes:
         min_rows: regimes with fewer rows in the region are left out of the sum over regimes.
+        constant_is_zero: whether a region that occupies a single cell has divergence 0 by definition.
     """
 
     min_rows: int
+    constant_is_zero: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -73,11 +75,6 @@ class AbstractDivergence(abc.ABC):
     @abc.abstractmethod
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """p_T and p_R per cell and level, for pictures; ``counts`` have no padding."""
-
-    @property
-    def constant_is_zero(self) -> bool:
-        """Whether a region that occupies a single cell has divergence 0 by definition."""
-        return True
 
 
 def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> Float[Array, " q"]:

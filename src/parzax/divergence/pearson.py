@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -57,11 +58,8 @@ class Pearson(AbstractDivergence):
 
     smoothing: GridSmoothing = _OPTUNA
     min_rows: int = 2
-
-    @property
-    def constant_is_zero(self) -> bool:
-        """False: the prior kernel has different shares of the two sets."""
-        return False
+    # The prior kernel has different shares of the two sets.
+    constant_is_zero: ClassVar[bool] = False
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D_PE of the two densities."""
