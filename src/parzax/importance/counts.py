@@ -59,14 +59,8 @@ def level_counts(
 
 
 @partial(jax.jit, static_argnames=("n_levels", "n_cells"))
-def _level_counts(
-    codes: Integer[Array, " n"],
-    level: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    *,
-    n_levels: int,
-    n_cells: int,
-) -> Shaped[Array, "q1 g"]:
+def _level_counts(*arrays: Any, n_levels: int, n_cells: int) -> Shaped[Array, "q1 g"]:
+    codes, level, weight = arrays
     counted = (codes >= 0) & (codes < n_cells) & (level >= 0)
     bins = jnp.where(counted, level * n_cells + codes, (n_levels + 1) * n_cells)
     histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)

@@ -30,7 +30,7 @@ class Arrays(NamedTuple):
         arrays: list[Any] = [None if a is None else a[rows] for a in self[:-2]]
         bounds = None if self.bounds is None else {name: own[rows] for name, own in self.bounds.items()}
         changed = replace(self.report, n_failed=_n_failed(self.losses[rows]), **report)
-        return Arrays(*arrays, bounds, changed)
+        return Arrays(*arrays, bounds=bounds, report=changed)
 
 
 def stacked(logs: Sequence[Arrays]) -> Arrays:

@@ -139,8 +139,8 @@ class ImportanceResult(ResultArrays):
         }
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         if self.uncertainty is not None:
-            of_samples, meta["uncertainty"] = self.uncertainty.to_arrays()
-            arrays |= {_SAMPLED + name: array for name, array in of_samples.items()}
+            meta["uncertainty"] = {name: getattr(self.uncertainty, name) for name in Uncertainty.SETTINGS}
+            arrays |= {_SAMPLED + name: getattr(self.uncertainty, name) for name in Uncertainty.ARRAYS}
         with open(path, "wb") as file:
             np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
