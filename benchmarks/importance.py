@@ -51,8 +51,8 @@ def end_to_end(
 def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray:
     """The same from arrays to arrays: level sets, codes, one compiled call."""
     with jax.enable_x64(bits == 64):
-        log = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
-        return estimated(log.encoded, PARITY, False).variance
+        encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
+        return estimated(encoded, PARITY, False).variance
 
 
 def compare(
@@ -184,7 +184,7 @@ def counting(*, repeats: int, n: int = 2**17) -> list[Row]:
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(10)})
     obs = px.Observations.from_arrays(space, rng.uniform(size=(n, 10)), rng.normal(size=n))
     grid = px.Grid(max_cells=50, mirror=False)
-    encoded = encode_log(obs, obs.losses[:, 0][None], np.array([0.1]), 1.0, grid, rows=n).encoded
+    encoded, _ = encode_log(obs, obs.losses[:, 0][None], np.array([0.1]), 1.0, grid, rows=n)
     codes, level = encoded.codes, encoded.level
     counts = jax.jit(partial(sweep_counts, weight=None, n_levels=1, layout=encoded.layout))
     on_device = jax.device_put((codes, level))

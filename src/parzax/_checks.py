@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from importlib import import_module
 from types import FrameType
 from typing import Any, Literal
 
@@ -203,6 +204,15 @@ def outside() -> int:
 
 def _package(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").split(".")[0]
+
+
+def optional(module: str, purpose: str, extra: str) -> Any:
+    """Import a module that an extra installs, or raise an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        remedy = f"install it with pip install 'parzax[{extra}]'"
+        raise ImportError(f"{purpose} needs {module}; {remedy}.") from error
 
 
 def check_key(key: Any) -> None:

@@ -19,8 +19,8 @@ def _sets(losses, weight, target, region, raw):
     out = level_sets(
         losses[None], None if weight is None else weight[None], np.asarray(target), region, raw=raw
     )
-    q = len(target)
-    return [out.level[0] <= out.order[i] for i in range(q)], out.level[0] <= q, out
+    places = np.argsort(np.argsort(target, kind="stable"))
+    return [out.level[0] <= place for place in places], out.level[0] <= len(target), out
 
 
 @pytest.mark.parametrize("raw", [False, True])

@@ -158,5 +158,5 @@ def test_host_with_few_rows_and_errors(monkeypatch):
     with pytest.raises(ValueError, match="mask must be a vector of length 2"):
         on_host(np.zeros((2, 4)), np.ones(4), 1, np.ones(3))
     monkeypatch.setitem(sys.modules, "moocore", None)
-    with pytest.raises(ImportError, match=r"needs moocore; pip install 'parzax\[pareto\]'"):
+    with pytest.raises(ImportError, match=r"needs moocore; install it with pip install 'parzax\[pareto\]'"):
         on_host(np.zeros((2, 4)), np.ones(4))

@@ -1,7 +1,7 @@
 """What a divergence is: how far the target's density is from the region's, from counts per cell."""
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,13 +50,23 @@ class AbstractDivergence(abc.ABC):
 
     Attributes:
         min_rows: regimes with fewer rows in the region are left out of the sum over regimes.
+        constant_is_zero: whether a region that occupies a single cell has divergence 0 by definition.
     """
 
     min_rows: int
+    constant_is_zero: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         jax.tree_util.register_static(cls)
+
+    def __post_init__(self) -> None:
+        """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
+        name = type(self).__name__
+        object.__setattr__(self, "min_rows", _checks.whole_number(f"{name}: min_rows", self.min_rows, 0))
+        debias = getattr(self, "debias", None)
+        if debias is not None:
+            object.__setattr__(self, "debias", _checks.flag(f"{name}: debias", debias))
 
     @abc.abstractmethod
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
@@ -65,11 +75,6 @@ class AbstractDivergence(abc.ABC):
     @abc.abstractmethod
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """p_T and p_R per cell and level, for pictures; ``counts`` have no padding."""
-
-    @property
-    def constant_is_zero(self) -> bool:
-        """Whether a region that occupies a single cell has divergence 0 by definition."""
-        return True
 
 
 def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> Float[Array, " q"]:
@@ -85,13 +90,3 @@ def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> F
     if not counts.uniform:
         zero |= n_target == n_region
     return jnp.where(zero, 0, divergence.estimate(counts))
-
-
-def check_fields(divergence: AbstractDivergence) -> None:
-    """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
-    name = type(divergence).__name__
-    rows = _checks.whole_number(f"{name}: min_rows", divergence.min_rows, 0)
-    object.__setattr__(divergence, "min_rows", rows)
-    debias = getattr(divergence, "debias", None)
-    if debias is not None:
-        object.__setattr__(divergence, "debias", _checks.flag(f"{name}: debias", debias))

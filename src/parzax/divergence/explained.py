@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.fits import Fits, Membership, merged_fits, polynomial_fits, product
 from parzax.divergence.resolutions import partitions
 from parzax.divergence.smoothed import Smoothed
@@ -67,7 +67,7 @@ class Explained(AbstractDivergence):
     min_rows: int = 2
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         for name, least in (("cells", 1), ("degrees", 2)):
             object.__setattr__(self, name, _ascending(name, getattr(self, name), least))
         if not self.cells:
@@ -86,21 +86,15 @@ class Explained(AbstractDivergence):
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""
-        dtype, (_, width), exchangeable = (
-            jnp.result_type(float),
-            counts.sets.shape,
-            counts.kernel.exchangeable,
-        )
+        dtype, width = jnp.result_type(float), counts.sets.shape[1]
         region = counts.uniform_density(dtype) if counts.uniform else counts.region.astype(dtype)
         rows = Membership.of(counts.target.astype(dtype), region, counts.uniform)
-        if exchangeable:
-            fits = merged_fits(rows, partitions((width,), width, counts.n_cells))
-        else:
-            sizes = (*(n for n in self.cells if n < width), width)
-            fits = merged_fits(rows, partitions(sizes, width, counts.n_cells))
-            if self.degrees:
-                smooth = polynomial_fits(rows, self.degrees, self.smoothness)
-                fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
+        exchangeable = counts.kernel.exchangeable
+        sizes = [n for n in self.cells if n < width and not exchangeable]
+        fits = merged_fits(rows, partitions((*sizes, width), width, counts.n_cells))
+        if self.degrees and not exchangeable:
+            smooth = polynomial_fits(rows, self.degrees, self.smoothness)
+            fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
         above = fits.explained
         weight = _weights(rows, fits, self.temperature, exchangeable)
         if self.debias:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
-from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.smoothing import GridSmoothing, density_of
 
 
@@ -57,14 +58,8 @@ class Pearson(AbstractDivergence):
 
     smoothing: GridSmoothing = _OPTUNA
     min_rows: int = 2
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    @property
-    def constant_is_zero(self) -> bool:
-        """False: the prior kernel has different shares of the two sets."""
-        return False
+    # The prior kernel has different shares of the two sets.
+    constant_is_zero: ClassVar[bool] = False
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D_PE of the two densities."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
-from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, check_fields
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.smoothing import GridSmoothing
 from parzax.kernels import in_grid
 
@@ -38,9 +38,6 @@ class Smoothed(AbstractDivergence):
     smoothing: GridSmoothing = _DEFAULT
     debias: bool = True
     min_rows: int = 2
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D less its expectation under chance."""

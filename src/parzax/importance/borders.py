@@ -67,6 +67,7 @@ def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     """The tables of a space for values in ``dtype``, float64 or float32."""
     where, integer = layout(space, grid), _INTEGER[dtype]
     blocks = [block for block in where.blocks if not block.is_pool]
+    parameter = np.array([slot.parameter for slot in space.slots], np.int32)
     domains = [slot.domain for slot in space.slots]
     cells = [cell_borders(domain, grid, dtype) for domain in domains]
     spans, lists = zip(*(_held(domain, dtype) for domain in domains), strict=True)
@@ -76,10 +77,8 @@ def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     cell_start, n_borders = _starts([len(keys) for keys in cells])
     unused = [np.zeros(1, integer)]
     return Tables(
-        parameter=np.array([slot.parameter for slot in space.slots], np.int32),
-        first_slot=np.searchsorted([slot.parameter for slot in space.slots], np.arange(len(space))).astype(
-            np.int32
-        ),
+        parameter=parameter,
+        first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
         cell_keys=np.concatenate(unused + cells),
         cell_start=cell_start,
         n_borders=n_borders,
@@ -106,9 +105,8 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
         return np.zeros(0, _INTEGER[dtype])
     lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
     cell = np.arange(cells.n_cells - 1)
-    above = first_key(
-        lambda key: cells.cells(float_of_key(key)) > cell, lowest + 0 * cell, highest + 0 * cell
-    )
+    ends = np.full(cell.shape, lowest), np.full(cell.shape, highest)
+    above = first_key(lambda key: cells.cells(float_of_key(key)) > cell, *ends)
     return _upwards(float_of_key(above), dtype) - 1
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import checked_counts, unmasked, vectors
 from parzax._numerics import namespace
+from parzax.importance.encoded import Encoded
 from parzax.importance.layout import Layout
 
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
@@ -58,14 +59,8 @@ def level_counts(
 
 
 @partial(jax.jit, static_argnames=("n_levels", "n_cells"))
-def _level_counts(
-    codes: Integer[Array, " n"],
-    level: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    *,
-    n_levels: int,
-    n_cells: int,
-) -> Shaped[Array, "q1 g"]:
+def _level_counts(*arrays: Any, n_levels: int, n_cells: int) -> Shaped[Array, "q1 g"]:
+    codes, level, weight = arrays
     counted = (codes >= 0) & (codes < n_cells) & (level >= 0)
     bins = jnp.where(counted, level * n_cells + codes, (n_levels + 1) * n_cells)
     histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
@@ -127,61 +122,53 @@ def _histograms_by_column(
     sets: int,
     layout: Layout,
 ) -> Shaped[Array, "s l w"]:
-    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache."""
-    count = partial(_histograms, sets=sets, width=max(layout.n_codes))
-    return _side_by_side(jax.lax.map(lambda seed: count(*seed), (codes, level, weight)), layout)
+    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache.
+
+    Joint counts of two columns serve for both where these are small.
+    """
+    width = max(layout.n_codes)
+
+    def of_seed(seed: tuple[Array, Array, Array | None]) -> Shaped[Array, "d l g"]:
+        codes, level, weight = seed
+
+        def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
+            bins = level
+            for column in columns:
+                bins = bins * width + column.astype(jnp.int32)
+            histogram = _histogram(bins, weight, sets * width ** len(columns))
+            return histogram.reshape(sets, *[width] * len(columns))
+
+        if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
+            return jax.lax.map(count, codes)
+        counts = []
+        # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
+        for left in range(0, len(codes) - 1, 2):
+            joint = count(codes[left], codes[left + 1])
+            counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
+        return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
+
+    columns = jnp.moveaxis(jax.lax.map(of_seed, (codes, level, weight)), 1, 2)
+    sizes = np.array(layout.n_codes)
+    if (sizes == columns.shape[-1]).all():
+        return columns.reshape(*columns.shape[:2], -1)
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
+    return columns[:, :, jnp.asarray(column), jnp.asarray(cell)]
 
 
 def replicate_counts(
     codes: Integer[Array, "d n"],
     level: Integer[Array, "b *d n"],
     weight: Shaped[Array, "b n"] | None,
-    *,
-    n_levels: int,
-    layout: Layout,
+    encoded: Encoded,
 ) -> Shaped[Array, "b q1 w"]:
-    """Counts of one log whose rows have levels and weights anew in each of b replicates.
+    """Counts of one ``encoded`` log whose rows have levels and weights anew in each of b replicates.
 
     Levels are (b, n), or (b, d, n) where each parameter has its own.
     """
     repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
-    return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
-
-
-def _side_by_side(columns: Shaped[Array, "s d l g"], layout: Layout) -> Shaped[Array, "s l w"]:
-    """The cells of every column that it has."""
-    sizes = np.array(layout.n_codes)
-    if (sizes == columns.shape[-1]).all():
-        return jnp.moveaxis(columns, 1, 2).reshape(len(columns), columns.shape[2], -1)
-    column = np.repeat(np.arange(len(sizes)), sizes)
-    cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
-    return jnp.moveaxis(columns, 1, 2)[:, :, jnp.asarray(column), jnp.asarray(cell)]
-
-
-def _histograms(
-    codes: Integer[Array, "d n"],
-    first: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    sets: int,
-    width: int,
-) -> Shaped[Array, "d l g"]:
-    """(level, cell) counts of each column; from joint counts of two of them where these are small."""
-
-    def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
-        bins = first
-        for column in columns:
-            bins = bins * width + column.astype(jnp.int32)
-        histogram = _histogram(bins, weight, sets * width ** len(columns))
-        return histogram.reshape(sets, *[width] * len(columns))
-
-    if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
-        return jax.lax.map(count, codes)
-    counts = []
-    # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
-    for left in range(0, len(codes) - 1, 2):
-        joint = count(codes[left], codes[left + 1])
-        counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
-    return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
+    sets = len(encoded.levels) + 2
+    return running_sum(_flat_histogram(repeated, level, weight, sets, encoded.layout)[:, :-1])
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
@@ -198,11 +185,10 @@ def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
     """
     if x.shape[-2] <= _WRITTEN_OUT:
         return jnp.stack(list(accumulate(jnp.moveaxis(x, -2, 0))), axis=-2)
-    axis = x.ndim - 2
-    return jax.lax.platform_dependent(x, cpu=_scanned_sum, default=partial(jax.lax.cumsum, axis=axis))
 
+    def scanned(x: Array) -> Array:
+        rows = jnp.moveaxis(x, -2, 0)
+        _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
+        return jnp.moveaxis(sums, 0, -2)
 
-def _scanned_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
-    rows = jnp.moveaxis(x, -2, 0)
-    _, sums = jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(rows[0]), rows)
-    return jnp.moveaxis(sums, 0, -2)
+    return jax.lax.platform_dependent(x, cpu=scanned, default=partial(jax.lax.cumsum, axis=x.ndim - 2))

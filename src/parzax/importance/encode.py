@@ -67,10 +67,11 @@ def _encoded(
     if weight is not None:
         weight = jnp.where(usable, weight, 0)
         usable = usable & (weight > 0)
-    sets = device_levels(losses, usable, weight, tuple(sorted(levels)), region, grid.optuna_rounding)
+    ascending = tuple(sorted(levels))
+    level, rank, status = device_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
     invalid = jnp.where(some_invalid, np.int32(Status.INVALID_ROWS), np.int32(0))
     return Encoded(
-        codes, sets.level, sets.rank, weight, sets.status | invalid,
+        codes, level, rank, weight, status | invalid,
         layout=where, levels=levels, region=region, grid=grid,
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """From `Encoded` to `Importance`: counts, divergences, variances, statuses, in one compiled computation."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from parzax.importance.measures import measures, of_regimes
 from parzax.importance.variance import normalise
 
 REFERENCES = ("region", "uniform")
+_BY_LEVEL = ("variance", "inter", "unweighted", "status")
 
 
 class Importance(eqx.Module):
@@ -108,20 +110,8 @@ def estimate(
     jax.jit,
     static_argnames=("layout", "place", "divergence", "uniform", "balance", "uniform_when_undefined"),
 )
-def _estimate(
-    codes: Integer[Any, "d n"],
-    level: Integer[Any, " n"],
-    weight: Shaped[Any, " n"] | None,
-    status: Int[Any, " q"],
-    *,
-    layout: Layout,
-    place: tuple[int, ...],
-    divergence: AbstractDivergence,
-    uniform: bool,
-    **share: bool,
-) -> Importance:
-    batch = jax.tree.map(lambda a: jnp.asarray(a)[None], (codes, level, weight, status))
-    found = estimate_seeds(*batch, layout=layout, divergence=divergence, uniform=uniform, **share)
+def _estimate(*arrays: Any, place: tuple[int, ...], **static: Any) -> Importance:
+    found = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
     return in_order(jax.tree.map(lambda a: a[0], found), place)
 
 
@@ -168,18 +158,10 @@ def in_order(found: Importance, place: tuple[int, ...]) -> Importance:
     """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
     if list(place) == sorted(place):
         return found
-    by_level = ("variance", "inter", "unweighted", "divergence", "regime_target", "status")
-    axes = {"divergence": -3, "regime_target": -3}
     index = np.array(place)
-    moved = {}
-    for name in by_level:
-        array, axis = getattr(found, name), axes.get(name, -2)
-        moved[name] = array[(..., index, *(slice(None),) * (-axis - 1))]
-    counts = found.counts[..., np.append(index, len(index)), :]
-    return Importance(
-        **moved, counts=counts, regime_region=found.regime_region, balance=found.balance,
-        uniform_when_undefined=found.uniform_when_undefined,
-    )  # fmt: skip
+    moved = {name: getattr(found, name)[..., index, :] for name in _BY_LEVEL}
+    moved |= {name: getattr(found, name)[..., index, :, :] for name in ("divergence", "regime_target")}
+    return replace(found, **moved, counts=found.counts[..., np.append(index, len(index)), :])
 
 
 def checked_divergence(divergence: Any, reference: Any) -> AbstractDivergence:

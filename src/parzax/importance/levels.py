@@ -1,6 +1,6 @@
 """Level sets on the device: which rows are within the best share of the losses, for many shares at once."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,14 +15,6 @@ from parzax.status import Status
 ROUNDING = 1e-12
 
 
-class DeviceLevels(NamedTuple):
-    """Level sets of one log; see `parzax.importance.Encoded` for the arrays."""
-
-    level: Int[Array, " n"]
-    rank: Int[Array, " n"]
-    status: Int[Array, " q"]
-
-
 def device_levels(
     losses: Float[Array, " n"],
     usable: Bool[Array, " n"],
@@ -30,16 +22,11 @@ def device_levels(
     levels: tuple[float, ...],
     region: float,
     optuna_rounding: bool,
-) -> DeviceLevels:
-    """The first level set of every row; rows tied with a cut-off are in. `observations.level_sets`, in JAX.
+) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
+    """``level``, ``rank`` and ``status`` of `Encoded`; rows tied with a cut-off are in.
 
-    Args:
-        losses: lower is better; NaN is not usable.
-        usable: rows that may be in a set; those of weight 0 are not.
-        weight: frequency weights, or None for 1 each.
-        levels: in (0, 1), ascending.
-        region: level of the region, above them.
-        optuna_rounding: see `parzax.Grid`.
+    `parzax.observations.level_sets`, in JAX. ``levels`` ascend. Rows that are not ``usable``, and those
+    without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
     # Compared as integers: XLA would take subnormals for ties.
@@ -50,7 +37,7 @@ def device_levels(
     n_usable = usable.sum(dtype=jnp.int32)
     if not n:
         none = jnp.zeros(0, jnp.int32)
-        return DeviceLevels(none, none, jnp.full(q, int(Status.NO_DATA), jnp.int32))
+        return none, none, jnp.full(q, int(Status.NO_DATA), jnp.int32)
     ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
     asked = (*levels, region)
     with jax.enable_x64(True):
@@ -79,7 +66,7 @@ def device_levels(
     starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
     first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
     rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
-    return DeviceLevels(level, jnp.where(usable, rank, n), status)
+    return level, jnp.where(usable, rank, n), status
 
 
 def sizes(levels: tuple[float, ...], total: Any, whole: Any, optuna_rounding: bool) -> Float[Array, " q"]:

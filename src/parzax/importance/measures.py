@@ -100,31 +100,22 @@ def of_regimes(
     D_i of a regime is such that its pools p have their part of Eq. 11: n_T,i^2 / n_R,i D_i = sum_p n_T,p^2 /
     n_R,p D_p, n_T and n_R being rows of target and region. 0 without rows.
     """
-    d, k, none = len(layout.offsets), layout.n_regimes, layout.n_slots
-    slots = [[[none] for _ in range(k)] for _ in range(d)]
-    for own in slots:
-        own[-1] = [layout.n_slots - 1]
+    d, k = len(layout.offsets), layout.n_regimes
+    regime = np.full((d, layout.n_slots), -1)
+    regime[:, -1] = k - 1
     for block in layout.blocks:
-        slots[block.parameter][block.regime].append(block.slot)
-    most = max(len(own) for parameter in slots for own in parameter)
-    at = jnp.asarray([[own + [none] * (most - len(own)) for own in parameter] for parameter in slots])
-    of_parameter, moving = (
-        jnp.arange(d)[:, None, None],
-        jnp.asarray([[len(own) > 2 for own in p] for p in slots]),
-    )
+        regime[block.parameter, block.slot] = block.regime
+    member = regime[..., None] == np.arange(k)
 
-    def gathered(x: Shaped[Array, "... d l"]) -> Shaped[Array, "... d k m"]:
-        """With 0 for the slot that there is none."""
-        return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)[..., of_parameter, at]
+    def summed(x: Shaped[Array, "... d l"]) -> Shaped[Array, "... d k"]:
+        return jnp.where(jnp.asarray(member), x[..., None], 0).sum(axis=-2, dtype=x.dtype)
 
-    of_slots = gathered(rows)
-    of_regimes = of_slots.sum(axis=-1, dtype=rows.dtype)
-    target, region = (x.astype(divergence.dtype) for x in (of_slots[:, :-1], of_slots[:, -1:]))
-    alone = gathered(divergence)
-    part = jnp.where(region > 0, jnp.square(target) / divisor(region) * alone, 0).sum(axis=-1)
+    of_regimes = summed(rows)
+    target, region = (x.astype(divergence.dtype) for x in (rows[:, :-1], rows[:, -1:]))
+    part = summed(jnp.where(region > 0, jnp.square(target) / divisor(region) * divergence, 0))
     n_target = divisor(of_regimes[:, :-1].astype(divergence.dtype))
     pooled = part * of_regimes[:, -1:].astype(divergence.dtype) / jnp.square(n_target)
-    return of_regimes, jnp.where(moving, pooled, alone.sum(axis=-1))
+    return of_regimes, jnp.where(jnp.asarray(member.sum(axis=1) > 1), pooled, summed(divergence))
 
 
 def _facts(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q3 j"]:

@@ -102,11 +102,15 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     used = ~jnp.isnan(losses).any(axis=1)
     rank = pareto.non_domination_rank(losses, used)
     # Equal rows share the place of the first of them.
-    equal_to = _first_rows(lexicographic(value_ranks(losses, used)[0]).position)
-    first = used & (equal_to == jnp.arange(n, dtype=jnp.int32))
+    position, number = lexicographic(value_ranks(losses, used)[0]).position, jnp.arange(n, dtype=jnp.int32)
+    equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
+    first = used & (equal_to == number)
     if by_area:
         needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
-        cut = jax.vmap(partial(_cut_front, jnp.sort(rank)))(needed)
+        # The front that each set cuts; -1 for none.
+        ranks = jnp.sort(rank)
+        last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))
+        cut = jnp.where((last == following) & (needed < n) & (last < pareto.ABSENT), last, -1)
 
         def chosen(front: Int[Array, ""]) -> Int[Array, " n"]:
             mask = first & (rank == front)
@@ -122,17 +126,3 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     place = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(changed, dtype=jnp.int32)])
     places = jnp.zeros(n, losses.dtype).at[row].set(place.astype(losses.dtype), unique_indices=True)
     return jnp.where(used, places, jnp.nan)
-
-
-def _first_rows(position: Int[Array, " n"]) -> Int[Array, " n"]:
-    """The first row of the equals of each, from their common place in lexicographic order."""
-    n = len(position)
-    first = jnp.full(n, n, jnp.int32).at[position].min(jnp.arange(n, dtype=jnp.int32))
-    return first[position]
-
-
-def _cut_front(ranks: Int[Array, " n"], size: Int[Array, ""]) -> Int[Array, ""]:
-    """The front that the best ``size`` rows cut, given all ranks in ascending order; -1 for none."""
-    last = ranks[jnp.clip(size - 1, 0, len(ranks) - 1)]
-    following = ranks[jnp.clip(size, 0, len(ranks) - 1)]
-    return jnp.where((last == following) & (size < len(ranks)) & (last < pareto.ABSENT), last, -1)

@@ -15,7 +15,6 @@ from parzax.importance.counts import replicate_counts
 from parzax.importance.draws import METHODS, sample_levels
 from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_divergence, from_counts, in_order
-from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
 # Replicates side by side: at most so many scattered entries, counts, and replicates. What fits a CPU's cache
@@ -57,7 +56,7 @@ def resample(
     """
     _checks.one_of("method", method, tuple(METHODS))
     share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated("resample", method, key, encoded, n, divergence, reference, share)
+    return _replicated("resample", method, key, encoded, n, divergence, reference, **share)
 
 
 def shuffle(
@@ -79,7 +78,7 @@ def shuffle(
     Arguments, restrictions and the answer are those of `resample`.
     """
     share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated("shuffle", "shuffle", key, encoded, n, divergence, reference, share)
+    return _replicated("shuffle", "shuffle", key, encoded, n, divergence, reference, **share)
 
 
 def _replicated(
@@ -90,7 +89,7 @@ def _replicated(
     n: int,
     divergence: Any,
     reference: str,
-    share: dict[str, bool],
+    **share: bool,
 ) -> Importance:
     """What `resample` and `shuffle` have in common: checks, and the compiled call."""
     check_encoded(encoded, function)
@@ -103,56 +102,36 @@ def _replicated(
         )
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    found = _replicates(
-        key, encoded.codes, encoded.level, encoded.rank, encoded.status, draw=draw, n=n,
-        layout=encoded.layout, levels=encoded.levels, place=encoded.place, region=encoded.region,
-        optuna_rounding=encoded.grid.optuna_rounding, divergence=checked_divergence(divergence, reference),
-        uniform=reference == "uniform", **share,
-    )  # fmt: skip
-    return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
+    how = {"divergence": checked_divergence(divergence, reference), "uniform": reference == "uniform"}
+    replicates = _replicates(key, encoded, draw=draw, n=n, **how, **share)
+    return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-_STATIC = (
-    "draw", "n", "layout", "levels", "place", "region", "optuna_rounding", "divergence", "uniform", "balance",
-    "uniform_when_undefined",
-)  # fmt: skip
-
-
-@partial(jax.jit, static_argnames=_STATIC)
+@partial(jax.jit, static_argnames=("draw", "n", "divergence", "uniform", "balance", "uniform_when_undefined"))
 def _replicates(
     key: PRNGKeyArray,
-    codes: Integer[Any, "d m"],
-    level: Integer[Any, " m"],
-    rank: Int[Any, " m"],
-    status: Int[Any, " q"],
+    encoded: Encoded,
     *,
     draw: str,
     n: int,
-    layout: Layout,
-    levels: tuple[float, ...],
-    place: tuple[int, ...],
-    region: float,
-    optuna_rounding: bool,
     divergence: AbstractDivergence,
     uniform: bool,
     **share: bool,
 ) -> Importance:
-    codes, level, rank, status = map(jnp.asarray, (codes, level, rank, status))
+    layout, status = encoded.layout, encoded.status
     if draw == "shuffle":
-        arrays: Any = blocks_of(codes, level, layout, len(levels))
-        counts_of = partial(shuffled_counts, layout=layout, n_levels=len(levels))
+        counts_of = partial(shuffled_counts, rows=blocks_of(encoded), encoded=encoded)
     else:
-        ascending = (*sorted(levels), region)
-        arrays = ordered_rows(codes, rank, draw, ascending, optuna_rounding)
-        counts_of = partial(sampled_counts, layout=layout, n_levels=len(levels), method=draw)
+        counts_of = partial(sampled_counts, rows=ordered_rows(encoded, draw), encoded=encoded, method=draw)
 
     def some(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(status[None], (len(keys), len(status)))
-        return from_counts(counts_of(keys, arrays), log_status, layout, divergence, uniform, **share)
+        return from_counts(counts_of(keys), log_status, layout, divergence, uniform, **share)
 
     def rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         rows, counts, most = limits
-        fitting = min(rows // max(codes.size, 1), counts // ((len(levels) + 2) * layout.n_columns), most, n)
+        n_counts = (len(encoded.levels) + 2) * layout.n_columns
+        fitting = min(rows // max(encoded.codes.size, 1), counts // n_counts, most, n)
         n_rounds = math.ceil(n / max(fitting, 1))
         size = math.ceil(n / n_rounds)
         padded = jnp.pad(numbers, (0, n_rounds * size - n)).reshape(n_rounds, size)
@@ -166,7 +145,7 @@ def _replicates(
     found = jax.lax.platform_dependent(
         numbers, cpu=partial(rounds, limits=_CPU), default=partial(rounds, limits=_ACCELERATOR)
     )
-    return in_order(found, place)
+    return in_order(found, encoded.place)
 
 
 class Ranked(NamedTuple):
@@ -186,33 +165,28 @@ class Ranked(NamedTuple):
     usable: Int[Any, "*s"]
 
 
-def ordered_rows(
-    codes: Integer[Array, "d m"],
-    rank: Int[Array, " m"],
-    method: str,
-    levels: tuple[float, ...],
-    optuna_rounding: bool,
-) -> Ranked:
-    """Rows for `sampled_counts`; ``levels`` are ascending, the region's last."""
-    m = len(rank)
+def ordered_rows(encoded: Encoded, method: str) -> Ranked:
+    """Rows for `sampled_counts`."""
+    codes, rank = encoded.codes, jnp.asarray(encoded.rank)
+    m, levels = len(rank), (*sorted(encoded.levels), encoded.region)
     usable = (rank < m).sum(dtype=jnp.int32)
     size = usable // 2 if method == "half-sampling" else usable
     ranked, row = jax.lax.sort((rank, jnp.arange(m, dtype=jnp.int32)), num_keys=1)
-    needed = sizes(levels, size, True, optuna_rounding).astype(jnp.int32)
+    needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
     better = jnp.arange(m + 1, dtype=jnp.int32)
     level_after = (needed[None] <= better[:, None]).sum(axis=1, dtype=jnp.int32)
     return Ranked(codes[:, row], jnp.minimum(ranked, m - 1), level_after, size, usable)
 
 
 def sampled_counts(
-    keys: Key[Array, " b"], rows: Ranked, *, layout: Layout, n_levels: int, method: str
+    keys: Key[Array, " b"], *, rows: Ranked, encoded: Encoded, method: str
 ) -> Int[Array, "b q1 w"]:
     """Counts of one random sample for each of b keys."""
     m = rows.codes.shape[1]
     draw = jax.vmap(METHODS[method], in_axes=(0, None, None, None))
     weight = draw(keys, m, rows.size, rows.usable)
     level = sample_levels(weight, rows.first_tied, rows.level_after)
-    return replicate_counts(rows.codes, level, weight, n_levels=n_levels, layout=layout)
+    return replicate_counts(rows.codes, level, weight, encoded)
 
 
 class Blocked(NamedTuple):
@@ -229,24 +203,21 @@ class Blocked(NamedTuple):
     level: Int[Array, " m"]
 
 
-def blocks_of(
-    codes: Integer[Array, "d m"], level: Integer[Array, " m"], layout: Layout, n_levels: int
-) -> Blocked:
+def blocks_of(encoded: Encoded) -> Blocked:
     """Rows for `shuffled_counts`."""
+    codes, layout = encoded.codes, encoded.layout
     table = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
     for block in layout.blocks:
         first = block.start - layout.offsets[block.parameter]
         table[block.parameter, first : first + block.n_cells] = block.slot + 1
-    level = level.astype(jnp.int32)
+    level = encoded.level.astype(jnp.int32)
     block = jnp.asarray(table)[jnp.arange(len(table))[:, None], codes.astype(jnp.int32)]
-    block = jnp.where((level <= n_levels)[None], block, layout.n_slots + 1)
+    block = jnp.where((level <= len(encoded.levels))[None], block, layout.n_slots + 1)
     _, ordered = jax.lax.sort((block, codes), num_keys=1)
     return Blocked(ordered, block, level)
 
 
-def shuffled_counts(
-    keys: Key[Array, " b"], rows: Blocked, *, layout: Layout, n_levels: int
-) -> Int[Array, "b q1 w"]:
+def shuffled_counts(keys: Key[Array, " b"], *, rows: Blocked, encoded: Encoded) -> Int[Array, "b q1 w"]:
     """Counts of one log shuffled within regimes for each of b keys."""
 
     def permuted(key: PRNGKeyArray) -> Int[Array, "d m"]:
@@ -254,4 +225,4 @@ def shuffled_counts(
         level = jnp.broadcast_to(rows.level[None], bits.shape)
         return jax.lax.sort((rows.block, bits, level), num_keys=2)[2]
 
-    return replicate_counts(rows.codes, jax.vmap(permuted)(keys), None, n_levels=n_levels, layout=layout)
+    return replicate_counts(rows.codes, jax.vmap(permuted)(keys), None, encoded)

@@ -1,7 +1,7 @@
 """The encoder of logs: from checked NumPy arrays to `parzax.importance.Encoded`, on the host in float64."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,6 @@ from parzax.importance.layout import layout
 from parzax.observations.codes import grid_codes
 from parzax.observations.levels import level_sets
 from parzax.observations.pools import in_pools
-
-
-class EncodedLog(NamedTuple):
-    """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter."""
-
-    encoded: Encoded
-    pools: dict[str, str]
 
 
 def encode_log(
@@ -28,16 +21,11 @@ def encode_log(
     *,
     rows: int,
     ranks: bool = False,
-) -> EncodedLog:
-    """The rows of `parzax.Observations` on the grid.
+) -> tuple[Encoded, dict[str, str]]:
+    """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter.
 
-    Args:
-        obs: the log, s seeds of n rows.
-        losses: (s, n) by which rows are ranked; NaN where not usable.
-        levels, region: checked levels.
-        grid: see `parzax.Grid`.
-        rows: number of rows to pad to; padding is in no set.
-        ranks: whether `Encoded.rank` is needed.
+    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. There are
+    ``rows`` with padding, which is in no set. ``ranks`` says whether `Encoded.rank` is needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)
@@ -49,7 +37,7 @@ def encode_log(
         codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
         sets.status, layout=layout(obs.space, grid), levels=tuple(levels.tolist()), region=region, grid=grid,
     )  # fmt: skip
-    return EncodedLog(encoded, pools)
+    return encoded, pools
 
 
 def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from parzax import _checks
 from parzax.observations.columns import Column, Table, check_unique, listed
 
 
@@ -11,12 +12,7 @@ def open_table(df: Any) -> Table:
     """A data frame as a table; a `Table` as it is."""
     if isinstance(df, Table):
         return df
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise ImportError(
-            "Reading tables needs narwhals; install it with pip install 'parzax[dataframe]'."
-        ) from error
+    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
     library = type(df).__module__.partition(".")[0]
     names = getattr(df, "column_names" if library == "pyarrow" else "columns", ())
     if library == "pandas" and not all(isinstance(name, str) for name in names):

@@ -224,8 +224,8 @@ class Observations:
         target, region = checked_levels(levels, region)
         shape = (math.prod(self.batch_shape), self.n)
         losses, grid = self.losses[..., objective].reshape(shape), Grid() if grid is None else grid
-        found = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True).encoded
-        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), found)
+        encoded, _ = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True)
+        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), encoded)
 
     @property
     def n(self) -> int:

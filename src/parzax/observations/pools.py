@@ -6,10 +6,11 @@ Appendix B.2; in native units these would give importance to x where c alone mat
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from parzax._words import plural
 from parzax.importance.layout import Grid, layout, relative_axis
 from parzax.observations.bounds import span_text
 from parzax.space import Varying
@@ -23,14 +24,6 @@ _ALIKE = 0.99
 _DIFFERENT, _LEAST_HALF = 2.0, 50
 # A bound may miss the last step by this share of it.
 _STEP_SLACK = 1e-6
-
-
-class Pool(NamedTuple):
-    """Rows with like bounds: how many (their weight), and from where to where each bound reaches."""
-
-    n: float
-    low: tuple[float, float]
-    high: tuple[float, float]
 
 
 def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
@@ -66,7 +59,7 @@ def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> 
             cells = start + pool * axis.n_cells + axis.cells(place[seed, rows])
             codes[seed, j, rows] = cells.astype(codes.dtype)
             if seed == 0:
-                found.setdefault(name, []).extend(_described(pool, *own, weight[seed, rows]))
+                found.setdefault(name, []).append((pool, *own, weight[seed, rows]))
     return {name: _sentence(own, shape[0]) for name, own in found.items()}
 
 
@@ -151,26 +144,24 @@ def _parts(ranks: np.ndarray, n: int) -> np.ndarray:
     return np.minimum((ranks * n).astype(np.int64), n - 1)
 
 
-def _described(pool: np.ndarray, low: np.ndarray, high: np.ndarray, weight: np.ndarray) -> list[Pool]:
-    """The pools that have rows."""
+def _sentence(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
+    """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ...".
 
-    def span(x: np.ndarray) -> tuple[float, float]:
-        return float(x.min()), float(x.max())
-
-    of_pools = [(pool == own) for own in np.unique(pool)]
-    return [Pool(float(weight[here].sum()), span(low[here]), span(high[here])) for here in of_pools]
-
-
-def _sentence(found: list[Pool], n_seeds: int) -> str:
-    """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ..."."""
+    ``rows`` are the pool, low, high and weight of the rows of each domain.
+    """
     seed = " of the first seed" * (n_seeds > 1)
-    ends = {side: [end for pool in found for end in getattr(pool, side)] for side in ("low", "high")}
-    fixed = [f"{side} {own[0]:.4g}, " for side, own in ends.items() if min(own) == max(own)]
-    moving = [side for side, own in ends.items() if min(own) < max(own)]
+    pools = [
+        {"low": low[pool == number], "high": high[pool == number], "weight": weight[pool == number]}
+        for pool, low, high, weight in rows
+        for number in np.unique(pool)
+    ]
+    ends = {side: np.concatenate([pool[side] for pool in pools]) for side in ("low", "high")}
+    fixed = [f"{side} {bounds[0]:.4g}, " for side, bounds in ends.items() if np.ptp(bounds) == 0]
+    moving = [side for side, bounds in ends.items() if np.ptp(bounds) > 0]
 
-    def one(pool: Pool) -> str:
-        reach = (f"{side} {span_text(*getattr(pool, side))}" for side in moving)
-        return f"{' and '.join(reach)} ({pool.n:.6g} rows)".strip()
+    def one(pool: dict[str, np.ndarray]) -> str:
+        reach = (f"{side} {span_text(pool[side].min(), pool[side].max())}" for side in moving)
+        return f"{' and '.join(reach)} ({pool['weight'].sum():.6g} rows)".strip()
 
-    n = f"{len(found)} pool{'s' * (len(found) != 1)}{seed}"
-    return f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(one, found))}"
+    n = f"{plural(len(pools), 'pool')}{seed}"
+    return f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(one, pools))}"

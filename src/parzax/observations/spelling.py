@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _LEAST_BESIDE_WORDS = 3
 _MOST_WORDS = 0.2
 # Words for no value, however many they are.
 _NONE = frozenset(("", "-", "?", "none", "nan", "null", "n/a", "na", "auto", "default", "<na>"))
-_REPR = re.compile(r"(?:np|numpy)\.\w+\((.+)\)")
+_REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 # A comma that is no list's and no thousands': after 0, before a 0 and not three places, before four or more,
@@ -79,22 +80,6 @@ def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
     return False
 
 
-def _plain(labels: Iterable[str]) -> dict[str, float]:
-    return _read(labels, lambda text: text)
-
-
-def _repr(labels: Iterable[str]) -> dict[str, float]:
-    def inner(text: str) -> str:
-        match = _REPR.fullmatch(text)
-        return match[1] if match else text
-
-    return _read(labels, inner)
-
-
-def _thousands(labels: Iterable[str]) -> dict[str, float]:
-    return _read(labels, lambda text: text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
-
-
 def _comma(labels: Iterable[str]) -> dict[str, float]:
     """Where a label shows that commas are decimal; else they may part the numbers of a list."""
     labels = list(labels)
@@ -118,15 +103,20 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
     return {label: number for label, match in matches.items() if (number := number_of(match[1])) is not None}
 
 
-# The first spelling that fits all labels of a column is taken.
-_HOW: dict[Spelling, str] = {
-    _plain: " in text", _repr: " written as NumPy's", _thousands: " with commas between thousands",
-    _comma: " with decimal commas", _unit: " with a unit behind, which is left off",
-}  # fmt: skip
-
-
 def _read(labels: Iterable[str], spelled: Callable[[str], str | None]) -> dict[str, float]:
     """Label -> number, of the labels that are one, finite, when they are spelled in another way."""
     pairs = ((label, spelled(label.strip())) for label in labels)
     found = {label: number_of(text) for label, text in pairs if text is not None}
     return {label: number for label, number in found.items() if number is not None and np.isfinite(number)}
+
+
+# Text as it is; the number within np.float64(...); without commas between thousands.
+_plain: Spelling = partial(_read, spelled=str)
+_repr: Spelling = partial(_read, spelled=lambda text: _REPR.sub(r"\1", text))
+_thousands: Spelling = partial(
+    _read, spelled=lambda text: text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
+)
+_HOW: dict[Spelling, str] = {
+    _repr: " written as NumPy's", _thousands: " with commas between thousands",
+    _comma: " with decimal commas", _unit: " with a unit behind, which is left off",
+}  # fmt: skip

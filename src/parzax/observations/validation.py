@@ -29,11 +29,8 @@ class Arrays(NamedTuple):
         """Some of n rows, by their indices, and what changes in the report."""
         arrays: list[Any] = [None if a is None else a[rows] for a in self[:-2]]
         bounds = None if self.bounds is None else {name: own[rows] for name, own in self.bounds.items()}
-        return Arrays(
-            *arrays,
-            bounds=bounds,
-            report=replace(self.report, n_failed=_n_failed(self.losses[rows]), **report),
-        )
+        changed = replace(self.report, n_failed=_n_failed(self.losses[rows]), **report)
+        return Arrays(*arrays, bounds=bounds, report=changed)
 
 
 def stacked(logs: Sequence[Arrays]) -> Arrays:

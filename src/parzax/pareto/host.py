@@ -70,10 +70,7 @@ def _union(width: np.ndarray) -> float:
     """Volume of the union of boxes with one common corner, given their widths; 0 without boxes."""
     if width.shape[1] == 1 or not len(width):
         return float(width.max(initial=0))
-    try:
-        import moocore
-    except ImportError as error:
-        raise ImportError("Hypervolume on the host needs moocore; pip install 'parzax[pareto]'.") from error
+    moocore = _checks.optional("moocore", "Hypervolume on the host", "pareto")
     return float(moocore.hypervolume(-width, ref=np.zeros(width.shape[1])))
 
 

@@ -117,12 +117,7 @@ class AbstractResult(Readable):
             ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
         """
         backends = _BACKENDS if backend is None else (_checks.one_of("backend", backend, _BACKENDS),)
-        try:
-            import narwhals as nw
-        except ImportError as error:
-            raise ImportError(
-                "to_dataframe needs narwhals; install it with pip install 'parzax[dataframe]'."
-            ) from error
+        nw = _checks.optional("narwhals", "to_dataframe", "dataframe")
         data = {
             name: x.tolist() if x.dtype == object else np.ascontiguousarray(x)
             for name, x in self.to_columns().items()

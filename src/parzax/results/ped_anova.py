@@ -99,9 +99,8 @@ def cond_ped_anova(
     if not n_samples and not n_shuffles:
         return result
     key = jax.random.key(0) if key is None else key
-    weight = None if obs.weight is None else obs.weight.reshape(losses.shape)
     counts = {"n_samples": n_samples, "n_shuffles": n_shuffles}
-    sampled = uncertainty(key, losses, weight, encoded, result, method=resampling, **counts)
+    sampled = uncertainty(key, losses, encoded, result, method=resampling, **counts)
     return replace(result, uncertainty=sampled)
 
 

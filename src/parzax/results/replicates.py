@@ -89,22 +89,15 @@ def compiled_replicates(
 ) -> Float[Array, "t b q d"]:
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
-    Args:
-        key, first: of the samples.
-        encoded: the codes and ranks of the log.
-        null: counts of the shuffles, b in a round.
-        rounds: how many of samples, and of shuffles.
-        divergence, uniform: as in `parzax.importance.estimate`.
-        method: "half-sampling" (without replacement) or "bootstrap".
+    ``null`` has the counts of the shuffles, b in a round, and ``rounds`` says how many rounds there are of
+    samples, and of shuffles. The ``method`` is one of `parzax.importance.resample`.
     """
-    b, layout, n_levels = null.shape[1], encoded.layout, len(encoded.levels)
-    levels, rounding = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
-    rows = ordered_rows(jnp.asarray(encoded.codes), jnp.asarray(encoded.rank), method, levels, rounding)
+    b, rows = null.shape[1], ordered_rows(encoded, method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return sampled_counts(keys, rows, layout=layout, n_levels=n_levels, method=method)
+        return sampled_counts(keys, rows=rows, encoded=encoded, method=method)
 
     def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return jnp.asarray(null)[number - rounds[0]]
@@ -114,6 +107,6 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # what follows is compiled once for both
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        return measures(counts, layout, divergence, uniform).variance
+        return measures(counts, encoded.layout, divergence, uniform).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

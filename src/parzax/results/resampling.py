@@ -49,7 +49,6 @@ def shuffles_by_default(n_samples: int, n_parameters: int) -> int:
 def uncertainty(
     key: Any,
     losses: np.ndarray,
-    weight: np.ndarray | None,
     encoded: Encoded,
     result: ImportanceResult,
     *,
@@ -59,17 +58,13 @@ def uncertainty(
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    Args:
-        key: a typed key.
-        losses: (s, n), NaN where not usable.
-        weight: (s, n) frequency weights, or None for 1 each.
-        encoded, result: of these losses, s seeds.
-        n_samples, n_shuffles, method: see `parzax.results.replicates`.
+    ``encoded`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable.
+    `parzax.results.replicates` has the other arguments.
     """
     shape, n_levels = result.variance.shape, len(encoded.levels)
     counts = result.by_seed(result.counts)[:, [*np.argsort(encoded.levels, kind="stable"), n_levels]]
-    if weight is not None:
-        encoded, losses = _repeated(encoded, losses, weight)
+    if encoded.weight is not None:
+        encoded, losses = _repeated(encoded, losses, encoded.weight)
     replicated = replicates(
         key,
         replace(encoded, rank=loss_ranks(losses, None, encoded.codes.shape[2]), weight=None),

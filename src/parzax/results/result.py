@@ -139,8 +139,8 @@ class ImportanceResult(ResultArrays):
         }
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         if self.uncertainty is not None:
-            of_samples, meta["uncertainty"] = self.uncertainty.to_arrays()
-            arrays |= {_SAMPLED + name: array for name, array in of_samples.items()}
+            meta["uncertainty"] = {name: getattr(self.uncertainty, name) for name in Uncertainty.SETTINGS}
+            arrays |= {_SAMPLED + name: getattr(self.uncertainty, name) for name in Uncertainty.ARRAYS}
         with open(path, "wb") as file:
             np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
@@ -159,12 +159,8 @@ class ImportanceResult(ResultArrays):
                 known = None
                 if "uncertainty" in meta:
                     of_samples = {name: data[_SAMPLED + name] for name in Uncertainty.ARRAYS}
-                    known = Uncertainty(
-                        **of_samples,
-                        variance=arrays["variance"],
-                        importance=arrays["importance"],
-                        **meta["uncertainty"],
-                    )
+                    of_log = {name: arrays[name] for name in ("variance", "importance")}
+                    known = Uncertainty(**of_samples, **of_log, **meta["uncertainty"])
             if meta["format"] != _FORMAT:
                 raise ValueError(f"format {meta['format']} is not {_FORMAT}")
             space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
@@ -177,15 +173,9 @@ class ImportanceResult(ResultArrays):
             del arrays["importance"]
             balance, undefined = how.balance, how.uniform_when_undefined
             estimates = Importance(**arrays, balance=balance, uniform_when_undefined=undefined)
+            region, reference = float(meta["region_quantile"]), str(meta["reference"])
             return cls(
-                estimates,
-                space=space,
-                target_quantile=levels,
-                region_quantile=float(meta["region_quantile"]),
-                estimator=how,
-                reference=str(meta["reference"]),
-                report=ImportReport(**(report | tuples)),
-                uncertainty=known,
+                estimates, space, levels, region, ImportReport(**(report | tuples)), how, reference, known
             )
         except _checks.UNREADABLE as error:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error

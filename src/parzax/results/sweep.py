@@ -57,22 +57,22 @@ def analyses(task: Task, losses: np.ndarray) -> list[tuple[Encoded, ImportanceRe
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
     logs = [encode_log(obs, loss, task.target, task.region, estimator.grid, rows=rows) for loss in losses]
-    batch = logs[0].encoded
+    batch = logs[0][0]
     if len(logs) > 1:
-        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(log.encoded for log in logs))
+        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(encoded for encoded, _ in logs))
     if task.rows != "all":
         infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
         batch = replace(batch, status=batch.status | infeasible)
     estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
     shape, levels = (len(logs), *obs.batch_shape), np.array(batch.levels)
-    for i, log in enumerate(logs):
+    for i, (encoded, pools) in enumerate(logs):
         ascending = jax.tree.map(lambda array, i=i: array.reshape(*shape, *array.shape[1:])[i], estimates)
         report = obs.report
-        if log.pools:
-            report = replace(report, moving=report.moving | log.pools)
+        if pools:
+            report = replace(report, moving=report.moving | pools)
         asked = in_order(ascending, batch.place)
         result = ImportanceResult(asked, obs.space, levels, task.region, report, estimator, task.reference)
-        analysed.append((log.encoded, result))
+        analysed.append((encoded, result))
     return analysed
 
 

@@ -90,18 +90,18 @@ def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> li
 
 
 def _table_levels(result: ResultArrays) -> np.ndarray:
-    """Indices of the levels that a table shows, ascending."""
-    order = np.argsort(result.target_quantile, kind="stable")
-    return order if len(order) <= _MAX_LEVELS else order[_shown_levels(result.target_quantile[order])]
+    """Indices of the levels that a table shows, ascending.
 
-
-def _shown_levels(levels: np.ndarray) -> np.ndarray:
-    """Indices of about eleven of many ascending levels: the tenths where they span most of (0, 1)."""
-    tenths = np.arange(1, 10) / 10
+    About eleven of many: the tenths where they span most of (0, 1).
+    """
+    order, tenths = np.argsort(result.target_quantile, kind="stable"), np.arange(1, 10) / 10
+    if len(order) <= _MAX_LEVELS:
+        return order
+    levels = result.target_quantile[order]
     wanted = np.array([levels[0], *tenths[(tenths > levels[0]) & (tenths < levels[-1])], levels[-1]])
     if len(wanted) < _LEVELS_SHOWN - 2:
-        return np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)
-    return np.unique(np.abs(levels[:, None] - wanted).argmin(axis=0))
+        return order[np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)]
+    return order[np.unique(np.abs(levels[:, None] - wanted).argmin(axis=0))]
 
 
 def _share(result: ResultArrays, level: int, parameters: Any) -> str:

@@ -55,8 +55,7 @@ def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
 def none_feasible(obs: Observations, rows: str | Sequence[str]) -> np.ndarray:
     """(s,) the status NONE_FEASIBLE of seeds in which feasible rows are asked for, and none is."""
     asked = rows == "feasible" or (not isinstance(rows, str) and "feasible" in rows)
-    weight = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
-    none = ~(obs.feasible & (weight > 0)).any(axis=-1).reshape(-1)
+    none = ~(obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1)
     return np.where(asked & none, np.int32(Status.NONE_FEASIBLE), np.int32(0))
 
 
@@ -131,10 +130,8 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
     as it is, since rounding could make ties of different losses.
     """
     losses = by_seed(obs)
-    used = np.ones(losses.shape[:-1], bool)
-    if obs.weight is not None:
-        used = obs.weight.reshape(used.shape) > 0
-    shares = normalised(losses, used)
+    counted = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
+    shares = normalised(losses, counted.reshape(losses.shape[:-1]) > 0)
     out = []
     for weight in weights:
         counts = np.flatnonzero(weight > 0)

@@ -67,13 +67,9 @@ class Uncertainty(Tested):
     level: float = 0.9
     balance: bool = False
 
-    # Of what `to_arrays` gives; the others are the result's.
+    # For a file: the arrays that the result does not have, and what JSON can hold.
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_fewer")
-
-    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """For a file: the arrays that the result does not have, and what JSON can hold."""
-        rest = {name: getattr(self, name) for name in ("n_shuffles", "method", "level", "balance")}
-        return {name: getattr(self, name) for name in self.ARRAYS}, rest
+    SETTINGS: ClassVar = ("n_shuffles", "method", "level", "balance")
 
     @property
     def n_resamples(self) -> int:

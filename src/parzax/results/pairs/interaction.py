@@ -103,7 +103,7 @@ def interactions(
     key, s = jax.random.key(0) if key is None else key, math.prod(obs.batch_shape)
     losses = obs.losses[..., objective_index(obs, objective)].reshape(s, obs.n)
     # Pools are for bounds that move, and these have no interactions.
-    encoded = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n)).encoded
+    encoded, _ = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n))
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, s) if obs.batch_shape else key[None],

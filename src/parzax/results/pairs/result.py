@@ -70,9 +70,8 @@ class InteractionResult(AbstractResult, Tested):
     def to_matrix(self, values: np.ndarray) -> np.ndarray:
         """(d, d) symmetric, of one value per pair; NaN for others."""
         out = np.full((len(self.names),) * 2, np.nan)
-        for (a, b), value in zip(self.pairs, values.tolist(), strict=True):
-            i, j = self.names.index(a), self.names.index(b)
-            out[i, j] = out[j, i] = value
+        first, second = np.array(self.estimates.pairs, int).reshape(-1, 2).T
+        out[first, second] = out[second, first] = values
         return out
 
     def advice(self) -> list[str]:
