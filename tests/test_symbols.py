@@ -46,8 +46,8 @@ def test_what_a_reader_looks_for_is_there():
         "constrained_score",
         "Sqrt",
         "task_kernel",
-        "scott",
-        "neighbours",
+        "Scott",
+        "Neighbours",
     }
     assert len(_entries()) > 30
 
