@@ -76,7 +76,8 @@ def _divergences(
     stack: Shaped[Array, "s q1 j g"], group: Group, divergence: AbstractDivergence, uniform: bool
 ) -> Float[Array, "s q j"]:
     """Divergence of every regime and pool; the blocks of a group share one padded batch."""
-    if group.family is None:
+    family = group.family
+    if family is None:
         return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
     sizes = [block.n_cells for block in group.blocks]
     # Seeds and blocks are one axis: of two XLA's CPU backend makes loops of some of the products.
@@ -86,7 +87,7 @@ def _divergences(
     n_cells = jnp.tile(jnp.array(sizes), shape[0]) if padded else None
 
     def of_block(sets: Shaped[Array, "q1 g"], n_cells: Array | None) -> Float[Array, " q"]:
-        return regime_divergence(divergence, RegimeCounts(sets, group.family, n_cells, uniform))
+        return regime_divergence(divergence, RegimeCounts(sets, family, n_cells, uniform))
 
     found = jax.vmap(of_block)(blocks, n_cells)
     return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)

@@ -143,7 +143,11 @@ class AbstractResult(Readable):
 
 def attributes(*names: str, of: str = "estimates") -> Any:
     """Attributes of a result that are those of these ``names`` of its estimates, or of another field."""
-    return (property(lambda self, name=name: getattr(getattr(self, of), name)) for name in names)
+
+    def attribute(name: str) -> property:
+        return property(lambda self: getattr(getattr(self, of), name), doc=f"``{of}.{name}``.")
+
+    return map(attribute, names)
 
 
 def status_names(status: int) -> str:
