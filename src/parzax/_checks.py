@@ -64,6 +64,16 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
+    """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
+    if not isinstance(value, kinds):
+        plain = value is None or isinstance(value, str | int | float | list | tuple)
+        raise TypeError(
+            f"{name} must be {wanted}, got {repr(value) if plain else type(value).__name__}{hint}."
+        )
+    return value
+
+
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
     if is_traced(value):

@@ -14,7 +14,7 @@ from page import logs
 from parzax.page.content import content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
-from parzax.results.usual_level import usual_level
+from parzax.results.seeds import usual_level
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals

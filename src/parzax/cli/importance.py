@@ -22,9 +22,9 @@ from parzax.results import ImportanceResult, cond_ped_anova
 from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
+from parzax.results.seeds import usual_level
 from parzax.results.table import importance_table
 from parzax.results.uncertainty import may_matter
-from parzax.results.usual_level import usual_level
 from parzax.status import Status
 
 MAX_LEVELS = 10_000

@@ -16,7 +16,7 @@ import parzax
 from parzax._words import visible
 from parzax.results import ImportanceResult
 from parzax.results.base import status_names
-from parzax.results.usual_level import usual_level
+from parzax.results.seeds import usual_level
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")

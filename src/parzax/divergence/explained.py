@@ -108,8 +108,7 @@ class Explained(AbstractDivergence):
 
 def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
     """``values`` as a tuple, or raise."""
-    if not isinstance(values, list | tuple):
-        raise TypeError(f"Explained: {name} must be a sequence of integers, got {values!r}.")
+    _checks.instance(f"Explained: {name}", values, list | tuple, "a sequence of integers")
     if any(type(n) is not int or n < least for n in values) or [*values] != sorted({*values}):
         raise ValueError(f"Explained: {name} must be ascending integers from {least} on, got {values!r}.")
     return tuple(values)
@@ -154,15 +153,6 @@ def _by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Flo
     return jnp.diagonal(both)[None] - product(weight, both.T)
 
 
-def _most_functions(n: Float[Array, ""]) -> Float[Array, ""]:
-    """So many functions of a number at most are of use to predict n rows from each other.
-
-    Half as many as rows. Of fewer than 40 rows 20 must be left, or two thirds: finer ones seldom predict so
-    few rows, and often seem to. The coarsest resolution counts in any case.
-    """
-    return jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
-
-
 def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
     """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
@@ -173,8 +163,11 @@ def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: boo
         return jnp.broadcast_to(possible[None].astype(fits.explained.dtype), fits.explained.shape)
     counted = possible & (fits.dimension > jnp.minimum(2, occupied - 1))
     if not rows.uniform:
-        coarsest = jnp.where(counted, fits.dimension, jnp.inf).min()
-        few = fits.dimension <= jnp.maximum(_most_functions(rows.n_region), coarsest)
+        # At most half as many functions as rows; of fewer than 40 rows 20 must be left, or two thirds: finer
+        # ones seldom predict so few rows, and often seem to. The coarsest resolution counts in any case.
+        n, coarsest = rows.n_region, jnp.where(counted, fits.dimension, jnp.inf).min()
+        most = jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
+        few = fits.dimension <= jnp.maximum(most, coarsest)
         possible, counted = possible & few, counted & few
     least = jnp.where(possible[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     if rows.uniform:

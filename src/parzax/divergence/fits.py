@@ -17,22 +17,15 @@ class Membership(NamedTuple):
     """Membership in the target of the rows of one regime.
 
     The uniform reference is a region of total 1 that has any number of rows.
-
-    Attributes:
-        target, region: rows per cell.
-        n_target, n_region: their sums.
-        share: mean membership.
-        excess: target rows per cell above their expectation.
-        uniform: whether the region is the uniform reference.
     """
 
-    target: Float[Array, "q g"]
+    target: Float[Array, "q g"]  # rows per cell
     region: Float[Array, " g"]
     n_target: Float[Array, " q"]
     n_region: Float[Array, ""]
-    share: Float[Array, " q"]
-    excess: Float[Array, "q g"]
-    uniform: bool
+    share: Float[Array, " q"]  # mean membership
+    excess: Float[Array, "q g"]  # target rows per cell above their expectation
+    uniform: bool  # whether the region is the uniform reference
 
     @classmethod
     def of(cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool) -> "Membership":
@@ -48,21 +41,13 @@ class Membership(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Predictions of membership, one per resolution.
+    """Predictions of membership, one per resolution."""
 
-    Attributes:
-        explained: sum of squares around the mean.
-        error: sum of squared errors of each row's prediction from all others.
-        dimension: number of independent functions.
-        there: whether the resolution exists.
-        prior: weight before the errors are known.
-    """
-
-    explained: Float[Array, "q m"]
-    error: Float[Array, "q m"]
-    dimension: Float[Array, " m"]
-    there: Bool[Array, " m"]
-    prior: Float[Array, " m"]
+    explained: Float[Array, "q m"]  # sum of squares around the mean
+    error: Float[Array, "q m"]  # sum of squared errors of each row's prediction from all others
+    dimension: Float[Array, " m"]  # number of independent functions
+    there: Bool[Array, " m"]  # whether the resolution exists
+    prior: Float[Array, " m"]  # weight before the errors are known
 
 
 def merged_fits(rows: Membership, parts: Partitions) -> Fits:

@@ -19,18 +19,13 @@ from parzax._numerics import divisor
 
 
 class SlotRows(NamedTuple):
-    """What the rows of a slot decide, for the partitions into cells, grid rows and grid columns.
+    """What the rows of a slot decide, for the partitions into cells, grid rows and grid columns."""
 
-    Attributes:
-        cells: (w, w) r, rows per cell.
-        inverses: 1 / r of each partition's cells; 0 without rows.
-        chance: (3,) (C - 1) / (n_r - C).
-        scale: 1 / n_R; 0 where the grid has one occupied row or column, or as many cells as rows.
-    """
-
-    cells: Float[Array, "*r w w"]
+    cells: Float[Array, "*r w w"]  # r, rows per cell
+    # 1 / r of each partition's cells; 0 without rows.
     inverses: tuple[Float[Array, "*r w w"], Float[Array, "*r w"], Float[Array, "*r w"]]
-    chance: Float[Array, "*r 3"]
+    chance: Float[Array, "*r 3"]  # (C - 1) / (n_r - C)
+    # 1 / n_R; 0 where the grid has one occupied row or column, or as many cells as rows.
     scale: Float[Array, "*r"]
 
     @classmethod

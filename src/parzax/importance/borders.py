@@ -23,43 +23,29 @@ _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
 class Tables(NamedTuple):
-    """What it takes to encode rows of a space, by slot s: one regime of one parameter.
+    """What it takes to encode rows of a space, by slot s: one regime of one parameter."""
 
-    Attributes:
-        parameter: (s,) of the slot.
-        first_slot: (d,) the first slot of each parameter; those of one parameter follow each other.
-        cell_keys: (b + 1,) largest key of every cell but the last of each slot, after one unused entry.
-        cell_start, n_borders: (s,) where those of a slot follow, and how many there are.
-        code: (s,) code of the first cell.
-        inactive: (d,) code of "inactive".
-        least, most: (s,) smallest and largest key of the domain.
-        first, step: (s,) of values at steps that are not listed, step 0 for others.
-        list_keys: (v + 1,) one less than the smallest key of each listed value, after one unused entry; a
-            device cannot be trusted with steps such as 0.1, whose products it rounds in its own way.
-        list_ends: (v + 1,) the largest key of the same values.
-        list_start, n_listed: (s,) where those of a slot follow, and how many there are.
-        low, high: (t,) keys between which a test of `parzax.space.walk.Walk` holds, the latter excluded.
-        recorded: (s,) whether the slot applies just where its value is not missing.
-    """
-
-    parameter: np.ndarray
-    first_slot: np.ndarray
+    parameter: np.ndarray  # (s,) of the slot
+    first_slot: np.ndarray  # (d,) the first slot of each parameter; those of one parameter follow each other
+    # (b + 1,) largest key of every cell but the last of each slot, after one unused entry.
     cell_keys: np.ndarray
-    cell_start: np.ndarray
-    n_borders: np.ndarray
-    code: np.ndarray
-    inactive: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
-    first: np.ndarray
-    step: np.ndarray
+    cell_start: np.ndarray  # (s,) where those of a slot follow
+    n_borders: np.ndarray  # (s,) how many there are
+    code: np.ndarray  # (s,) code of the first cell
+    inactive: np.ndarray  # (d,) code of "inactive"
+    least: np.ndarray  # (s,) smallest key of the domain
+    most: np.ndarray  # (s,) largest key of the domain
+    first: np.ndarray  # (s,) first of the values at steps that are not listed
+    step: np.ndarray  # (s,) their step; 0 for other domains
+    # (v + 1,) one less than the smallest key of each listed value, after one unused entry; a device cannot be
+    # trusted with steps such as 0.1, whose products it rounds in its own way.
     list_keys: np.ndarray
-    list_ends: np.ndarray
-    list_start: np.ndarray
-    n_listed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    recorded: np.ndarray
+    list_ends: np.ndarray  # (v + 1,) the largest key of the same values
+    list_start: np.ndarray  # (s,) where those of a slot follow
+    n_listed: np.ndarray  # (s,) how many there are
+    low: np.ndarray  # (t,) key from which a test of `parzax.space.walk.Walk` holds
+    high: np.ndarray  # (t,) key from which on it does not
+    recorded: np.ndarray  # (s,) whether the slot applies just where its value is not missing
 
 
 @lru_cache(maxsize=64)

@@ -145,10 +145,8 @@ def _floats(name: str, x: Any) -> Array:
 
 def _check_static(space: Any, grid: Any) -> None:
     """Raise for what cannot be encoded on a device, with the remedy."""
-    if not isinstance(space, Space):
-        raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-    if not isinstance(grid, Grid):
-        raise TypeError(f"grid must be a parzax.Grid, got {grid!r}.")
+    _checks.instance("space", space, Space, "a parzax.Space")
+    _checks.instance("grid", grid, Grid, "a parzax.Grid")
     remedy = "encode such a log on the host: parzax.Observations.from_arrays(...).encode(levels)."
     for name, domains in zip(space.names, space.domains, strict=True):
         if grid.max_pools and any(isinstance(domain, Varying) for domain in domains):

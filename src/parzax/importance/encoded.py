@@ -48,10 +48,7 @@ class Encoded(eqx.Module):
 
 def check_encoded(encoded: Any, function: str) -> None:
     """Raise for what is not one encoded log, naming the public function that was called."""
-    if not isinstance(encoded, Encoded):
-        raise TypeError(
-            f"encoded must be what parzax.encode or Observations.encode gives, got {type(encoded).__name__}."
-        )
+    _checks.instance("encoded", encoded, Encoded, "what parzax.encode or Observations.encode gives")
     if encoded.codes.ndim != 2:
         raise ValueError(
             f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function})."

@@ -168,6 +168,5 @@ def checked_divergence(divergence: Any, reference: Any) -> AbstractDivergence:
     """The divergence, or an error that names the argument that is wrong."""
     _checks.one_of("reference", reference, REFERENCES)
     divergence = Explained() if divergence is None else divergence
-    if not isinstance(divergence, AbstractDivergence):
-        raise TypeError(f"divergence must be one of parzax.divergence, got {divergence!r}.")
+    _checks.instance("divergence", divergence, AbstractDivergence, "one of parzax.divergence")
     return divergence

@@ -13,18 +13,12 @@ from parzax.importance.pair_layout import PairLayout
 
 
 class PairCounts(NamedTuple):
-    """Rows (weight) of q level sets, and of the region last.
+    """Rows (weight) of q level sets, and of the region last."""
 
-    Attributes:
-        sets: (q + 1,) in each set.
-        active: (p,) of the region, in which both parameters of a pair are active.
-        slots: (q + 1, r) in each slot.
-        cells: (q + 1, r, w, w) per cell of the slots, by the cells of the first and of the second parameter.
-    """
-
-    sets: Shaped[Array, " q1"]
-    active: Shaped[Array, " p"]
-    slots: Shaped[Array, "q1 r"]
+    sets: Shaped[Array, " q1"]  # in each set
+    active: Shaped[Array, " p"]  # of the region, in which both parameters of a pair are active
+    slots: Shaped[Array, "q1 r"]  # in each slot
+    # (q + 1, r, w, w) per cell of the slots, by the cells of the first and of the second parameter.
     cells: Shaped[Array, "q1 r w w"]
 
 

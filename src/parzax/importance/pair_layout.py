@@ -80,8 +80,7 @@ def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
     if pairs is None or isinstance(pairs, str):
         _checks.one_of("pairs", pairs, (None, "all"))
         return PairLayout(layout, tuple(combinations(range(len(names)), 2)))
-    if not isinstance(pairs, Iterable):
-        raise TypeError(f'pairs must be "all" or a list of pairs of parameters, got {pairs!r}.')
+    _checks.instance("pairs", pairs, Iterable, '"all" or a list of pairs of parameters')
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise ValueError(f"pairs must hold pairs of parameters such as {tuple(names[:2])}, got {pair!r}.")

@@ -149,20 +149,14 @@ def _replicates(
 
 
 class Ranked(NamedTuple):
-    """The rows of a log by loss, best first; those that are left out come last.
+    """The rows of a log by loss, best first; those that are left out come last."""
 
-    Attributes:
-        codes: (d, m) grid codes.
-        first_tied: (m,) the first row with the same loss.
-        level_after: (m + 1,) first level set of a row, by the number of better rows in the sample.
-        size, usable: rows of a sample, and rows to draw from.
-    """
-
-    codes: Integer[Any, "*s d m"]
-    first_tied: Int[Any, "*s m"]
+    codes: Integer[Any, "*s d m"]  # grid codes
+    first_tied: Int[Any, "*s m"]  # the first row with the same loss
+    # (m + 1,) first level set of a row, by the number of better rows in the sample.
     level_after: Int[Any, "*s m1"]
-    size: Int[Any, "*s"]
-    usable: Int[Any, "*s"]
+    size: Int[Any, "*s"]  # rows of a sample
+    usable: Int[Any, "*s"]  # rows to draw from
 
 
 def ordered_rows(encoded: Encoded, method: str) -> Ranked:
@@ -190,17 +184,11 @@ def sampled_counts(
 
 
 class Blocked(NamedTuple):
-    """The rows of the region in each parameter, regime by regime; rows outside the region come last.
+    """The rows of the region in each parameter, regime by regime; rows outside the region come last."""
 
-    Attributes:
-        codes: (d, m) grid codes in this order.
-        block: (d, m) block of each row, in the order of the log.
-        level: (m,) first level set of each row, in the order of the log.
-    """
-
-    codes: Integer[Array, "d m"]
-    block: Int[Array, "d m"]
-    level: Int[Array, " m"]
+    codes: Integer[Array, "d m"]  # grid codes in this order
+    block: Int[Array, "d m"]  # block of each row, in the order of the log
+    level: Int[Array, " m"]  # first level set of each row, in the order of the log
 
 
 def blocks_of(encoded: Encoded) -> Blocked:

@@ -1,14 +1,12 @@
 """Other tasks: how similar they are, by which parameters, and what their densities then weigh."""
 
-from parzax.meta.comparison import SimilarityEstimator as SimilarityEstimator
-from parzax.meta.densities import TaskDensities as TaskDensities
-from parzax.meta.densities import TaskMixtures as TaskMixtures
 from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters
 from parzax.meta.reduction import overall_importance as overall_importance
 from parzax.meta.reduction import rows_needed as rows_needed
 from parzax.meta.rows import Notes as Notes
 from parzax.meta.rows import SourceRows as SourceRows
+from parzax.meta.rows import check_log as check_log
 from parzax.meta.rows import named_logs as named_logs
 from parzax.meta.rows import source_rows as source_rows
 from parzax.meta.sources import Sources as Sources
@@ -17,11 +15,8 @@ from parzax.meta.states import best_of as best_of
 from parzax.meta.states import rows_at as rows_at
 from parzax.meta.table import TaskSimilarity as TaskSimilarity
 from parzax.meta.table import task_similarity as task_similarity
-from parzax.meta.variation import Half as Half
 from parzax.meta.variation import Variation as Variation
 from parzax.meta.variation import balanced_variation as balanced_variation
-from parzax.meta.variation import half as half
-from parzax.meta.variation import of_halves as of_halves
 from parzax.meta.variation import overlap_similarity as overlap_similarity
 from parzax.meta.variation import similarity as similarity
 from parzax.meta.variation import task_kernel as task_kernel

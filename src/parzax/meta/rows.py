@@ -113,7 +113,7 @@ def named_logs(sources: Any) -> dict[str, Observations]:
 
 
 def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_constraints: int) -> SourceRows:
-    _check(name, log, n_objectives, n_constraints)
+    check_log("sources", name, log, n_objectives, n_constraints)
     given = log.constraints if n_constraints else None
     constraints = np.full((log.n, n_constraints), np.nan) if given is None else given
     objectives = np.where(np.isnan(log.losses).any(axis=-1, keepdims=True), np.nan, log.losses)
@@ -137,21 +137,20 @@ def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_co
     )
 
 
-def _check(name: str, log: Observations, n_objectives: int, n_constraints: int) -> None:
-    """Raise for a log that the sampler cannot use."""
+def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:
+    """Raise ValueError for a log that cannot be a source; with no constraints wanted its own do not count."""
+    has = f"{argument}: {name!r} has"
     if log.batch_shape:
-        raise ValueError(f"sources: {name!r} has {log!r}; give one log per task.")
+        raise ValueError(f"{has} {log!r}; give one log per task.")
     if log.n_objectives != n_objectives:
         raise ValueError(
-            f"sources: {name!r} has {log.n_objectives} objectives, but the sampler {n_objectives}; give NaN "
-            "objectives, as many as the sampler's, where only constraints are known."
+            f"{has} {log.n_objectives} objectives, but {n_objectives} are wanted; give as many NaN "
+            "objectives where only constraints are known."
         )
     if log.constraints is not None and log.constraints.shape[-1] != n_constraints and n_constraints:
-        raise ValueError(
-            f"sources: {name!r} has {log.constraints.shape[-1]} constraints, but the sampler {n_constraints}."
-        )
+        raise ValueError(f"{has} {log.constraints.shape[-1]} constraints, but {n_constraints} are wanted.")
     if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
-        raise ValueError(f"sources: {name!r} has weights other than 0 and 1, which the sampler cannot use.")
+        raise ValueError(f"{has} weights other than 0 and 1, which the sampler cannot use.")
 
 
 def _placed(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:

@@ -222,8 +222,7 @@ def total_variation(
     """
     _checks.check_key(key)
     for name, estimator in (("p", p), ("q", q)):
-        if not isinstance(estimator, ParzenEstimator):
-            raise TypeError(f"{name} must be a parzax.ParzenEstimator, got {type(estimator).__name__}.")
+        _checks.instance(name, estimator, ParzenEstimator, "a parzax.ParzenEstimator")
         if estimator.weight.ndim != 1:
             shape = estimator.weight.shape[:-1]
             raise ValueError(f"{name} must be one estimator, got a batch of shape {shape}; use jax.vmap.")

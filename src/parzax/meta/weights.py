@@ -49,7 +49,12 @@ class AbstractTaskWeights(eqx.Module):
 
 @final
 class BySimilarity(AbstractTaskWeights):
-    """N_m k(1, m), as in the paper; made by `by_similarity`."""
+    """W_m proportional to N_m k(1, m), N_m the size of the group in task m (arXiv 2212.06751).
+
+    Tasks without rows in a group below are not among the T tasks of its k(1, m). A share gamma is
+    sum_m k(1, m) N_m^(l) over sum_m k(1, m) N_m: with c-TPE's score the sum gamma l + (1 - gamma) g is then
+    the density of all rows of all tasks (of the objective with a ``share_power`` of 1).
+    """
 
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
@@ -63,11 +68,32 @@ class BySimilarity(AbstractTaskWeights):
         return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
 
 
+def _doubt(doubt: Any) -> float | Array:
+    number = _checks.scalar("doubt", doubt)
+    if number is not None and not 0 < number < jnp.inf:
+        raise ValueError(f"doubt must be positive and finite, got {doubt!r}.")
+    return _checks.plain(doubt)
+
+
 @final
 class Stacking(AbstractTaskWeights):
-    """By how well each task foretells the target's own rows; made by `stacking`."""
+    """Weights by how well each task foretells the target's own rows, in both of two ways.
 
-    doubt: float | Float[Array, ""]
+    Of the weights W of a mixture that foretells most, sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m)
+    / T, there are two kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities,
+    Smyth and Wolpert 1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma)
+    g_m) or 1 less that (stacking, Wolpert 1992). The target's own densities know all rows but the one at
+    hand; pending rows are none. A source has the product of both weights, in both groups, and the target
+    what is left: without rows of the target 1 / T^2 each.
+
+    By the first kind alone a source can speak for itself, as rows below stand where it sent the search; by
+    the second alone it goes on counting where it can tell good rows from bad and all are good.
+
+    Attributes:
+        doubt: how many rows' worth of equal weights is added; above 0, or ValueError is raised.
+    """
+
+    doubt: float | Float[Array, ""] = eqx.field(default=1.0, converter=_doubt)
 
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
@@ -103,39 +129,7 @@ class Stacking(AbstractTaskWeights):
         return TaskWeights(weight, weight, gamma)
 
 
-def by_similarity() -> BySimilarity:
-    """W_m proportional to N_m k(1, m), N_m the size of the group in task m (arXiv 2212.06751).
-
-    Tasks without rows in a group below are not among the T tasks of its k(1, m). A share gamma is
-    sum_m k(1, m) N_m^(l) over sum_m k(1, m) N_m: with c-TPE's score the sum gamma l + (1 - gamma) g is then
-    the density of all rows of all tasks (of the objective with a ``share_power`` of 1).
-    """
-    return BySimilarity()
-
-
-def stacking(doubt: float | Float[Array, ""] = 1.0) -> Stacking:
-    """Weights by how well each task foretells the target's own rows, in both of two ways.
-
-    Of the weights W of a mixture that foretells most, sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m)
-    / T, there are two kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities,
-    Smyth and Wolpert 1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma)
-    g_m) or 1 less that (stacking, Wolpert 1992). The target's own densities know all rows but the one at
-    hand; pending rows are none. A source has the product of both weights, in both groups, and the target
-    what is left: without rows of the target 1 / T^2 each.
-
-    By the first kind alone a source can speak for itself, as rows below stand where it sent the search; by
-    the second alone it goes on counting where it can tell good rows from bad and all are good.
-
-    Args:
-        doubt: how many rows' worth of equal weights is added; above 0.
-
-    Raises:
-        ValueError: for another ``doubt``.
-    """
-    known = _checks.scalar("doubt", doubt)
-    if known is not None and not 0 < known < jnp.inf:
-        raise ValueError(f"doubt must be positive and finite, got {doubt!r}.")
-    return Stacking(_checks.plain(doubt))
+by_similarity, stacking = BySimilarity, Stacking
 
 
 def mixture_weights(
@@ -186,8 +180,7 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
 
 def check_weights(weights: Any) -> None:
     """Raise TypeError for what is no rule."""
-    if not isinstance(weights, AbstractTaskWeights):
-        raise TypeError(f"task_weights must be a rule, such as parzax.meta.stacking(), got {weights!r}.")
+    _checks.instance("task_weights", weights, AbstractTaskWeights, "a rule, such as parzax.meta.stacking()")
 
 
 class MixedSmoothing(AbstractSmoothing):
@@ -200,8 +193,7 @@ class MixedSmoothing(AbstractSmoothing):
 
     def __check_init__(self) -> None:
         """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
-        if not isinstance(self.own, Smoothing):
-            raise TypeError(f"own must be a parzax.parzen.Smoothing, got {self.own!r}.")
+        _checks.instance("own", self.own, Smoothing, "a parzax.parzen.Smoothing")
         check_weights(self.weights)
 
     def basis(self, space: Space, dtype: Any) -> Basis:

@@ -21,8 +21,7 @@ def given_bounds(
     Each of low and high is a number, an array of that shape, or what ``column`` gives of the argument's name
     and a text.
     """
-    if not isinstance(bounds, Mapping):
-        raise TypeError(f"bounds must be a dictionary, name -> (low, high), got {bounds!r}.")
+    _checks.instance("bounds", bounds, Mapping, "a dictionary, name -> (low, high)")
     found = {}
     for name, pair in bounds.items():
         if name not in known:

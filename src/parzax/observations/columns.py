@@ -16,26 +16,17 @@ from parzax._words import join_names
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: numbers, or labels of any type.
+    """One column of a table: numbers, or labels of any type."""
 
-    Attributes:
-        name: as in the table.
-        rows: (n,) row of the table of each entry, for error messages.
-        numbers: (n,) float64, NaN where missing; None for a column of labels.
-        labels: the different labels, in order of appearance; those of different types stay apart (1 and 1.0).
-        index: (n,) which label each entry is, -1 where missing; None for a column of numbers.
-        whole: whether the column's own type is an integer.
-        promoted: whether it may be integers that became floats because of gaps (pandas does that).
-        categories: whether the column's own type is a categorical one, so that numbers are labels too.
-    """
-
-    name: str
-    rows: np.ndarray
-    numbers: Any = None
+    name: str  # as in the table
+    rows: np.ndarray  # (n,) row of the table of each entry, for error messages
+    numbers: Any = None  # (n,) float64, NaN where missing; None for a column of labels
+    # The different labels, in order of appearance; those of different types stay apart (1 and 1.0).
     labels: tuple[Any, ...] = ()
-    index: Any = None
-    whole: bool = False
-    promoted: bool = False
+    index: Any = None  # (n,) which label each entry is, -1 where missing; None for a column of numbers
+    whole: bool = False  # whether the column's own type is an integer
+    promoted: bool = False  # whether it may be integers that became floats because of gaps (pandas does that)
+    # Whether the column's own type is a categorical one, so that numbers are labels too.
     categories: bool = False
 
     @classmethod

@@ -70,8 +70,7 @@ def read_tasks(
 ) -> tuple[Space, dict[str, Arrays]]:
     """A table as one log for each task (or ``what`` it is); ``arguments`` as of `_read`."""
     table = open_table(df)
-    if not isinstance(task, str):
-        raise TypeError(f"{what} must be a column name, got {task!r}.")
+    _checks.instance(what, task, str, "a column name")
     named_columns(what, task, table.names)
     column = table.read(task).as_labels()
     if column.missing().any():

@@ -17,16 +17,11 @@ _NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL,
 
 
 class LevelSets(NamedTuple):
-    """First level set that contains each row, for q target levels and the region.
+    """First level set that contains each row, for q target levels in ascending order and the region."""
 
-    Attributes:
-        level: (s, rows) unsigned: index (in ascending order of level) of the first target set that holds
-            the row; q if only the region does; q + 1 if nothing does.
-        status: (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target, in ascending order.
-    """
-
+    # (s, rows) unsigned: index of the first target set with the row; q: the region alone; q + 1: none.
     level: np.ndarray
-    status: np.ndarray
+    status: np.ndarray  # (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target
 
 
 def level_weight(quantile: float, total: float, *, whole: bool = True, raw: bool = False) -> float:

@@ -92,8 +92,7 @@ class Observations:
         >>> px.Observations.from_arrays(space, [[0.2], [0.7]], [1.0, 0.5]).n
         2
         """
-        if not isinstance(space, Space):
-            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+        _checks.instance("space", space, Space, "a parzax.Space")
         arrays = checked_arrays(
             space, values, objectives, direction, regime, constraints, weight, failed, bounds
         )

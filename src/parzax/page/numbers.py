@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from parzax.results import ImportanceResult
-from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds
-from parzax.results.usual_level import usual_level
+from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds, usual_level
 from parzax.status import Status
 
 TOP = 3  # "among the three most important"

@@ -20,15 +20,13 @@ Settings = tuple[AbstractBandwidth, AbstractTop, Any]
 
 def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:
     """Raise for settings of an estimator that are none."""
-    if not isinstance(space, Space):
-        raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+    _checks.instance("space", space, Space, "a parzax.Space")
     check_rules(bandwidth, prior_weight)
 
 
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:
     """Raise for what is no rule of bandwidths, and no weight of a prior; an array of JAX may be traced."""
-    if not isinstance(bandwidth, AbstractBandwidth):
-        raise TypeError(f"bandwidth must be a rule of parzax.bandwidth, got {bandwidth!r}.")
+    _checks.instance("bandwidth", bandwidth, AbstractBandwidth, "a rule of parzax.bandwidth")
     value = _checks.scalar("prior_weight", _checks.plain(prior_weight))
     if value is not None and value < 0:
         raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")

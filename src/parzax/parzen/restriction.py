@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from parzax import _checks
 from parzax._numerics import masked_logsumexp
 from parzax.parzen.basis import Basis
 from parzax.parzen.mixture import KernelMixture
@@ -76,8 +77,7 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     """The parameters ``names`` and all they depend on, in the space's order."""
     wanted = set()
     for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"names must be strings, one argument each, got {name!r}.")
+        _checks.instance("names", name, str, "strings, one argument each")
         wanted.add(name)
         if name not in space:
             raise ValueError(f"no parameter {name!r}; the space has {', '.join(space.names)}.")

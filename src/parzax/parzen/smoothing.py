@@ -70,8 +70,7 @@ class Smoothing(AbstractSmoothing):
     def __check_init__(self) -> None:
         """Raise for settings that are none."""
         check_rules(self.bandwidth, self.prior_weight)
-        if not isinstance(self.ages, AbstractAges):
-            raise TypeError(f"ages must be a rule of parzax.ages, got {self.ages!r}.")
+        _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         safe = self.prior_weight >= LEAST_PRIOR

@@ -23,23 +23,17 @@ OTHERS = "0.5"
 _NEAR = 0.05  # a level asked for as a float may differ by this much from the nearest one before a warning
 
 
-def check_type(argument: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
-    """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
-    if not isinstance(value, kinds):
-        raise TypeError(f"{argument} must be {wanted}, got {type(value).__name__}{hint}.")
-    return value
-
-
 def check_result(result: Any) -> ImportanceResult:
     """Return ``result`` if it is an `ImportanceResult`, or raise."""
-    return check_type("result", result, ImportanceResult, "a parzax.ImportanceResult (from cond_ped_anova)")
+    return _checks.instance(
+        "result", result, ImportanceResult, "a parzax.ImportanceResult (from cond_ped_anova)"
+    )
 
 
 def check_names(argument: str, names: Any, of_space: Sequence[str]) -> list[str]:
     """``names``, or the only one, as a list, if they are different ones ``of_space``; or raise."""
     asked = [names] if isinstance(names, str) else names
-    if not isinstance(asked, Sequence):
-        raise TypeError(f"{argument} must be names of parameters, got {names!r}.")
+    _checks.instance(argument, asked, Sequence, "names of parameters")
     for name in asked:
         if name not in of_space:
             raise ValueError(
@@ -180,7 +174,7 @@ def named_runs(traces: Any) -> list[SamplerRuns]:
     for i, (name, trace) in enumerate(named.items()):
         where = f"traces[{name!r}]" if named is traces else "traces"
         wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
-        check_type(where, trace, Trace, wanted)
+        _checks.instance(where, trace, Trace, wanted)
         objectives, constraints, signs = _flat(trace.objectives), _flat(trace.constraints), signs_of(trace)
         feasible = np.asarray((constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
         constrained = constraints.shape[-1] > 0
@@ -190,7 +184,7 @@ def named_runs(traces: Any) -> list[SamplerRuns]:
 
 def rows_of(rows: Any, run: int | None) -> Rows:
     """The rows of a state, or of one run of a trace."""
-    check_type("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
+    _checks.instance("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
     batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
     if batch and is_state:
         hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"

@@ -16,6 +16,8 @@ except ModuleNotFoundError as error:
     message = f"parzax.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
     raise ModuleNotFoundError(message) from error
 
+from parzax import _checks
+
 Entry = tuple[Artist | None, str]
 _MOST_HEADROOM = 0.6  # no legend takes more of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
@@ -28,8 +30,7 @@ def axes_or_new(ax: Any, width: float, height: float) -> Axes:
         import matplotlib.pyplot as plt
 
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
-    if not isinstance(ax, Axes):
-        raise TypeError(f"ax must be a matplotlib Axes or None, got {type(ax).__name__}.")
+    _checks.instance("ax", ax, Axes, "a matplotlib Axes or None")
     figure_of(ax)
     return ax
 

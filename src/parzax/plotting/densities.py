@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.parzen import ParzenEstimator
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _parameters, _text
-from parzax.plotting._arguments import Level, check_names, check_result, check_type, colours, find_level
+from parzax.plotting._arguments import Level, check_names, check_result, colours, find_level
 from parzax.plotting._parameters import ParameterAxis, Parameters, Series, draw_series
 from parzax.results import ImportanceResult, RegimeDensity
 from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
@@ -54,7 +54,7 @@ def density(
     estimators = {"below": below} if above is None else {"below": below, "above": above}
     for argument, pe in estimators.items():
         hint = "; name parameters by parameters=" if isinstance(pe, (str, list, tuple)) else ""
-        check_type(argument, pe, ParzenEstimator, "a parzax.ParzenEstimator", hint)
+        _checks.instance(argument, pe, ParzenEstimator, "a parzax.ParzenEstimator", hint)
         if pe.space != below.space:
             raise ValueError("above must be an estimator on the space of below.")
     parts = [_marginal(pe.conditional(given) if given else pe, parameters) for pe in estimators.values()]

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from parzax import _checks
 from parzax.plotting import _axes, _square_map, _text
-from parzax.plotting._arguments import check_names, check_type, level_number
+from parzax.plotting._arguments import check_names, level_number
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
 from parzax.results.seeds import pairs_above_chance
@@ -53,7 +53,7 @@ def interactions(
         max_parameters: how many at most, by default.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    check_type("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
+    _checks.instance("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
     number = level_number(result.target_quantile, level)
     most = _checks.whole_number("max_parameters", max_parameters, 2)
     chosen = None if parameters is None else check_names("parameters", parameters, result.names)

@@ -17,7 +17,7 @@ from parzax._programs import program
 from parzax.observations import capacity
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _text
-from parzax.plotting._arguments import Rows, check_names, check_type, rows_of
+from parzax.plotting._arguments import Rows, check_names, rows_of
 from parzax.plotting._parameters import Parameters, parameter_axis
 from parzax.problems import AbstractProblem
 from parzax.samplers import Sampler, State, Trace
@@ -62,8 +62,7 @@ def acquisition(
     Raises:
         ValueError: an unknown parameter or value, a problem on another space, no row for the other values.
     """
-    if not isinstance(sampler, Sampler):
-        raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
+    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     plane = find_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
     if problem is not None and (not isinstance(problem, AbstractProblem) or problem.space != sampler.space):
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
@@ -177,7 +176,7 @@ def observations(
             that is not there.
     """
     space = getattr(space, "space", space)
-    check_type("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
+    _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
     plane = find_plane(space, x, y, _MOST_BESIDE)
     own = rows_of(rows, run)
     if own.x.shape[-1] != len(space):

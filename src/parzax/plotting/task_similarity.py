@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.axes import Axes
 
+from parzax import _checks
 from parzax.meta import TaskSimilarity
 from parzax.plotting import _axes, _square_map, _text
-from parzax.plotting._arguments import check_type
 
 # More tasks than this have no numbers in their cells, more parameters (or tasks in a sentence) are not named.
 _MOST_NUMBERS, _MOST_NAMED = 12, 4
@@ -26,7 +26,7 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
         result: from `parzax.task_similarity`.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    check_type("result", result, TaskSimilarity, "a parzax.meta.TaskSimilarity (px.task_similarity)")
+    _checks.instance("result", result, TaskSimilarity, "a parzax.meta.TaskSimilarity (px.task_similarity)")
     t, names = len(result.names), list(_text.names(result.names, 22).values())
     room = 1.0 if ax is None else _OTHERS_MAY_COME
     ax = _square_map.new_axes(ax, float(np.clip(2.4 + 0.42 * t, 3.2, 8.0)), names)

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting.sweep import draw_line
 from parzax.results import ImportanceOverWeights
@@ -39,7 +40,7 @@ def importance_over_weights(
             are not there.
     """
     wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
-    _arguments.check_type("sweep", sweep, ImportanceOverWeights, wanted)
+    _checks.instance("sweep", sweep, ImportanceOverWeights, wanted)
     if len(sweep.objectives) != 2:
         raise ValueError(f"sweep must have two objectives to be drawn, got {len(sweep.objectives)}.")
     # All results have the same levels and names.

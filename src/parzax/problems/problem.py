@@ -104,8 +104,7 @@ class Problem(AbstractProblem):
     ) -> None:
         if not callable(fn):
             raise TypeError(f"fn must be a function of (key, x), got {fn!r}.")
-        if not isinstance(space, Space):
-            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
+        _checks.instance("space", space, Space, "a parzax.Space")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, got {name!r}.")
         # A bare function is no leaf that JAX can trace; as the static part of a Partial it is none.

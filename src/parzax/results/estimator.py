@@ -36,13 +36,9 @@ class GridEstimator:
     uniform_when_undefined: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.grid, Grid):
-            raise TypeError(f"GridEstimator: grid must be a parzax.Grid, got {self.grid!r}.")
-        if not isinstance(self.divergence, AbstractDivergence):
-            raise TypeError(
-                "GridEstimator: divergence must be one of parzax.divergence, such as "
-                f"parzax.divergence.Explained(), got {self.divergence!r}."
-            )
+        _checks.instance("GridEstimator: grid", self.grid, Grid, "a parzax.Grid")
+        wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
+        _checks.instance("GridEstimator: divergence", self.divergence, AbstractDivergence, wanted)
         for name in ("balance", "uniform_when_undefined"):
             object.__setattr__(self, name, _checks.flag(f"GridEstimator: {name}", getattr(self, name)))
 

@@ -92,8 +92,10 @@ def cond_ped_anova(
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
     obs, cuts = task.obs, [*task.target, task.region]
-    if n_samples:  # samples cut other fronts
-        cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in _near(obs.n)]
+    if n_samples:
+        # Samples cut other fronts, some rows away.
+        near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
+        cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in near]
     losses = ranking_losses(obs, objective, selection, ties, cuts, task.estimator.grid.optuna_rounding)
     ((encoded, result),) = analyses(task, losses[None])
     if not n_samples and not n_shuffles:
@@ -134,8 +136,3 @@ def ped_anova(
 
 # ``help`` and tooltips show the options.
 ped_anova.__signature__ = signature(cond_ped_anova)  # pyright: ignore[reportFunctionMemberAccess]
-
-
-def _near(n: int) -> np.ndarray:
-    """How far from a level the cut-offs of half-samples of n rows may lie, in steps of a few rows."""
-    return np.linspace(-1, 1, 25) * min(2 / max(n, 1) ** 0.5, 0.5)

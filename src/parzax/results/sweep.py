@@ -40,11 +40,9 @@ def checked_task(
     reference: str,
 ) -> Task:
     """The arguments that all analyses have; see `parzax.cond_ped_anova`."""
-    if not isinstance(obs, Observations):
-        raise TypeError(f"obs must be parzax.Observations, got {type(obs).__name__}.")
+    _checks.instance("obs", obs, Observations, "parzax.Observations")
     estimator = GridEstimator() if estimator is None else estimator
-    if not isinstance(estimator, GridEstimator):
-        raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
+    _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
     _checks.one_of("reference", reference, REFERENCES)
     target, region = checked_levels(target_quantile, region_quantile)
     obs = obs if rows == "all" else counted_rows(obs, rows)

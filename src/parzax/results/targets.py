@@ -102,8 +102,7 @@ def ranking_losses(
     if selection == "objective" and ties is not None:
         raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     ties = hypervolume() if ties is None else ties
-    if not isinstance(ties, AbstractTies):
-        raise TypeError(f"ties must be parzax.ties.hypervolume() or parzax.ties.crowding(), got {ties!r}.")
+    _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
     # Of one objective every front is one loss.
     if selection == "objective" or obs.n_objectives == 1:
         return losses[..., number]

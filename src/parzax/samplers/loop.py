@@ -196,8 +196,7 @@ def hashable(problem: Any) -> Any:
 
 def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
     """The number of evaluations; the sampler and the problem must speak of the same things."""
-    if not isinstance(sampler, Sampler):
-        raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
+    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
         theirs, own = getattr(problem, name, None), getattr(sampler, name)

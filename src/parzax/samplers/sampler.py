@@ -73,8 +73,7 @@ class Sampler(Parts, InSpace):
         kinds = Space, AbstractSplit, AbstractSmoothing, AbstractAcquisition, AbstractStart
         for name, kind in zip(("space", "split", "smoothing", "acquisition", "start"), kinds, strict=True):
             value = getattr(self, name)
-            if not isinstance(value, kind):
-                raise TypeError(f"{name} must be an instance of {kind.__name__}, got {value!r}.")
+            _checks.instance(name, value, kind, f"an instance of {kind.__name__}")
         for name in ("n_constraints", "n_startup", "n_candidates", "gradient_steps"):
             _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
         _checks.flag("repeats", self.repeats)

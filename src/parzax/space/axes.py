@@ -81,22 +81,16 @@ class AbstractAxis(eqx.Module):
 
 @final
 class Continuum(AbstractAxis):
-    """All numbers from ``low`` to ``high``, which fill [0, 1], on their log axis if ``log``.
-
-    Attributes:
-        start, length: position of the lower end, and how far it is to the upper one.
-        log_length: in logarithms, which every dtype holds.
-        shrink: a power of two that brings the length near 1, so that a reciprocal that XLA may take of it
-            is a normal number.
-    """
+    """All numbers from ``low`` to ``high``, which fill [0, 1], on their log axis if ``log``."""
 
     discrete: ClassVar[bool] = False
     n_values: Any
     low: Any
     high: Any
-    start: Any
-    length: Any
-    log_length: Any
+    start: Any  # position of the lower end
+    length: Any  # how far it is to the upper one
+    log_length: Any  # in logarithms, which every dtype holds
+    # A power of two that brings the length near 1, so that its reciprocal is a normal number.
     shrink: Any
     log: bool = eqx.field(static=True)
 

@@ -82,17 +82,13 @@ class Steps(AbstractCells):
 
     The cells are of equal width, or if ``log`` they reach from log(v - 1/2) to log(v + 1/2). A single value
     is a step too.
-
-    Attributes:
-        first, last, step: the outer values, and how far the next one is.
-        start, length: of the log axis, in logarithms.
     """
 
-    first: Any
-    last: Any
-    step: Any
-    start: Any
-    length: Any
+    first: Any  # the smallest value
+    last: Any  # the largest one
+    step: Any  # how far the next value is
+    start: Any  # lower end of the log axis, in logarithms
+    length: Any  # how far its upper end is
     log: bool = eqx.field(static=True)
 
     @classmethod
@@ -157,19 +153,12 @@ class Steps(AbstractCells):
 
 @final
 class Listed(AbstractCells):
-    """Ascending numbers on a list; cells reach to the midpoints of neighbours, outer ones as far outwards.
+    """Ascending numbers on a list; cells reach to the midpoints of neighbours, outer ones as far outwards."""
 
-    Attributes:
-        values: (C,) the numbers, and after them padding.
-        middles: (C - 1,) halfway between two of them, then infinity.
-        places: (C,) of the values in [0, 1].
-        edges: (C + 1,) of the cells, then infinity.
-    """
-
-    values: Any
-    middles: Any
-    places: Any
-    edges: Any
+    values: Any  # (C,) the numbers, and after them padding
+    middles: Any  # (C - 1,) halfway between two of them, then infinity
+    places: Any  # (C,) of the values in [0, 1]
+    edges: Any  # (C + 1,) of the cells, then infinity
 
     @classmethod
     def of(cls, values: Sequence[float], log: bool) -> "Listed":

@@ -142,5 +142,4 @@ def _first_from(bound: float, axis: AbstractCells) -> int:
 
 
 def _check_parent(condition: In | Between) -> None:
-    if not isinstance(condition.parent, str):
-        raise TypeError(f"{type(condition).__name__}: parent must be a name, got {condition.parent!r}.")
+    _checks.instance(f"{type(condition).__name__}: parent", condition.parent, str, "a name")

@@ -54,28 +54,19 @@ class Frame(eqx.Module):
 
     Names and bounds are no part of its structure, so that spaces that differ in them alone share compiled
     programs; nor does the structure grow with the number of parameters.
-
-    Attributes:
-        parameter, regime: (s,) of each slot; those of a parameter follow each other.
-        first: (d,) the first slot of each parameter.
-        is_parent: (d,) whether conditions look at a parameter.
-        counted: (s,) whether a slot has values to count; else it is on a continuum.
-        axes: axes of slots that have one structure, stacked; on the host lists of values one by one.
-        which: (k,) slots of each of them.
-        back: (s,) where each slot is in the concatenation of ``which``.
-        walk: None where every slot always applies.
-        of_parameter: (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
     """
 
-    parameter: Int[Any, " s"]
-    regime: Int[Any, " s"]
-    first: Int[Any, " d"]
-    is_parent: Bool[Any, " d"]
-    counted: Bool[Any, " s"]
+    parameter: Int[Any, " s"]  # of each slot; those of a parameter follow each other
+    regime: Int[Any, " s"]  # of each slot
+    first: Int[Any, " d"]  # the first slot of each parameter
+    is_parent: Bool[Any, " d"]  # whether conditions look at a parameter
+    counted: Bool[Any, " s"]  # whether a slot has values to count; else it is on a continuum
+    # Axes of slots that have one structure, stacked; on the host lists of values one by one.
     axes: tuple[AbstractAxis, ...]
-    which: tuple[Int[Any, " _"], ...]
-    back: Int[Any, " s"]
-    walk: Walk | None
+    which: tuple[Int[Any, " _"], ...]  # slots of each of them
+    back: Int[Any, " s"]  # where each slot is in the concatenation of ``which``
+    walk: Walk | None  # None where every slot always applies
+    # (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
     of_parameter: Float[Any, "s d"] | None
     stacked: bool = eqx.field(static=True)
 

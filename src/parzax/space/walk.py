@@ -76,30 +76,20 @@ class Walk(eqx.Module):
     tests does; a slot can apply where all of its conditions hold, and does where no slot of its parameter
     before it can. After one round that is right for parameters without parents, after the next for their
     children, and so on.
-
-    Attributes:
-        parents: (p,) slots that conditions look at.
-        parent: (t,) which of them a test looks at.
-        counted: (t,) whether it looks at the number of the value, or at the value itself.
-        first, last: (t,) numbers at which it holds, the last one excluded.
-        low, high: (t,) values at which it holds, see `parzax.space.conditions.Interval`.
-        any_of: (t, k) 1 where a test is one of a condition.
-        all_of: (k, s) 1 where a condition is one of a slot.
-        before: (s, s) 1 where a slot comes before another of its parameter; None where each has one slot.
-        n_rounds: generations of parameters; static.
     """
 
-    parents: Int[Any, " p"]
-    parent: Int[Any, " t"]
-    counted: Bool[Any, " t"]
-    first: Int[Any, " t"]
-    last: Int[Any, " t"]
-    low: Float[Any, " t"]
-    high: Float[Any, " t"]
-    any_of: Float[Any, "t k"]
-    all_of: Float[Any, "k s"]
+    parents: Int[Any, " p"]  # slots that conditions look at
+    parent: Int[Any, " t"]  # which of them a test looks at
+    counted: Bool[Any, " t"]  # whether it looks at the number of the value, or at the value itself
+    first: Int[Any, " t"]  # number of a value from which it holds
+    last: Int[Any, " t"]  # number from which on it does not
+    low: Float[Any, " t"]  # value from which it holds, see `parzax.space.conditions.Interval`
+    high: Float[Any, " t"]  # value from which on it does not
+    any_of: Float[Any, "t k"]  # 1 where a test is one of a condition
+    all_of: Float[Any, "k s"]  # 1 where a condition is one of a slot
+    # (s, s) 1 where a slot comes before another of its parameter; None where each has one slot.
     before: Float[Any, "s s"] | None
-    n_rounds: int = eqx.field(static=True)
+    n_rounds: int = eqx.field(static=True)  # generations of parameters; static
 
     @classmethod
     def of(cls, slots: tuple[Slot, ...], columns: Mapping[str, int], n_rounds: int) -> "Walk | None":

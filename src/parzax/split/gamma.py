@@ -2,13 +2,23 @@
 
 import abc
 import math
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, Float, Int
 
 from parzax import _checks
+
+
+def _beta(beta: Any, largest: float) -> float | Float[Array, ""]:
+    beta = _checks.plain(beta)
+    value = _checks.scalar("beta", beta)
+    if value is not None and not 0 < value <= largest:
+        limits = "in (0, 1]" if largest == 1 else "above 0"
+        raise ValueError(f"beta must lie {limits}, got {beta!r}.")
+    return beta
 
 
 class AbstractGamma(eqx.Module):
@@ -25,15 +35,28 @@ class AbstractGamma(eqx.Module):
 
 @final
 class Linear(AbstractGamma):
-    """ceil(beta N), or floor(beta N) of one row or more; made by `linear`."""
+    """gamma(N) = beta: a fixed share of the rows, as in meta-learning TPE.
 
-    beta: float | Float[Array, ""]
-    down: bool = eqx.field(static=True, default=False)
+    Attributes:
+        beta: in (0, 1], or TypeError or ValueError is raised; it may be traced.
+        down: round down, as the papers print it, but to no less than one row; the authors' code rounds up,
+            and so does the default. Static.
+
+    >>> import jax.numpy as jnp
+    >>> int(linear(0.07)(jnp.array(100)))
+    7
+    >>> [int(linear(0.1, down=down)(jnp.array(25))) for down in (False, True)]
+    [3, 2]
+    """
+
+    beta: float | Float[Array, ""] = eqx.field(default=0.1, converter=partial(_beta, largest=1.0))
+    down: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "down"), kw_only=True)
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         share = jnp.asarray(self.beta, float) * n.astype(float)
         if self.down:
-            return jnp.minimum(jnp.maximum(_floor(share), 1), n.astype(jnp.int32))
+            below = jnp.floor(share * (1 + 4 * float(jnp.finfo(share.dtype).eps))).astype(jnp.int32)
+            return jnp.minimum(jnp.maximum(below, 1), n.astype(jnp.int32))
         return _ceil(share)
 
     def most(self, n: int) -> int:
@@ -42,9 +65,16 @@ class Linear(AbstractGamma):
 
 @final
 class Sqrt(AbstractGamma):
-    """ceil(beta sqrt(N)); made by `sqrt`."""
+    """gamma(N) = beta / sqrt(N): the smaller a share, the more rows there are, as in Hyperopt and c-TPE.
 
-    beta: float | Float[Array, ""]
+    ``beta`` lies above 0, or TypeError or ValueError is raised; it may be traced.
+
+    >>> import jax.numpy as jnp
+    >>> int(sqrt()(jnp.array(100)))
+    3
+    """
+
+    beta: float | Float[Array, ""] = eqx.field(default=0.25, converter=partial(_beta, largest=math.inf))
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         below = _ceil(jnp.asarray(self.beta, float) * jnp.sqrt(n.astype(float)))
@@ -56,7 +86,7 @@ class Sqrt(AbstractGamma):
 
 @final
 class Optuna(AbstractGamma):
-    """min(ceil(N / 10), 25), Optuna's; made by `optuna`."""
+    """Optuna's: a tenth of the rows, 25 at most."""
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         return jnp.minimum(-(-n // 10), 25).astype(jnp.int32)
@@ -65,49 +95,7 @@ class Optuna(AbstractGamma):
         return min(n, 25)
 
 
-def linear(beta: Float[ArrayLike, ""] = 0.1, *, down: bool = False) -> Linear:
-    """gamma(N) = beta: a fixed share of the rows, as in meta-learning TPE.
-
-    ``beta`` lies in (0, 1], or TypeError or ValueError is raised; it may be traced. ``down`` rounds down, as
-    the papers print it, but to no less than one row; the authors' code rounds up, and so does the default.
-
-    >>> import jax.numpy as jnp
-    >>> int(linear(0.07)(jnp.array(100)))
-    7
-    >>> [int(linear(0.1, down=down)(jnp.array(25))) for down in (False, True)]
-    [3, 2]
-    """
-    return Linear(_beta(beta, 1.0), _checks.flag("down", down))
-
-
-def sqrt(beta: Float[ArrayLike, ""] = 0.25) -> Sqrt:
-    """gamma(N) = beta / sqrt(N): the smaller a share, the more rows there are, as in Hyperopt and c-TPE.
-
-    ``beta`` lies above 0, or TypeError or ValueError is raised; it may be traced.
-
-    >>> import jax.numpy as jnp
-    >>> int(sqrt()(jnp.array(100)))
-    3
-    """
-    return Sqrt(_beta(beta, math.inf))
-
-
-def optuna() -> Optuna:
-    """A tenth of the rows, 25 at most."""
-    return Optuna()
-
-
-def _beta(beta: Any, largest: float) -> float | Float[Array, ""]:
-    beta = _checks.plain(beta)
-    value = _checks.scalar("beta", beta)
-    if value is not None and not 0 < value <= largest:
-        limits = "in (0, 1]" if largest == 1 else "above 0"
-        raise ValueError(f"beta must lie {limits}, got {beta!r}.")
-    return beta
-
-
-def _floor(x: Float[Array, ""]) -> Int[Array, ""]:
-    return jnp.floor(x * (1 + 4 * float(jnp.finfo(x.dtype).eps))).astype(jnp.int32)
+linear, sqrt, optuna = Linear, Sqrt, Optuna
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:

@@ -27,7 +27,7 @@ class AbstractMerit(eqx.Module):
 
 @final
 class Equal(AbstractMerit):
-    """All rows below count alike; made by `equal`."""
+    """All rows below count alike, as in the papers and in Optuna."""
 
     def __call__(self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype) -> None:
         """None."""
@@ -35,24 +35,6 @@ class Equal(AbstractMerit):
 
 @final
 class ByRank(AbstractMerit):
-    """Better rows count more; made by `by_rank`."""
-
-    def __call__(
-        self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype
-    ) -> Float[Array, " n"]:
-        size = jnp.maximum(below.sum(), 1).astype(dtype)
-        weight = jnp.log1p(size) - jnp.log1p(jnp.where(below, place, 0).astype(dtype))
-        # A single row has log 2; without any the sum does not matter.
-        total = jnp.maximum(jnp.where(below, weight, 0).sum(), 0.5)
-        return jnp.where(below, weight * size / total, 1)
-
-
-def equal() -> Equal:
-    """All rows below count alike, as in the papers and in Optuna."""
-    return Equal()
-
-
-def by_rank() -> ByRank:
     """Weights by rank: log(m + 1) - log(i) for the i-th best of m rows below, scaled to a mean of 1.
 
     As of recombination in CMA-ES (Hansen, arXiv 1604.00772: log(m + 1/2) - log(i) for the better half).
@@ -64,4 +46,15 @@ def by_rank() -> ByRank:
     >>> print([f"{w:.2f}" for w in by_rank()(place, place < 3, jnp.float32)])
     ['0.36', '1.76', '0.88', '1.00']
     """
-    return ByRank()
+
+    def __call__(
+        self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype
+    ) -> Float[Array, " n"]:
+        size = jnp.maximum(below.sum(), 1).astype(dtype)
+        weight = jnp.log1p(size) - jnp.log1p(jnp.where(below, place, 0).astype(dtype))
+        # A single row has log 2; without any the sum does not matter.
+        total = jnp.maximum(jnp.where(below, weight, 0).sum(), 0.5)
+        return jnp.where(below, weight * size / total, 1)
+
+
+equal, by_rank = Equal, ByRank

@@ -23,21 +23,14 @@ _LEAST_ROWS = 8
 
 
 class SplitRows(eqx.Module):
-    """Groups of the objective, then of every constraint.
-
-    Attributes:
-        below, above: (c + 1, n) masks; a row that takes part is in exactly one of the two.
-        gamma: (c + 1,) share of the group below among the rows that were evaluated.
-        n_known: (c + 1,) number of those rows.
-        most: a bound on the rows below of the objective; static.
-        merit: (n,) mixture weights of the rows below of the objective, 1 for all others; None: all alike.
-    """
+    """Groups of the objective, then of every constraint; a row that takes part is below or above."""
 
     below: Bool[Array, "c1 n"]
     above: Bool[Array, "c1 n"]
-    gamma: Float[Array, " c1"]
-    n_known: Int[Array, " c1"]
-    most: int = eqx.field(static=True)
+    gamma: Float[Array, " c1"]  # share of the group below among the rows that were evaluated
+    n_known: Int[Array, " c1"]  # number of those rows
+    most: int = eqx.field(static=True)  # a bound on the rows below of the objective
+    # Mixture weights of the rows below of the objective, 1 for all others; None: all alike.
     merit: Float[Array, " n"] | None = None
 
     @property

@@ -44,7 +44,7 @@ class AbstractTies(eqx.Module):
 
 @final
 class Crowding(AbstractTies):
-    """By rank, then by crowding distance (arXiv 2212.06751); made by `crowding`."""
+    """By rank, then by crowding distance, the largest first, as in meta-learning TPE (arXiv 2212.06751)."""
 
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
@@ -54,9 +54,9 @@ class Crowding(AbstractTies):
 
 @final
 class Hypervolume(AbstractTies):
-    """By rank, then as greedy hypervolume subset selection takes them; made by `hypervolume`.
+    """By rank, then as greedy hypervolume subset selection takes them, as in MO-TPE and Optuna.
 
-    MO-TPE (Ozaki et al. 2022), for two or three objectives. Only the front that is cut, which has the
+    MO-TPE is Ozaki et al. (2022); for two or three objectives. Only the front that is cut, which has the
     ``count``-th row that counts, is ordered by hypervolume, as no other order decides who falls below; in
     other fronts rows keep their order. The selection goes through all rows of that front, whether they count
     or not. It is cheap but for three objectives with rows that do not count: one core takes 30 ms for 250
@@ -87,17 +87,7 @@ class Hypervolume(AbstractTies):
             )
 
 
-def crowding() -> Crowding:
-    """Those of the largest crowding distance fall below, as in meta-learning TPE."""
-    return Crowding()
-
-
-def hypervolume() -> Hypervolume:
-    """Those that greedy hypervolume subset selection takes fall below, as in MO-TPE and Optuna.
-
-    For two or three objectives; cheap but for three with rows that do not count, see `Hypervolume`.
-    """
-    return Hypervolume()
+crowding, hypervolume = Crowding, Hypervolume
 
 
 def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[Any, " m"]:

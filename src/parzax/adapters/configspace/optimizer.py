@@ -71,8 +71,7 @@ class Optimizer:
             self._native = space(cs)
         if sampler is None:
             sampler = tpe(self._native)
-        if not isinstance(sampler, Sampler):
-            raise TypeError(f"sampler must be a parzax sampler such as px.tpe(space), got {sampler!r}.")
+        _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
         if sampler.space != self._native:
             raise ValueError("sampler must have the space px.adapters.configspace.space(cs), got another.")
         self._cs, self._seed = cs, _checks.whole_number("seed", seed, 0, 2**32 - 1)

@@ -44,8 +44,7 @@ def space(cs: ConfigurationSpace) -> Space:
     >>> px.adapters.configspace.space(cs)["gamma"][0].when
     (In('kernel', ['rbf']),)
     """
-    if not isinstance(cs, ConfigurationSpace):
-        raise TypeError(f"cs must be a ConfigSpace.ConfigurationSpace, got {type(cs).__name__}.")
+    _checks.instance("cs", cs, ConfigurationSpace, "a ConfigSpace.ConfigurationSpace")
     if len(cs.forbidden_clauses):
         warnings.warn(
             f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax spaces have no such thing.",
@@ -175,8 +174,7 @@ def _not_expressible(condition: Any, why: str) -> ValueError:
 def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configuration]) -> np.ndarray:
     """Native values (n, d) of n configurations of ``cs``, in the space that `space` makes of it."""
     for i, config in enumerate(configs):
-        if not isinstance(config, Configuration):
-            raise TypeError(f"configs[{i}] must be a ConfigSpace.Configuration, got {type(config).__name__}.")
+        _checks.instance(f"configs[{i}]", config, Configuration, "a ConfigSpace.Configuration")
         if config.config_space is not cs and config.config_space != cs:
             raise ValueError(f"configs[{i}] belongs to another configuration space than cs.")
     vectors = np.array([config.get_array() for config in configs]).reshape(len(configs), len(cs))

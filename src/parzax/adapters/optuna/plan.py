@@ -18,13 +18,7 @@ _MOST_RANGES = 2
 
 
 class Plan:
-    """Which parameters are sampled jointly, and how a trial becomes a row.
-
-    Attributes:
-        parameters: in the order of the space.
-        space: theirs, where steps are more than ``most`` `smoothed`; None where there are no parameters.
-        distributions: theirs, the relative search space.
-    """
+    """Which parameters are sampled jointly, and how a trial becomes a row."""
 
     def __init__(
         self,
@@ -36,9 +30,11 @@ class Plan:
         conditions: dict[str, Conditions] | None = None,
         undecided: Collection[tuple[str, str]] = (),
     ) -> None:
-        self.parameters = tuple(parameters)
+        self.parameters = tuple(parameters)  # in the order of the space
         domains = {p.name: p.domains for p in parameters}
+        # Steps of more than ``most`` values are `smoothed`; None where there are no parameters.
         self.space = smoothed(Space(domains), most) if domains else None
+        # The relative search space.
         self.distributions = {p.name: p.distribution for p in parameters}
         self._domains = {name: first for name, (first, *_) in domains.items()}
         self._latest = latest

@@ -46,11 +46,7 @@ _OPTIONS.remove("directions")
 
 
 class Settings:
-    """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks.
-
-    Attributes:
-        mixes: whether the densities are mixtures over source tasks, which the preset then takes.
-    """
+    """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks."""
 
     def __init__(self, preset: Preset, has_sources: bool, **options: Any) -> None:
         """Raise for what is no preset, and for wrong options; an option that is None is the preset's own."""
@@ -58,6 +54,7 @@ class Settings:
             raise TypeError(f"preset must be a function such as parzax.tpe, got {preset!r}.")
         given = {name: value for name, value in options.items() if value is not None}
         arguments = signature(partial(preset).func)
+        # Whether the densities are mixtures over source tasks, which the preset then takes.
         self.mixes = "sources" in arguments.parameters
         if self.mixes and "start" in arguments.parameters:
             given["start"] = RandomStart()  # the first trials come from elsewhere

@@ -16,7 +16,7 @@ from parzax.adapters.optuna.parameters import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
-from parzax.meta import best_of
+from parzax.meta import best_of, check_log
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.samplers import Sampler
@@ -97,10 +97,10 @@ class SourceTasks:
 
     def __init__(self, logs: Mapping[str, Observations], n_first: int) -> None:
         self._logs, self._n_first = dict(logs), n_first
-        own = list(self._logs.values())
-        for name in self._logs:
-            self._check(name, own[0].n_objectives)
-        self._first = _best(own, n_first)
+        logs_in_order = list(self._logs.values())
+        for name, log in self._logs.items():
+            check_log("source_studies", name, log, logs_in_order[0].n_objectives)
+        self._first = _best(logs_in_order, n_first)
         self.report: tuple[str, ...] = ()
         self._fitted = lru_cache(maxsize=_MOST_FITS)(
             lambda _dtype, settings, space, *widths: settings.with_sources(space, self._logs, *widths)
@@ -117,18 +117,7 @@ class SourceTasks:
                 f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, where it is another "
                 "study of that name, give a dict with another one."
             )
-        self._check(next(iter(self._logs)), n_objectives)
-
-    def _check(self, name: str, n_objectives: int) -> None:
-        log = self._logs[name]
-        if log.batch_shape:
-            raise ValueError(f"source_studies: {name!r} has {log!r}; give one log per task.")
-        if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
-            raise ValueError(f"source_studies: {name!r} has weights other than 0 and 1.")
-        if log.n_objectives != n_objectives:
-            raise ValueError(
-                f"source_studies: {name!r} has {log.n_objectives} objectives, but {n_objectives} are wanted."
-            )
+        check_log("source_studies", *next(iter(self._logs.items())), n_objectives)
 
     def first(self, seed: int, number: int, parameter: Parameter) -> float:
         """The native value that trial ``number`` takes from a good source row, NaN where there is none."""
