@@ -116,7 +116,8 @@ _repr: Spelling = partial(_read, spelled=lambda text: _REPR.sub(r"\1", text))
 _thousands: Spelling = partial(
     _read, spelled=lambda text: text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
 )
+# The first spelling that fits all labels of a column is taken.
 _HOW: dict[Spelling, str] = {
-    _repr: " written as NumPy's", _thousands: " with commas between thousands",
+    _plain: " in text", _repr: " written as NumPy's", _thousands: " with commas between thousands",
     _comma: " with decimal commas", _unit: " with a unit behind, which is left off",
 }  # fmt: skip

@@ -31,7 +31,7 @@ def replicates(
     n_samples: int,
     n_shuffles: int,
     **static: Any,
-) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b q d"]]:
+) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
 
     Samples have cut-offs of their own; losses are shuffled within regimes. All parameters and levels see the
@@ -86,7 +86,7 @@ def compiled_replicates(
     divergence: AbstractDivergence,
     uniform: bool,
     method: str,
-) -> Float[Array, "t b q d"]:
+) -> Float[Array, "r b q d"]:
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
     ``null`` has the counts of the shuffles, b in a round, and ``rounds`` says how many rounds there are of

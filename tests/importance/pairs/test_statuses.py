@@ -31,7 +31,7 @@ def test_constants_and_single_values_have_exactly_none():
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
     said = dict(line.split(": ", 1) for line in found.advice())
-    assert said["CONSTANT"].startswith("Wherever both are active one of the two stays in one cell")
+    assert said["CONSTANT"].startswith("Wherever both are active one of them stays in one cell")
     assert said["SINGLE_VALUE"].startswith("One of the two has a domain of a single value")
 
 
