@@ -191,9 +191,7 @@ def test_uncertainty():
         assert (pale == ~fake.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
     (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
-    assert sure.startswith(
-        "How sure? Verdict 0 <i>: enough rows. Intervals and p-values assume independent rows; "
-    )
+    assert sure.startswith("How sure? Verdict 0 <i>: enough rows. The rows are taken as independent. ")
 
 
 def test_chance_is_not_said_of_what_was_not_compared():

@@ -12,8 +12,8 @@ NAME, CHOICE = 28, 16  # characters of a name, and of a choice in a list
 _MOST_VALUES = 3  # values of a domain that are listed
 
 DEPENDENT = (
-    "Intervals and p-values assume independent rows; a sampler that learns (TPE, for one) chooses each by "
-    "those before it, so for its log intervals are too narrow and p is far too low."
+    "The rows are taken as independent. A sampler that learns, such as TPE, chooses each row by those before "
+    "it, and its log is then far less certain than shown."
 )
 # What a status says about one parameter.
 OF_PARAMETER = {
