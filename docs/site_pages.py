@@ -34,14 +34,15 @@ PACKAGES = (
 
 
 def own_members(module: Any) -> list[str]:
-    """Public functions and classes of a package that come from parzax."""
-    return [
-        name
+    """Public functions and classes of a package that come from parzax, by the last of their names."""
+    names = {
+        id(member): name
         for name, member in vars(module).items()
         if not name.startswith("_")
         and (inspect.isfunction(member) or inspect.isclass(member))
         and (member.__module__ or "").startswith("parzax")
-    ]
+    }
+    return list(names.values())
 
 
 def pages() -> dict[str, tuple[str, str]]:
@@ -65,7 +66,15 @@ def _text(about: str, names: list[tuple[str, str]]) -> str:
     missing = [where for _, where in names if not inspect.getdoc(_found(where))]
     if missing:
         raise PluginError(f"no docstring: {', '.join(missing)}")
-    return about + "\n\n" + "\n\n".join(f"::: {where}" for _, where in names) + "\n"
+    return about + "\n\n" + "\n\n".join(_entry(name, where) for name, where in names) + "\n"
+
+
+def _entry(name: str, where: str) -> str:
+    """The directive for one name; a class with another name than its own is found under the latter."""
+    member = _found(where)
+    if not inspect.isclass(member) or member.__name__ == name:
+        return f"::: {where}"
+    return f"::: {member.__module__}.{member.__qualname__}\n    options:\n      heading: {name}"
 
 
 def _found(where: str) -> Any:
