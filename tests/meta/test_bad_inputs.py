@@ -35,7 +35,7 @@ REFUSED = {
     "similarity below 0": (lambda: meta.task_kernel(np.array([-0.1])), ValueError, "^similarities.*-0.1"),
     "similarity of NaN": (lambda: meta.task_kernel(jnp.array([np.nan])), ValueError, "^similarities.*nan"),
     "one similarity": (lambda: meta.task_kernel(0.5), ValueError, "^similarities.*axis"),
-    "a number as p": (lambda: meta.total_variation(KEY, 1, fitted()), TypeError, "^p must be.*int"),
+    "a number as p": (lambda: meta.total_variation(KEY, 1, fitted()), TypeError, "^p must be.*got 1"),
     "an array as q": (lambda: meta.total_variation(KEY, fitted(), LOGS), TypeError, "^q must be.*ndarray"),
     "a batch": (lambda: meta.total_variation(KEY, fitted(), batch()), ValueError, r"^q.*\(1,\).*vmap"),
     "a number as key": (lambda: meta.total_variation(0, fitted(), fitted()), TypeError, "^key must be"),
