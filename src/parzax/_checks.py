@@ -67,10 +67,8 @@ def flag(name: str, value: Any) -> bool:
 def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
     """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
     if not isinstance(value, kinds):
-        plain = value is None or isinstance(value, str | int | float | list | tuple)
-        raise TypeError(
-            f"{name} must be {wanted}, got {repr(value) if plain else type(value).__name__}{hint}."
-        )
+        given = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+        raise TypeError(f"{name} must be {wanted}, got {given}{hint}.")
     return value
 
 

@@ -1,11 +1,15 @@
 """How often the sweep is compiled and dispatched."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 from conftest import COARSE, synthetic_observations
 
 import parzax as px
+from parzax.importance.estimate import estimate_seeds
+from parzax.importance.layout import layout
 from parzax.results import sweep as _module
 
 
@@ -33,6 +37,40 @@ def test_few_compilations_over_fifty_sizes():
     print(f"\n{len(sizes)} sizes, {compiled} compilations")
     assert len(sizes) == 50
     assert 1 <= compiled <= 4
+
+
+def _n_equations(jaxpr) -> int:
+    """Equations of a program, those of the functions within it included."""
+    inner = [x for equation in jaxpr.eqns for x in jax.tree.leaves(list(equation.params.values()))]
+    inner = [getattr(x, "jaxpr", x) for x in inner]
+    return len(jaxpr.eqns) + sum(_n_equations(x) for x in inner if hasattr(x, "eqns"))
+
+
+@pytest.mark.parametrize(("space", "most"), [("plain", 951), ("mixed", 4516)])
+def test_equations_of_the_program(space, most):
+    """What XLA has to compile for 99 levels does not grow beyond what it was."""
+    mixed = {
+        "c": px.Float(0, 1),
+        "x": (
+            px.Float(-5, -2, when=px.Between("c", high=0.3)),
+            px.Int(1, 9, when=px.Between("c", 0.3, 0.7)),
+            px.Float(1e-3, 1, log=True, when=px.Between("c", low=0.7)),
+        ),
+        "b": px.Categorical(["a", "b", "c"]), "d": px.Int(1, 20, when=px.In("b", ["a"])),
+        "u": px.Ordinal([16, 32, 64]), "k": px.Int(1, 200, log=True), "r": px.Float(0, 1),
+        "l": px.Float(1e-5, 1, log=True), "m": px.Categorical(list("abcdefg")), "n": px.Int(1, 4),
+        "o": px.Float(0, 1, step=0.25), "p": px.Categorical(["x", "y"]), "q": px.Int(0, 1000),
+    }  # fmt: skip
+    domains = mixed if space == "mixed" else {name: px.Float(0, 1) for name in "abc"}
+    program = partial(
+        estimate_seeds, layout=layout(px.Space(domains), px.Grid()), divergence=px.divergence.Explained(),
+        uniform=False,
+    )  # fmt: skip
+    codes, level = np.zeros((1, len(domains), 1024), np.uint8), np.zeros((1, 1024), np.uint8)
+    traced = jax.make_jaxpr(lambda *arrays: program(arrays[0], arrays[1], None, arrays[2]))
+    n = _n_equations(traced(codes, level, np.zeros((1, 99), np.int32)).jaxpr)
+    print(f"\n{space}: {n} equations")
+    assert 100 < n <= most
 
 
 def test_one_dispatch_of_the_whole_sweep(monkeypatch):

@@ -108,7 +108,7 @@ def polynomial_fits(rows: Membership, degrees: tuple[int, ...], prior: float) ->
     else:
         error = _left_out_error(rows, functions, leverage, upto, coefficient)
     dimension = jnp.asarray(degree + 1, dtype)
-    # With as many functions as occupied cells it is the cells themselves once more.
+    # With as many functions as occupied cells a polynomial only repeats the cells.
     there = there[degree] & ((rows.region > 0).sum() > degree + 1)
     return Fits(explained, error, dimension, there, jnp.full_like(dimension, prior))
 
@@ -131,7 +131,7 @@ def _left_out_error(
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
     weight_of_fits, (m, j) = jnp.where(alone, 0, weight), upto.shape
     if len(coefficient) < j:
-        # Of a few levels f is less work than the matrices that would serve all.
+        # For few levels f costs less than the matrices that all levels share.
         f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
         squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
         of_fits = jnp.einsum("qmg,mg->qm", squares, weight_of_fits, precision="highest")

@@ -162,7 +162,7 @@ def _starts(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def _tests(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Keys from and up to which each test of the walk holds."""
-    walk, found = space.walk, []
+    walk, keys = space.walk, []
     for t, p in enumerate([] if walk is None else walk.parent.tolist()):
         assert walk is not None
         axis = space.slots[walk.parents[p]].domain.axis
@@ -173,8 +173,8 @@ def _tests(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
             if ends[0] == ends[1]:  # one value, but for rounding
                 slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
                 ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
-        found.append(_upwards(np.array(ends), dtype))
-    low, high = np.array(found, _INTEGER[dtype]).reshape(-1, 2).T
+        keys.append(_upwards(np.array(ends), dtype))
+    low, high = np.array(keys, _INTEGER[dtype]).reshape(-1, 2).T
     return low, high
 
 

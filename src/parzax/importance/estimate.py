@@ -97,13 +97,13 @@ def estimate(
     ((2, 2), True)
     """
     check_encoded(encoded, "estimate")
-    found = _estimate(
+    estimates = _estimate(
         encoded.codes, encoded.level, encoded.weight, encoded.status, layout=encoded.layout,
         place=encoded.place, divergence=checked_divergence(divergence, reference),
         uniform=reference == "uniform", balance=balance, uniform_when_undefined=uniform_when_undefined,
     )  # fmt: skip
     on_host = isinstance(encoded.codes, np.ndarray)
-    return jax.tree.map(np.asarray, found) if on_host else found
+    return jax.tree.map(np.asarray, estimates) if on_host else estimates
 
 
 @partial(
@@ -111,8 +111,8 @@ def estimate(
     static_argnames=("layout", "place", "divergence", "uniform", "balance", "uniform_when_undefined"),
 )
 def _estimate(*arrays: Any, place: tuple[int, ...], **static: Any) -> Importance:
-    found = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
-    return in_order(jax.tree.map(lambda a: a[0], found), place)
+    estimates = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
+    return in_order(jax.tree.map(lambda a: a[0], estimates), place)
 
 
 def estimate_seeds(
@@ -140,28 +140,28 @@ def from_counts(
     **share: bool,
 ) -> Importance:
     """All that follows from counts, which add up over parts of a log."""
-    found = measures(counts, layout, divergence, uniform)
-    rows, of_slots = found.rows, found.divergence
+    facts = measures(counts, layout, divergence, uniform)
+    rows, of_slots = facts.rows, facts.divergence
     if layout.has_pools:
         rows, of_slots = of_regimes(rows, of_slots, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
-    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(found.variance, n_target, n_region)
+    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(facts.variance, n_target, n_region)
     of_parameters = partial(parameter_status, layout=layout, min_rows=divergence.min_rows)
-    fixed = jax.vmap(of_parameters)(n_region, found.occupied, found.crowded)
+    fixed = jax.vmap(of_parameters)(n_region, facts.occupied, facts.crowded)
     status = log_status[..., None] | of_levels | fixed[:, None]
     return Importance(
-        found.variance, found.inter, found.unweighted, of_slots, n_target, n_region, counts, status, **share
+        facts.variance, facts.inter, facts.unweighted, of_slots, n_target, n_region, counts, status, **share
     )
 
 
-def in_order(found: Importance, place: tuple[int, ...]) -> Importance:
+def in_order(ascending: Importance, place: tuple[int, ...]) -> Importance:
     """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
     if list(place) == sorted(place):
-        return found
+        return ascending
     index = np.array(place)
-    moved = {name: getattr(found, name)[..., index, :] for name in _BY_LEVEL}
-    moved |= {name: getattr(found, name)[..., index, :, :] for name in ("divergence", "regime_target")}
-    return replace(found, **moved, counts=found.counts[..., np.append(index, len(index)), :])
+    moved = {name: getattr(ascending, name)[..., index, :] for name in _BY_LEVEL}
+    moved |= {name: getattr(ascending, name)[..., index, :, :] for name in ("divergence", "regime_target")}
+    return replace(ascending, **moved, counts=ascending.counts[..., np.append(index, len(index)), :])
 
 
 def checked_divergence(divergence: Any, reference: Any) -> AbstractDivergence:

@@ -103,15 +103,15 @@ def interactions(
     _checks.check_mesh(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
     where = pair_layout(encoded.layout, pairs)
-    found = _interactions(key, *arrays, where=where, order=encoded.place, n_draws=n_draws)
-    return jax.tree.map(np.asarray, found) if isinstance(encoded.codes, np.ndarray) else found
+    estimates = _interactions(key, *arrays, where=where, order=encoded.place, n_draws=n_draws)
+    return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
 @partial(jax.jit, static_argnames=("where", "order", "n_draws"))
 def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Interactions:
     keys = (jax.random.key(0) if key is None else key)[None]
-    found = interactions_of_seeds(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
-    return jax.tree.map(lambda a: a[0], found)
+    estimates = interactions_of_seeds(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
+    return jax.tree.map(lambda a: a[0], estimates)
 
 
 def interactions_of_seeds(*arrays: Any, **static: Any) -> Interactions:
@@ -145,8 +145,8 @@ def _interactions_of_log(
     rows = SlotRows.of(cells[-1], whole)
     share = n_slot[:-1] / divisor(n_slot[-1:])
     excess, squares = target - share[..., None, None] * rows.cells[None], share * (1 - share) * n_slot[-1:]
-    found = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
-    of_pairs = where.pair_sums(found)
+    slot_variances = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
+    of_pairs = where.pair_sums(slot_variances)
     variance, membership = interaction(of_pairs), sets[:-1] / whole * (1 - sets[:-1] / whole)
     status = _status(counts, variance, where) | log_status[np.array(order)][:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
@@ -160,7 +160,7 @@ def _interactions_of_log(
         p_value = jnp.where(known, (1 + beyond).astype(dtype) / (n_draws + 1), jnp.nan)
     return Interactions(
         variance.T, importance.T, of_pairs[:, 0].T, of_pairs[:, 1:].transpose(2, 0, 1), p_value, status,
-        counts.active, counts.sets[:-1], counts.sets[-1], interaction(found).T,
+        counts.active, counts.sets[:-1], counts.sets[-1], interaction(slot_variances).T,
         pairs=where.pairs, slots=where.slots, n_draws=n_draws,
     )  # fmt: skip
 

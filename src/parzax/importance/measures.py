@@ -89,8 +89,8 @@ def _divergences(
     def of_block(sets: Shaped[Array, "q1 g"], n_cells: Array | None) -> Float[Array, " q"]:
         return regime_divergence(divergence, RegimeCounts(sets, family, n_cells, uniform))
 
-    found = jax.vmap(of_block)(blocks, n_cells)
-    return jnp.moveaxis(found.reshape(*shape, -1), 2, 1)
+    divergences = jax.vmap(of_block)(blocks, n_cells)
+    return jnp.moveaxis(divergences.reshape(*shape, -1), 2, 1)
 
 
 def of_regimes(
@@ -146,8 +146,8 @@ def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j
     if len(runs) > _MOST_RUNS:  # each would be some equations to compile
         cells = np.arange(group.width)
         columns = np.array([np.where(cells < b.n_cells, b.start + cells, -1) for b in group.blocks])
-        found = counts[..., jnp.asarray(np.maximum(columns, 0))]
-        return jnp.where(jnp.asarray(columns >= 0), found, jnp.zeros((), counts.dtype))
+        gathered = counts[..., jnp.asarray(np.maximum(columns, 0))]
+        return jnp.where(jnp.asarray(columns >= 0), gathered, jnp.zeros((), counts.dtype))
     parts = []
     for first, n_blocks, stride in runs:
         end = first.start + n_blocks * stride

@@ -67,11 +67,11 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
             inside = np.arange(cells.max())[None] < cells
             columns = np.where(inside, start + np.arange(cells.max())[None], 0)
             source[columns[inside]] = sum(part.shape[1] for part in parts) + np.flatnonzero(inside)
-            own = jnp.where(jnp.asarray(inside), mass[jnp.asarray(columns)], 0)
+            masses = jnp.where(jnp.asarray(inside), mass[jnp.asarray(columns)], 0)
             sizes = [size * n for size in SIZES[:n_sizes] for n in (1, 1 + exchangeable)]
             merge_all = jax.vmap(merge, in_axes=(None, None, 0))
-            found = merge_all(own, jnp.asarray(cells, jnp.float64), jnp.asarray(sizes, jnp.float64))
-            parts.append(found.astype(jnp.int32).reshape(len(sizes), -1))
+            merged = merge_all(masses, jnp.asarray(cells, jnp.float64), jnp.asarray(sizes, jnp.float64))
+            parts.append(merged.astype(jnp.int32).reshape(len(sizes), -1))
         return jnp.concatenate(parts, axis=1)[:, jnp.asarray(np.maximum(source, 0))]
 
 

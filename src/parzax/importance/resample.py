@@ -138,14 +138,14 @@ def _replicates(
         keys = jax.vmap(jax.vmap(lambda i: jax.random.fold_in(key, i)))(padded)
         if n_rounds == 1:
             return some(keys[0])
-        found = jax.lax.map(some, keys)
-        return jax.tree.map(lambda a: a.reshape(n_rounds * size, *a.shape[2:])[:n], found)
+        replicated = jax.lax.map(some, keys)
+        return jax.tree.map(lambda a: a.reshape(n_rounds * size, *a.shape[2:])[:n], replicated)
 
     numbers = jnp.arange(n, dtype=jnp.uint32)
-    found = jax.lax.platform_dependent(
+    replicated = jax.lax.platform_dependent(
         numbers, cpu=partial(rounds, limits=_CPU), default=partial(rounds, limits=_ACCELERATOR)
     )
-    return in_order(found, encoded.place)
+    return in_order(replicated, encoded.place)
 
 
 class Ranked(NamedTuple):

@@ -143,8 +143,8 @@ class SimilarityEstimator(eqx.Module):
         has = jnp.broadcast_to(kept, tasks.importance.shape)
         has = has if shared is None else has & shared
 
-        def of_both(own: Bool[Array, " d"]) -> Bool[Array, "*t d"]:
-            return kept if shared is None else own[None] & has
+        def of_both(has_parameter: Bool[Array, " d"]) -> Bool[Array, "*t d"]:
+            return kept if shared is None else has_parameter[None] & has
 
         each = tasks.prepared, tasks.samples, has
         if self.estimate == "balanced":
@@ -182,7 +182,7 @@ class SimilarityEstimator(eqx.Module):
         if at.regime.ndim == 2:
             of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.prepared)
         else:
-            of_tasks = over_tasks(lambda one, own: one.log_prob(self.basis, own), tasks.prepared, at)
+            of_tasks = over_tasks(lambda one, points: one.log_prob(self.basis, points), tasks.prepared, at)
         of_one = _flat(lambda points: density.log_prob(self.basis, points), at)
         return jnp.broadcast_to(of_one, of_tasks.shape), of_tasks
 

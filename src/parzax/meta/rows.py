@@ -138,7 +138,7 @@ def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_co
 
 
 def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:
-    """Raise ValueError for a log that cannot be a source; with no constraints wanted its own do not count."""
+    """Raise ValueError for a log that cannot be a source; ``n_constraints`` of 0 ignores its constraints."""
     has = f"{argument}: {name!r} has"
     if log.batch_shape:
         raise ValueError(f"{has} {log!r}; give one log per task.")

@@ -118,12 +118,12 @@ def task_similarity(
     n_kept = max(int((np.asarray(comparison.reduction.least) <= least).sum()), 1)
     kept = kept_parameters(comparison.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
     alike, variation = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
-    both_below, own = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
+    both_below, same_task = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(
         tuple(logs),
-        np.where(own, 1.0, np.where(both_below, alike, 0.0)),
-        np.where(own, 0.0, np.where(both_below, variation.value, 1.0)),
-        np.where(both_below & ~own, variation.error, 0.0),
+        np.where(same_task, 1.0, np.where(both_below, alike, 0.0)),
+        np.where(same_task, 0.0, np.where(both_below, variation.value, 1.0)),
+        np.where(both_below & ~same_task, variation.error, 0.0),
         n_below,
         tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
         every.report,

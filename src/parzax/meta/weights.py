@@ -77,7 +77,7 @@ def _doubt(doubt: Any) -> float | Array:
 
 @final
 class Stacking(AbstractTaskWeights):
-    """Weights by how well each task foretells the target's own rows, in both of two ways.
+    """Weights by how well each task predicts the target's rows, in two ways at once.
 
     Of the weights W of a mixture that foretells most, sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m)
     / T, there are two kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities,

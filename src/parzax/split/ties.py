@@ -56,11 +56,11 @@ class Crowding(AbstractTies):
 class Hypervolume(AbstractTies):
     """By rank, then as greedy hypervolume subset selection takes them, as in MO-TPE and Optuna.
 
-    MO-TPE is Ozaki et al. (2022); for two or three objectives. Only the front that is cut, which has the
-    ``count``-th row that counts, is ordered by hypervolume, as no other order decides who falls below; in
-    other fronts rows keep their order. The selection goes through all rows of that front, whether they count
-    or not. It is cheap but for three objectives with rows that do not count: one core takes 30 ms for 250
-    rows, 1 s for 1000.
+    MO-TPE is by Ozaki et al. (2022). There may be two or three objectives. Only the front that is cut, which
+    has the ``count``-th row that counts, is ordered by hypervolume, as no other order decides who falls
+    below; in other fronts rows keep their order. The selection goes through all rows of that front, whether
+    they count or not. It is cheap but for three objectives with rows that do not count: one core takes 30 ms
+    for 250 rows, 1 s for 1000.
     """
 
     def order(
