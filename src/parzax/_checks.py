@@ -67,7 +67,7 @@ def flag(name: str, value: Any) -> bool:
 def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
     """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
     if not isinstance(value, kinds):
-        given = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+        given = repr(value) if isinstance(value, str | int | float | type | None) else type(value).__name__
         raise TypeError(f"{name} must be {wanted}, got {given}{hint}.")
     return value
 

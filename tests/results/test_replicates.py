@@ -201,3 +201,15 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     assert (known.sampled[:, :, 0].argmax(axis=-1) == np.arange(3)).all()
     np.testing.assert_array_equal(known.p_value[:, 0].argmin(axis=-1), np.arange(3))
     np.testing.assert_allclose(known.p_value[:, 0].min(axis=-1), 1 / 23)
+
+
+def test_other_levels_and_logs_share_a_program():
+    """Values of levels, and rows, are data: only their numbers are compiled."""
+    rng = np.random.default_rng(0)
+    space = px.Space({"x": px.Float(0, 1), "y": px.Int(0, 6)})
+    before = replicates.compiled_replicates.n_compiled
+    for levels, n in (([0.1, 0.5], 70), ([0.2, 0.7], 90), ([0.31, 0.05], 100)):
+        x = np.stack([rng.uniform(size=n), rng.integers(0, 7, n)], axis=1)
+        obs = px.Observations.from_arrays(space, x, rng.normal(size=n))
+        px.cond_ped_anova(obs, levels, n_resamples=9, n_shuffles=9)
+    assert replicates.compiled_replicates.n_compiled - before == 1

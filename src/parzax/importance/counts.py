@@ -11,7 +11,6 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import checked_counts, unmasked, vectors
 from parzax._numerics import namespace
-from parzax.importance.encoded import Encoded
 from parzax.importance.layout import Layout
 
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
@@ -59,8 +58,9 @@ def level_counts(
 
 
 @partial(jax.jit, static_argnames=("n_levels", "n_cells"))
-def _level_counts(*arrays: Any, n_levels: int, n_cells: int) -> Shaped[Array, "q1 g"]:
-    codes, level, weight = arrays
+def _level_counts(
+    codes: Integer[Array, " n"], level: Integer[Array, " n"], weight: Any, *, n_levels: int, n_cells: int
+) -> Shaped[Array, "q1 g"]:
     counted = (codes >= 0) & (codes < n_cells) & (level >= 0)
     bins = jnp.where(counted, level * n_cells + codes, (n_levels + 1) * n_cells)
     histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
@@ -160,15 +160,15 @@ def replicate_counts(
     codes: Integer[Array, "d n"],
     level: Integer[Array, "b *d n"],
     weight: Shaped[Array, "b n"] | None,
-    encoded: Encoded,
+    layout: Layout,
+    n_levels: int,
 ) -> Shaped[Array, "b q1 w"]:
-    """Counts of one ``encoded`` log whose rows have levels and weights anew in each of b replicates.
+    """Counts of one log whose rows have levels and weights anew in each of b replicates.
 
     Levels are (b, n), or (b, d, n) where each parameter has its own.
     """
     repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
-    sets = len(encoded.levels) + 2
-    return running_sum(_flat_histogram(repeated, level, weight, sets, encoded.layout)[:, :-1])
+    return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:

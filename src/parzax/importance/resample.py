@@ -15,6 +15,7 @@ from parzax.importance.counts import replicate_counts
 from parzax.importance.draws import METHODS, sample_levels
 from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_divergence, from_counts, in_order
+from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
 # Replicates side by side: at most so many scattered entries, counts, and replicates. What fits a CPU's cache
@@ -122,7 +123,11 @@ def _replicates(
     if draw == "shuffle":
         counts_of = partial(shuffled_counts, rows=blocks_of(encoded), encoded=encoded)
     else:
-        counts_of = partial(sampled_counts, rows=ordered_rows(encoded, draw), encoded=encoded, method=draw)
+        rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
+        size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
+        needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+        rows = ordered_rows(encoded.codes, rank, needed, draw)
+        counts_of = partial(sampled_counts, rows=rows, layout=layout, n_levels=len(status), method=draw)
 
     def some(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(status[None], (len(keys), len(status)))
@@ -159,28 +164,30 @@ class Ranked(NamedTuple):
     usable: Int[Any, "*s"]  # rows to draw from
 
 
-def ordered_rows(encoded: Encoded, method: str) -> Ranked:
-    """Rows for `sampled_counts`."""
-    codes, rank = encoded.codes, jnp.asarray(encoded.rank)
-    m, levels = len(rank), (*sorted(encoded.levels), encoded.region)
-    usable = (rank < m).sum(dtype=jnp.int32)
-    size = usable // 2 if method == "half-sampling" else usable
+def sample_size(usable: Any, method: str) -> Any:
+    """Rows of a sample of ``usable`` rows."""
+    return usable // 2 if method == "half-sampling" else usable
+
+
+def ordered_rows(codes: Any, rank: Int[Array, " m"], needed: Int[Array, " q1"], method: str) -> Ranked:
+    """Rows for `sampled_counts`; ``needed`` rows of a sample make each of its sets, the region last."""
+    m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
     ranked, row = jax.lax.sort((rank, jnp.arange(m, dtype=jnp.int32)), num_keys=1)
-    needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
     better = jnp.arange(m + 1, dtype=jnp.int32)
     level_after = (needed[None] <= better[:, None]).sum(axis=1, dtype=jnp.int32)
+    size = sample_size(usable, method)
     return Ranked(codes[:, row], jnp.minimum(ranked, m - 1), level_after, size, usable)
 
 
 def sampled_counts(
-    keys: Key[Array, " b"], *, rows: Ranked, encoded: Encoded, method: str
+    keys: Key[Array, " b"], *, rows: Ranked, layout: Layout, n_levels: int, method: str
 ) -> Int[Array, "b q1 w"]:
     """Counts of one random sample for each of b keys."""
     m = rows.codes.shape[1]
     draw = jax.vmap(METHODS[method], in_axes=(0, None, None, None))
     weight = draw(keys, m, rows.size, rows.usable)
     level = sample_levels(weight, rows.first_tied, rows.level_after)
-    return replicate_counts(rows.codes, level, weight, encoded)
+    return replicate_counts(rows.codes, level, weight, layout, n_levels)
 
 
 class Blocked(NamedTuple):
@@ -213,4 +220,5 @@ def shuffled_counts(keys: Key[Array, " b"], *, rows: Blocked, encoded: Encoded) 
         level = jnp.broadcast_to(rows.level[None], bits.shape)
         return jax.lax.sort((rows.block, bits, level), num_keys=2)[2]
 
-    return replicate_counts(rows.codes, jax.vmap(permuted)(keys), None, encoded)
+    levels = jax.vmap(permuted)(keys)
+    return replicate_counts(rows.codes, levels, None, encoded.layout, len(encoded.levels))

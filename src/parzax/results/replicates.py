@@ -8,13 +8,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
+from parzax.importance.layout import Layout
 from parzax.importance.measures import measures
-from parzax.importance.resample import ordered_rows, sampled_counts
+from parzax.importance.resample import ordered_rows, sample_size, sampled_counts
+from parzax.observations.levels import level_weight
 from parzax.results.null import shuffled_counts
 
 # Limits on what is computed side by side: scattered entries, counts, and replicates.
@@ -30,6 +32,7 @@ def replicates(
     *,
     n_samples: int,
     n_shuffles: int,
+    method: str,
     **static: Any,
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
@@ -43,7 +46,7 @@ def replicates(
         encoded: the codes and ranks of s logs.
         counts: of the whole logs, whole numbers; see `parzax.importance.counts.sweep_counts`.
         n_samples, n_shuffles: how many of each.
-        static: of `compiled_replicates`.
+        method, static: of `compiled_replicates`, which compiles once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(n_samples, n_shuffles))
@@ -53,6 +56,10 @@ def replicates(
     n_parts = max(min(math.ceil(in_all[1] * b * q1 * w / _SHUFFLED), max(in_all)), 1)
     rounds = tuple(math.ceil(n / n_parts) for n in in_all)
     words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
+    levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
+    ranks, static = np.asarray(encoded.rank), static | {"layout": encoded.layout, "method": method}
+    sizes = sample_size((ranks < m).sum(axis=1), method).tolist()
+    needed = np.array([[level_weight(level, size, raw=raw) for level in levels] for size in sizes], np.int32)
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
 
     def variances(call: int) -> np.ndarray:
@@ -61,10 +68,10 @@ def replicates(
         null = np.zeros((0, q1, w), np.int32)
         if rounds[1]:
             null = shuffled_counts(rng, counts[seed], encoded.layout, rounds[1] * b)
-        first, own_rows = np.int32(part * rounds[0] * b), jax.tree.map(lambda array: array[seed], encoded)
+        first, rows = np.int32(part * rounds[0] * b), (encoded.codes[seed], ranks[seed], needed[seed])
         with jax.enable_x64(x64):  # which holds for a thread
             null = null.reshape(-1, b, q1, w)
-            replicated = compiled_replicates(keys[seed], first, own_rows, null, rounds=rounds, **static)
+            replicated = compiled_replicates(keys[seed], first, *rows, null, rounds=rounds, **static)
             return np.asarray(replicated).reshape(-1, q1 - 1, d)
 
     calls = [variances(0)]  # compiles
@@ -79,10 +86,13 @@ def replicates(
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
-    encoded: Encoded,
+    codes: Integer[Any, "d m"],
+    rank: Int[Any, " m"],
+    needed: Int[Any, " q1"],
     null: Int[Any, "t b q1 w"],
     *,
     rounds: tuple[int, int],
+    layout: Layout,
     divergence: AbstractDivergence,
     uniform: bool,
     method: str,
@@ -90,14 +100,16 @@ def compiled_replicates(
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
     ``null`` has the counts of the shuffles, b in a round, and ``rounds`` says how many rounds there are of
-    samples, and of shuffles. The ``method`` is one of `parzax.importance.resample`.
+    samples, and of shuffles. `parzax.importance.resample` has the ``method``, and `ordered_rows` what is
+    ``needed``.
     """
-    b, rows = null.shape[1], ordered_rows(encoded, method)
+    b, n_levels = null.shape[1], len(needed) - 1
+    rows = ordered_rows(jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed), method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return sampled_counts(keys, rows=rows, encoded=encoded, method=method)
+        return sampled_counts(keys, rows=rows, layout=layout, n_levels=n_levels, method=method)
 
     def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return jnp.asarray(null)[number - rounds[0]]
@@ -107,6 +119,6 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # what follows is compiled once for both
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        return measures(counts, encoded.layout, divergence, uniform).variance
+        return measures(counts, layout, divergence, uniform).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
