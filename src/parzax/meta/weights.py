@@ -178,11 +178,6 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
     return jnp.where(total > 0, weight / jnp.where(total > 0, total, 1), alone)
 
 
-def check_weights(weights: Any) -> None:
-    """Raise TypeError for what is no rule."""
-    _checks.instance("task_weights", weights, AbstractTaskWeights, "a rule, such as parzax.meta.stacking()")
-
-
 class MixedSmoothing(AbstractSmoothing):
     """Densities that are mixtures over tasks (arXiv 2212.06751), by a rule of weights."""
 
@@ -194,7 +189,7 @@ class MixedSmoothing(AbstractSmoothing):
     def __check_init__(self) -> None:
         """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
         _checks.instance("own", self.own, Smoothing, "a parzax.parzen.Smoothing")
-        check_weights(self.weights)
+        _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         self.sources.check_precision(dtype)

@@ -21,8 +21,7 @@ def open_table(df: Any) -> Table:
     frame = nw.from_native(df, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    if not isinstance(frame, nw.DataFrame):
-        raise TypeError(f"df must be a table (pandas, polars, pyarrow, ...), got {type(df).__name__}.")
+    _checks.instance("df", frame, nw.DataFrame, "a table (pandas, polars, pyarrow, ...)")
     if not frame.columns:
         raise ValueError("the table has no columns.")
     if len(frame) == 0:

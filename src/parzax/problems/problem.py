@@ -105,8 +105,7 @@ class Problem(AbstractProblem):
         if not callable(fn):
             raise TypeError(f"fn must be a function of (key, x), got {fn!r}.")
         _checks.instance("space", space, Space, "a parzax.Space")
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"name must be a string, got {name!r}.")
+        _checks.instance("name", name, str | None, "a string")
         # A bare function is no leaf that JAX can trace; as the static part of a Partial it is none.
         self.fn = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
         self.space = space

@@ -99,9 +99,8 @@ def compiled_replicates(
 ) -> Float[Array, "r b q d"]:
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
-    ``null`` has the counts of the shuffles, b in a round, and ``rounds`` says how many rounds there are of
-    samples, and of shuffles. `parzax.importance.resample` has the ``method``, and `ordered_rows` what is
-    ``needed``.
+    ``null`` has the counts of the shuffles, b in a round; ``rounds`` says how many there are of samples and
+    of shuffles. See `parzax.importance.resample` for ``method``, `ordered_rows` for ``needed``.
     """
     b, n_levels = null.shape[1], len(needed) - 1
     rows = ordered_rows(jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed), method)

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
-from parzax.meta.weights import AbstractTaskWeights, by_similarity, check_weights
+from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import compiled
 from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
@@ -183,7 +183,7 @@ def check_mixing(options: Mapping[str, Any]) -> ComparisonSettings:
     settings = ComparisonSettings(**{field.name: options[field.name] for field in fields(ComparisonSettings)})
     if options["max_candidates"] is not None:
         _checks.whole_number("max_candidates", options["max_candidates"], 1)
-    check_weights(options["task_weights"])
+    _checks.instance("task_weights", options["task_weights"], AbstractTaskWeights, "a rule of parzax.meta")
     return settings
 
 

@@ -22,13 +22,9 @@ _LENGTH_SLACK = 2.0**-10
 
 
 class AbstractAxis(eqx.Module):
-    """How the values of a domain lie on [0, 1].
+    """How the values of a domain lie on [0, 1]."""
 
-    Attributes:
-        n_values: number of values, 0 for a continuum.
-    """
-
-    n_values: eqx.AbstractVar[Any]
+    n_values: eqx.AbstractVar[Any]  # number of values, 0 for a continuum
     discrete: ClassVar[bool]
 
     # Equinox binds methods anew as modules, which takes longer than what they do to a row.

@@ -49,8 +49,7 @@ class Space:
     """
 
     def __init__(self, parameters: Mapping[str, Domain | Sequence[Domain]]) -> None:
-        if not isinstance(parameters, Mapping):
-            raise TypeError(f"parameters must map names to domains, got {type(parameters).__name__}.")
+        _checks.instance("parameters", parameters, Mapping, "a mapping of names to domains")
         if not parameters:
             raise ValueError("parameters must not be empty.")
         self._domains = {name: _as_domains(name, domain) for name, domain in parameters.items()}

@@ -65,8 +65,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
                 f"got {target_quantile!r}."
             )
         self._estimator = GridEstimator.optuna() if estimator is None else estimator
-        if not isinstance(self._estimator, GridEstimator):
-            raise TypeError(f"estimator must be a parzax.GridEstimator, got {estimator!r}.")
+        _checks.instance("estimator", self._estimator, GridEstimator, "a parzax.GridEstimator")
         if region_quantile != 1.0 and not evaluate_on_local:
             warnings.warn(
                 "region_quantile has no effect on the density compared with when evaluate_on_local is False.",

@@ -120,18 +120,13 @@ class AbstractBandwidth(eqx.Module):
 
 
 class AbstractClipped(AbstractBandwidth):
-    """A rule whose scales are kept within clips.
+    """A rule whose scales are kept within clips."""
 
-    Attributes:
-        minimum, maximum: smallest and largest scale.
-        discrete_minimum: the smallest of a discrete parameter, in steps; None for the minimum.
-        consider_magic_clip: whether the magic clip raises both; static.
-    """
-
-    minimum: eqx.AbstractVar[Setting]
-    maximum: eqx.AbstractVar[Setting]
+    minimum: eqx.AbstractVar[Setting]  # smallest scale
+    maximum: eqx.AbstractVar[Setting]  # largest scale
+    # The smallest scale of a discrete parameter, in steps; None for the minimum.
     discrete_minimum: eqx.AbstractVar[Setting | None]
-    consider_magic_clip: eqx.AbstractVar[bool]
+    consider_magic_clip: eqx.AbstractVar[bool]  # whether the magic clip raises both; static
 
     def __check_init__(self) -> None:
         check_settings(self)
