@@ -380,7 +380,7 @@ def test_advice_is_in_words_of_the_page():
 def test_what_a_sampler_that_learns_does_to_intervals(tmp_path):
     """It stands where the page says how sure it is, for one log with an uncertainty, and not without."""
     quick = {"target_quantile": logs.LEVELS, "interactions": False}
-    text = "a sampler that learns (TPE, for one)"
+    text = "A sampler that learns, such as TPE"
     assert text in Texts(page(tmp_path, logs.activation(n=100), **quick, n_resamples=20)).ids["short"]
     for source in (logs.result(), logs.result(4)):
         assert text not in Texts(page(tmp_path, source)).ids["short"]
