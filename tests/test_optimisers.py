@@ -27,6 +27,8 @@ from reference import tables as reference
 
 import parzax as px
 
+pytestmark = pytest.mark.data
+
 N_SEEDS = 3
 
 
@@ -278,6 +280,7 @@ def test_of_best():
     assert of_best(regrets, losses).tolist() == [1, 1, 4, 4, 4, 2]
 
 
+@pytest.mark.slow
 def test_search_by_hand():
     """Catches runs of one instance, one set of random numbers, and gaps that rise."""
     group = suites.build("mixed", N_SEEDS)
@@ -338,6 +341,7 @@ def test_settings():
         methods.sampler("tpe, top=1.5", space)
 
 
+@pytest.mark.slow
 def test_spread():
     """The farthest of what was drawn, pair by pair; other categories are 1 apart."""
     space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"]), "k": px.Int(0, 4)})

@@ -263,6 +263,7 @@ def doze(seconds: float) -> None:
     time.sleep(seconds)
 
 
+@pytest.mark.slow
 def test_a_unit_over_its_limit_is_given_up(tmp_path):
     """Catches a peer that is waited for, one that is tried again, and an alarm that outlives its unit."""
     units = [

@@ -106,6 +106,7 @@ def test_few_rows_hold_and_break():
         assert set(verdicts(sizes.rows(found | fewer)).values()) == {wanted}
 
 
+@pytest.mark.slow
 def test_theorem_rows_can_break(monkeypatch):
     """Catches rows that do not look at the residuals."""
     exact = {key for key, own in verdicts(theorem.rows({})).items() if own is AGREES}

@@ -63,6 +63,7 @@ def by_key(rows) -> dict:
     return {row.key: row for row in found}
 
 
+@pytest.mark.slow
 def test_table_1_holds_and_breaks(printed):
     """Catches a comparison the wrong way round, and a method that was not run and agrees."""
     found = by_key(counts.rows(made(GOOD, feasible={settings.AUGMENTED: 0.9})))
@@ -76,6 +77,7 @@ def test_table_1_holds_and_breaks(printed):
             assert row.verdict is DIFFERS, row
 
 
+@pytest.mark.slow
 def test_a_verdict_that_hangs_on_one_table(printed):
     """Catches a row that says so of no table when one of them carries the result."""
     results = made(GOOD)
@@ -108,6 +110,7 @@ def test_few_settings_agree_with_nothing(printed):
     assert row.verdict is APART
 
 
+@pytest.mark.slow
 def test_the_figures_hold_and_break():
     share = {settings.AUGMENTED: 0.9, settings.OURS: 0.6, settings.VANILLA: 0.1}
     good = made(GOOD, feasible=share)
@@ -211,6 +214,7 @@ def _scores() -> dict:
 # --- Table 3 and the tests -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_table_3_holds_and_breaks(monkeypatch):
     """Catches a letter of the wrong side, and an agreement of runs that differ."""
     monkeypatch.setattr(unconstrained, "table_3", lambda: {("our TPE", "Hyperopt"): ("N", "B", "B", "B")})

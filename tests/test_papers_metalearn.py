@@ -78,6 +78,7 @@ def several(start: float, ends: dict[int, float]) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_figure_12_holds_and_breaks():
     tpe = falling(100, 1.0, 99)
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420

@@ -12,6 +12,8 @@ from reference import logs
 
 import parzax as px
 
+pytestmark = pytest.mark.data
+
 # Nearly all of it is compilation, for 40 parameters 10 to 20 seconds: some synthetic logs, a real one without
 # conditions and one made here, which has all kinds of parameters, are fast.
 _SLOW = ("rbv2_super2021", "cash2", "xgboost", "n100000", "three-way", "nested")

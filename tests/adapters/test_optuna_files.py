@@ -1,10 +1,12 @@
 """Optuna's sqlite and journal files: read, and left as they are."""
 
+import functools
 import json
 import os
 import pickle
 import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +36,29 @@ def storage_in(path):
 
 def write(path, names=("first",), n_trials=12):
     """Studies in a new file; the study objects, detached from it."""
-    # Optuna's own URLs cannot name every file, so the file gets its name afterwards.
-    plain = path.with_name("plain" + path.suffix)
-    storage, studies = storage_in(plain), []
-    for seed, name in enumerate(names):
-        sampler = optuna.samplers.RandomSampler(seed=seed)
-        study = optuna.create_study(storage=storage, study_name=name, sampler=sampler, direction="maximize")
-        study.optimize(objective, n_trials=n_trials)
-        copy = optuna.create_study(direction="maximize")
-        copy.add_trials(study.get_trials())
-        studies.append(copy)
-    close(storage)
-    plain.rename(path)
+    content, studies = written(path.suffix, tuple(names), n_trials)
+    path.write_bytes(content)
     return studies
+
+
+@functools.cache
+def written(suffix, names, n_trials):
+    """What Optuna writes, bytes that every test gets a copy of: a new database takes it seconds."""
+    studies = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "plain" + suffix)
+        storage = storage_in(path)
+        for seed, name in enumerate(names):
+            sampler = optuna.samplers.RandomSampler(seed=seed)
+            study = optuna.create_study(
+                storage=storage, study_name=name, sampler=sampler, direction="maximize"
+            )
+            study.optimize(objective, n_trials=n_trials)
+            copy = optuna.create_study(direction="maximize")
+            copy.add_trials(study.get_trials())
+            studies.append(copy)
+        close(storage)
+        return path.read_bytes(), studies
 
 
 def close(storage):

@@ -20,6 +20,8 @@ from parzax.divergence import Explained, GridSmoothing, Smoothed
 from parzax.divergence.divergence import RegimeCounts, regime_divergence
 from parzax.importance.layout import grid_axis
 
+pytestmark = pytest.mark.data
+
 # Loops and library differ in the order of sums of about 50 terms; differences of densities lose up to
 # four digits.
 RTOL = 1e-10

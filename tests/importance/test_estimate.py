@@ -14,6 +14,8 @@ LEVELS = (0.5, 0.1, 0.25)
 PLAIN = px.Space({f"x{j}": px.Float(0, 1) for j in range(3)})
 # Two regimes with a value, an inactive one, categories and steps; few kinds, so that it compiles fast.
 MIXED = px.Space({name: CONDITIONAL[name] for name in ("c", "x", "booster", "depth")})
+# With fewer cells there are fewer groups to compile.
+COARSE = px.Grid(max_cells=12)
 COLUMNS = [CONDITIONAL.names.index(name) for name in MIXED.names]
 ARRAYS = (
     "variance",
@@ -49,9 +51,9 @@ def assert_equal(found, expected: px.ImportanceResult, tolerance: float) -> None
 
 CASES = {
     "levels": ({}, {}),
-    "region": ({"region": 0.8}, {}),
-    "uniform reference": ({}, {"reference": "uniform"}),
-    "smoothed": ({"grid": px.Grid(max_cells=50)}, {"divergence": px.divergence.Smoothed(), "balance": False}),
+    "region": ({"region": 0.8, "grid": COARSE}, {}),
+    "uniform reference": ({"grid": COARSE}, {"reference": "uniform"}),
+    "smoothed": ({"grid": COARSE}, {"divergence": px.divergence.Smoothed(), "balance": False}),
     "parity": (
         {"grid": px.Grid.optuna()},
         {"divergence": px.divergence.Pearson(), "balance": False, "uniform_when_undefined": True},
@@ -97,8 +99,8 @@ def test_float32_inputs_are_the_shell_in_float64():
     """Inputs rounded to float32, computed in float32: counts exact, importances to 1e-6."""
     x, loss = log(dtype=np.float32)
     with jax.enable_x64(True):
-        expected = shell(x, loss, {}, {})
-    encoded = jax.vmap(lambda x, loss: px.encode(MIXED, x, loss, LEVELS))(
+        expected = shell(x, loss, {"grid": COARSE}, {})
+    encoded = jax.vmap(lambda x, loss: px.encode(MIXED, x, loss, LEVELS, grid=COARSE))(
         jnp.asarray(x, jnp.float32), jnp.asarray(loss, jnp.float32)
     )
     found = jax.vmap(px.importance.estimate)(encoded)
@@ -115,20 +117,22 @@ def test_weights(dtype, double):
 
     @jax.jit
     def importance(x, loss, weight):
-        return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, weight=weight))
+        return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, weight=weight, grid=COARSE))
 
     found = importance(*map(jnp.asarray, (x[0], loss[0], weight)))
-    assert_equal(found, shell(x[0], loss[0], {}, {}, weight.astype(float)), 1e-12)
+    assert_equal(found, shell(x[0], loss[0], {"grid": COARSE}, {}, weight.astype(float)), 1e-12)
 
 
 def test_eager_and_traced_have_the_same_shapes(double):
     """One level asked as a number keeps its axis, eagerly and traced; NumPy in gives NumPy out."""
     x, loss = log(60, 1)
-    eager = px.importance.estimate(px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), 0.2))
-    traced = jax.jit(lambda x, loss: px.importance.estimate(px.encode(MIXED, x, loss, 0.2)))(
-        jnp.asarray(x[0]), jnp.asarray(loss[0])
-    )
-    host = px.importance.estimate(px.encode(MIXED, x[0], loss[0], 0.2))
+
+    def importance(x, loss):
+        return px.importance.estimate(px.encode(MIXED, x, loss, 0.2, grid=COARSE))
+
+    eager = importance(jnp.asarray(x[0]), jnp.asarray(loss[0]))
+    traced = jax.jit(importance)(jnp.asarray(x[0]), jnp.asarray(loss[0]))
+    host = importance(x[0], loss[0])
     for name in (*ARRAYS, "status"):
         arrays = [getattr(one, name) for one in (eager, traced, host)]
         assert isinstance(arrays[2], np.ndarray)
@@ -145,12 +149,12 @@ def test_no_transfers():
     several, losses, one, own = jax.block_until_ready(placed)
 
     def importance(x, loss):
-        return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS))
+        return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, grid=COARSE))
 
     with jax.transfer_guard("disallow"):
         found = jax.jit(jax.vmap(importance))(several, losses)
         shares = found.share
-        encoded = px.encode(MIXED, one, own, LEVELS)
+        encoded = px.encode(MIXED, one, own, LEVELS, grid=COARSE)
         imp = px.importance.estimate(encoded)
         jax.block_until_ready((shares, imp.share))
     assert shares.shape == (2, 3, len(MIXED))
@@ -181,7 +185,11 @@ def test_gradients_with_respect_to_weights(double):
         np.testing.assert_allclose(gradient[row], expected, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize(("kind", "space"), [("plain", PLAIN), ("mixed", CONDITIONAL)])
+@pytest.mark.parametrize(
+    ("kind", "space"),
+    [("plain", PLAIN), ("mixed", MIXED), pytest.param("all", CONDITIONAL, marks=pytest.mark.slow)],
+    ids=["plain", "mixed", "all"],
+)
 def test_loops_on_an_accelerator(kind, space):
     """Lowered for CUDA: one loop on plain floats, on mixed spaces one more than layout groups at most."""
 

@@ -12,6 +12,8 @@ from parzax.meta.reduction import cell_table, point_codes
 from parzax.observations.codes import grid_codes
 from parzax.space import frame_of
 
+pytestmark = pytest.mark.data
+
 DOMAINS = [
     {"kind": "float", "low": -7.0, "high": -2.0},
     {"kind": "float", "low": 1e-4, "high": 1.0, "log": True},

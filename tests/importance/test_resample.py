@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from importance.test_estimate import LEVELS, MIXED, PLAIN, log
+from importance.test_estimate import COARSE, LEVELS, MIXED, PLAIN, log
 
 
 @pytest.mark.parametrize("method", ["half-sampling", pytest.param("bootstrap", marks=pytest.mark.slow)])
@@ -14,13 +14,21 @@ def test_samples_are_the_shells(method, double):
     """The i-th sample depends on the key and i alone: equal to the shell's, for any number side by side."""
     x, loss = log(150, 1)
     obs, key = px.Observations.from_arrays(MIXED, x[0], loss[0]), jax.random.key(3)
-    result = px.cond_ped_anova(obs, LEVELS, n_resamples=70, n_shuffles=0, key=key, resampling=method)
-    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS)
+    result = px.cond_ped_anova(
+        obs,
+        LEVELS,
+        n_resamples=70,
+        n_shuffles=0,
+        key=key,
+        resampling=method,
+        estimator=px.GridEstimator(COARSE),
+    )
+    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS, grid=COARSE)
     found = px.importance.resample(key, encoded, 70, method=method)
     np.testing.assert_allclose(np.asarray(found.variance), result.uncertainty.sampled, rtol=1e-11, atol=1e-14)
     fewer = px.importance.resample(key, encoded, 5, method=method)
     np.testing.assert_allclose(found.variance[:5], fewer.variance, rtol=1e-11, atol=1e-14)
-    host = px.importance.resample(key, obs.encode(LEVELS), 5, method=method)
+    host = px.importance.resample(key, obs.encode(LEVELS, grid=COARSE), 5, method=method)
     assert isinstance(host.variance, np.ndarray)
     np.testing.assert_allclose(host.variance, fewer.variance, rtol=1e-11, atol=1e-14)
 
@@ -32,7 +40,7 @@ def test_samples_of_seeds_are_a_vmap(double):
     keys = jax.random.split(jax.random.key(0), 3)
 
     def samples(key, x, loss):
-        return px.importance.resample(key, px.encode(MIXED, x, loss, LEVELS), 4).variance
+        return px.importance.resample(key, px.encode(MIXED, x, loss, LEVELS, grid=COARSE), 4).variance
 
     x, loss = jnp.asarray(x), jnp.asarray(loss)
     several = jax.jit(jax.vmap(samples))(keys, x, loss)
@@ -45,7 +53,7 @@ def test_a_half_sample_is_a_log_of_half_the_rows(double):
     x, loss = log(101, 1)
     loss[0, 7] = np.nan
     loss[0] += np.arange(101) * 1e-6  # no ties
-    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS)
+    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS, grid=COARSE)
     found = px.importance.resample(jax.random.key(1), encoded, 20)
     assert (found.regime_region[:, 0].sum(axis=-1) == 50).all()
     sizes = np.asarray(found.regime_target[:, :, 0].sum(axis=-1))
@@ -55,7 +63,7 @@ def test_a_half_sample_is_a_log_of_half_the_rows(double):
 def test_shuffles_stay_within_regimes(double):
     """Rows of every regime in every set are those of the log; all that moves is where they are."""
     x, loss = log(200, 1)
-    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS, 0.8)
+    encoded = px.encode(MIXED, jnp.asarray(x[0]), jnp.asarray(loss[0]), LEVELS, 0.8, grid=COARSE)
     imp = px.importance.estimate(encoded)
     found = px.importance.shuffle(jax.random.key(0), encoded, 30)
     for name in ("regime_target", "regime_region", "inter"):
@@ -85,10 +93,12 @@ def test_shuffles_have_the_shells_distribution(double):
     """Means and deviations of 4000 shuffles beside the shell's draws from the counts."""
     x, loss = log(300, 1)
     obs = px.Observations.from_arrays(MIXED, x[0], loss[0])
-    encoded = obs.encode(LEVELS)
+    encoded = obs.encode(LEVELS, grid=COARSE)
     found = px.importance.shuffle(jax.random.key(0), encoded, 4000).variance
     again = px.importance.shuffle(jax.random.key(1), encoded, 4000).variance
-    result = px.cond_ped_anova(obs, LEVELS, n_shuffles=4000, key=jax.random.key(2))
+    result = px.cond_ped_anova(
+        obs, LEVELS, n_shuffles=4000, key=jax.random.key(2), estimator=px.GridEstimator(COARSE)
+    )
     p = (1 + (found >= result.variance[None]).sum(axis=0)) / 4001
     expected = result.uncertainty.p_value
     known = ~np.isnan(expected)

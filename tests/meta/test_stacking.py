@@ -104,6 +104,7 @@ def _log(space: px.Space, centre: float, seed: int, n: int = 100) -> px.Observat
     return px.Observations.from_arrays(space, x, ((x - centre) ** 2).sum(axis=1))
 
 
+@pytest.mark.slow
 def test_a_source_helps_as_far_as_it_foretells():
     """The same task, one far away, and none: at first, and when the target's own rows say more."""
     space = px.Space({f"x{d}": px.Float(0, 1) for d in range(3)})

@@ -22,6 +22,7 @@ def log(seed: int, m: int = 1, c: int = 0, space: px.Space = SPACE, n: int = 40)
 
 
 @pytest.mark.parametrize(("m", "c"), KINDS)
+@pytest.mark.some(1)
 def test_all_but_the_start_are_those_of_tpe(m, c):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
     sampler = px.meta_learn_tpe(SPACE, [log(0, m, c)], m, c)
@@ -34,6 +35,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c):
 
 
 @pytest.mark.parametrize(("m", "c"), KINDS)
+@pytest.mark.some(1)
 def test_first_suggestions(m, c):
     """The best rows of every source, feasible ones, once; then others."""
     logs = [log(0, m, c), log(1, m, c)]

@@ -13,6 +13,8 @@ from reference import tables
 import parzax as px
 from parzax.problems import Tabular
 
+pytestmark = pytest.mark.data
+
 each = pytest.mark.parametrize("name", tables.names())
 each_constrained = pytest.mark.parametrize("name", tables.names(constrained=True))
 SMALL = "generated/small"

@@ -11,6 +11,8 @@ import parzax as px
 from parzax.divergence import Explained, GridSmoothing, Smoothed
 from parzax.kernels.bandwidth import MINIMUM
 
+pytestmark = pytest.mark.data
+
 
 @pytest.fixture(scope="module")
 def result():

@@ -103,6 +103,7 @@ def test_sources_of_another_precision(inside):
 
 @pytest.mark.filterwarnings("error:Explicitly requested dtype")
 @pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.some(1)
 def test_first_suggestions_of_another_precision(inside):
     """The best rows of the sources serve states of either, in the state's own."""
     with jax.enable_x64(inside):

@@ -27,6 +27,7 @@ def told(sampler, x):
 
 
 @pytest.mark.parametrize("steps", [0, 2])
+@pytest.mark.some(1)
 def test_a_small_space_is_gone_through_once(steps):
     """Catches a repeat where candidates are few: what none of them has comes from the list."""
     sampler = px.tpe(SPACE, repeats=False, n_startup=2, n_candidates=2, gradient_steps=steps)

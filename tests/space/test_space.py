@@ -9,6 +9,8 @@ from reference import grid, logs, problems
 
 import parzax as px
 
+pytestmark = pytest.mark.data
+
 nan = math.nan
 
 
