@@ -16,6 +16,8 @@ from compilation import quick_flags
 # The suite compiles hundreds of functions and runs each for microseconds, so compilation is most of its
 # time. Set XLA_FLAGS yourself (empty for JAX's defaults) to test other code generation.
 os.environ.setdefault("XLA_FLAGS", quick_flags())
+# Processes share an accelerator's memory.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # Nor does anybody read from which lines of Python an operation came: 5 % of the time.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 # What a test has put in the place of something must not be found by the next one, or by a user.
@@ -72,11 +74,33 @@ def synthetic_sweep(problem: str, parity: bool) -> px.ImportanceResult:
         return px.cond_ped_anova(synthetic_observations(problem), TWENTIETHS, estimator=estimator)
 
 
+# One look at every layer, for `pytest -m accelerator`: a program takes seconds to compile there.
+ACCELERATOR = {
+    "acquisition/test_ratios.py",
+    "divergence/test_pearson.py",
+    "importance/pairs/test_interactions.py",
+    "importance/test_counts.py",
+    "importance/test_encode.py",
+    "importance/test_estimate.py",
+    "importance/test_resample.py",
+    "kernels/test_truncated_normal.py",
+    "meta/test_overlap.py",
+    "numerics/test_tails.py",
+    "pareto/test_ranks.py",
+    "parzen/test_mixture.py",
+    "samplers/test_scores.py",
+    "split/test_splits.py",
+    "test_parity.py",
+}
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
     """Of a test with the mark ``some(n)`` all cases but n are slow, the same ones in every run."""
-    cases = {}
+    cases, accelerator = {}, {Path(__file__).parent / name for name in ACCELERATOR}
     for item in items:
+        if item.path in accelerator:
+            item.add_marker("accelerator")
         for mark in item.iter_markers("some"):
             cases.setdefault((item.nodeid.split("[")[0], *mark.args), []).append(item)
     for (_, n), own in cases.items():
