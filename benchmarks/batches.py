@@ -187,17 +187,20 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page([ABOUT, table(found, sizes, budgets), _claims(failed)], shape, failed)
 
 
-ABOUT = f"""What is lost where n configurations are asked for before the first of them is told: gaps over
-those of `px.tpe` asked {ALONE} with the same number of evaluations, geometric means over problems with 95 %
-intervals over them. Problems are those of [the suite](optimisers/index.md), of its half for choosing every
-other BBOB function in five dimensions and the mixed ones; gaps below {FLOOR:g} of a random configuration's
-count as that. Rows are random until ten are known, which is the whole first batch for n = 16 and 64. Local
-penalties and a spread over components were not tried.
+ABOUT = f"""To evaluate n configurations at once, ask for them in one call, `sampler.ask(key, state,
+n)`, or one by one and tell each as pending. This page says what that costs, compared with asking for
+one at a time.
 
 * *ask(n)*: `sampler.ask(key, state, n)`, one call: the n best that differ, of 64 candidates or n.
 * *each alone*: n calls that know nothing of each other, each the best of 64 candidates.
-* *one by one, pending*: n calls, each suggestion told as pending (NaN) before the next: it joins the group
-  above, the constant liar of `px.adapters.Session` and of Optuna."""
+* *one by one, pending*: n calls, each suggestion told as pending (NaN) before the next. It counts as a
+  bad row, the constant liar of `px.adapters.Session` and of Optuna.
+
+The table has gaps over those of `px.tpe` asked {ALONE} with the same number of evaluations: geometric
+means over problems, with 95 % intervals. Problems are from the half for choosing of [the
+suite](optimisers/index.md): every other BBOB function in five dimensions, and the mixed functions. Gaps
+below {FLOOR:g} of a random configuration's count as that. Rows are random until ten are told, which for
+n = 16 and 64 is the whole first batch. Local penalties and a spread over components were not tried."""
 
 
 def _claims(failed: Sequence[str]) -> str:

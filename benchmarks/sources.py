@@ -207,32 +207,37 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page([ABOUT, table(found, [DEFAULT], budgets), _claims(failed), others], shape, failed)
 
 
-ABOUT = """Best losses with sources over those of `px.tpe`, which has none: geometric means over settings and
-runs, with 95 % intervals. Below 1 sources help. `px.meta_learn_tpe` takes its first five suggestions from the
-sources (*warm start*), and by default nothing else.
-Ellipsoids in 4 and 10 dimensions, whose sources (1, 2, 4 or 8 of 100 random rows) have their centre at c*,
-the target at 0; and tables, each with the other ones of its benchmark as sources, by the loss above the
-smallest of the table. Losses below 1e-4 of the first one count as that.
+ABOUT = """By default hardly: `px.meta_learn_tpe` takes its first five suggestions from the sources
+(*warm start*) and nothing else. The tables have best losses with sources over those of `px.tpe` without
+any: geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
+
+* Ellipsoids have 4 or 10 dimensions. Their centre is at 0 for the target, and at c* for the sources: 1,
+  2, 4 or 8 of them, with 100 random rows each.
+* Each table has the other tables of its benchmark as sources. Its losses are those above the smallest
+  of the table.
+* Losses below 1e-4 of the first one count as that.
+
 [What the rules are](meta.md#weights)."""
 
 
 OTHERS = f"""## Sources in the densities
 
-The same where sources count for more than the first suggestions: by `task_weights=px.meta.stacking()` or
-`px.meta.by_similarity()`, the paper's rule, the densities are mixtures over tasks, and all else is as in
-`px.tpe`. *The paper's sampler* is `px.paper_meta_learn_tpe`, whose split, bandwidths and candidates are the
-paper's as well. Ellipsoids have {COMPARED} sources here, and these ways at most {N_SEEDS_OF_OTHERS} runs."""
+With `task_weights` sources count for longer: the densities are mixtures over tasks, by *stacking*
+(`px.meta.stacking()`) or *by similarity* (`px.meta.by_similarity()`, the paper's rule), and all else is
+as in `px.tpe`. *The paper's sampler* is `px.paper_meta_learn_tpe`, which also has the paper's split,
+bandwidths and candidates. Ellipsoids have {COMPARED} sources here, and all but the default at most
+{N_SEEDS_OF_OTHERS} runs."""
 
 
-CLAIMS = """Of the default it is claimed that it is ahead after 10 and 20 evaluations where tasks are
-alike (the interval is below 1), that from 50 on it is at most 5 % behind over all settings (so is the
-interval), and that in no single setting can it be shown to be further behind (no interval lies above)."""
+CLAIMS = """Three claims are checked for the default. After 10 and 20 evaluations it is ahead if tasks
+are alike: the interval is below 1. From 50 on it is at most 5 % behind over all settings: so is the
+interval. And in no single setting can it be shown to be further behind: no interval lies above."""
 
 
 def _claims(failed: Sequence[str]) -> str:
     if not failed:
-        return f"{CLAIMS} All of that holds."
-    return "\n".join([f"{CLAIMS} Of that does not hold:", "", *(f"* {text}" for text in failed)])
+        return f"{CLAIMS} All three hold."
+    return "\n".join([f"{CLAIMS} These do not hold:", "", *(f"* {text}" for text in failed)])
 
 
 if __name__ == "__main__":

@@ -144,12 +144,14 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page([ABOUT, table(found, budgets), claim + ("; ".join(failed) or "never") + "."], shape, failed)
 
 
-ABOUT = """Optuna studies with `px.adapters.optuna.TPESampler()` and with `optuna.samplers.TPESampler()`, both
-as they are, on problems of [the suite](optimisers/index.md) from its half kept for the end. Each cell has on
-how many problems parzax has the smaller and the larger median gap, the geometric mean of its gaps over
-Optuna's, and the p value of Wilcoxon's test over problems, not adjusted. Seconds are those in the sampler of
-one study, medians over problems: of the first one, with all compilation (nothing is read from disk), and of
-those that follow in the same process."""
+ABOUT = """What changes if an Optuna study gets `sampler=px.adapters.optuna.TPESampler()` instead of
+`optuna.samplers.TPESampler()`? Both run with their defaults, on the problems of [the
+suite](optimisers/index.md) that were kept for the end.
+
+Each cell has on how many problems parzax has the smaller and the larger median gap, then the geometric
+mean of its gaps over Optuna's (below 1 parzax is better), then the p value of Wilcoxon's test over
+problems, not adjusted. Seconds are spent in the sampler in one study, medians over problems. The first
+study of a process compiles everything (nothing is read from disk), later ones reuse that."""
 
 
 if __name__ == "__main__":

@@ -174,7 +174,8 @@ def written(
             heading = f"### {reference} beside those that ran on a part of the problems"
             blocks += [heading, page.of_few(own, rest, budgets, reference)]
         heading = f"### Where others are ahead of {reference}"
-        about = "Problems at p < 0.01 (Wilcoxon over runs, Holm over problems), and the ratio of median gaps."
+        about = "Each cell lists problems with p < 0.01 (Wilcoxon over runs, Holm over problems), "
+        about += "and the ratio of median gaps."
         blocks += [heading, about, page.ahead(own, reference, budgets)]
     versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
     versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {shape[0]} runs of {shape[1]} evaluations."

@@ -9,11 +9,11 @@ from benchmarks.optimisers import figures, scores
 from benchmarks.optimisers.methods import RANDOM
 from benchmarks.optimisers.scores import FLOOR, Curves
 
-SECONDS = """Seconds per run are those of all runs over their number, on a core beside a busy one: ours all in
-one call, with compilation; of the others run after run, with evaluations in Python."""
-COMPARED = f"""On how many problems its median gap over runs is smaller and larger, the geometric mean of
-these gaps over the other's (where gaps below {FLOOR:g} of a random configuration's count as that), and the p
-value of Wilcoxon's test over problems, by Holm for the methods of a part."""
+SECONDS = """Seconds per run are the time of all runs over their number, on one core while another was busy. Our runs
+are all in one call, with compilation. Those of the others follow each other, with evaluations in Python."""
+COMPARED = f"""Each cell has on how many problems the median gap of the first sampler is smaller/larger, the geometric
+mean of its gaps over the other's, and the p value of Wilcoxon's test over problems (Holm, for the methods of a
+part). Gaps below {FLOOR:g} of a random configuration's count as that."""
 
 # A problem on which others are ahead.
 LEVEL = 0.01

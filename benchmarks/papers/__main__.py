@@ -61,7 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         parts_of_page = [
             f"# {paper.TITLE}",
             f"```bash\npython -m benchmarks.papers {options.paper}{' --quick' * options.quick}\n```",
-            f"{paper.ABOUT} [What all this is](../papers.md).",
+            paper.ABOUT,
+            "[How to read this page](../papers.md).",
             f"{counts(rows)}.",
             table,
             pictures(out / options.paper, paper.CAPTIONS),

@@ -7,15 +7,20 @@ from benchmarks.papers.c_tpe.settings import CONSTRAINTS
 
 TITLE = "c-TPE, statement by statement"
 ABOUT = """\
-What arXiv 2211.14411 states beside what we find: every table of the folder of data that has thresholds of
-size and runtime, constraints on size, runtime or both at the quantiles 0.1 to 0.9, 200 evaluations, 50
-seeds (100 for Table 2, added after its row at 0.9 had differed with 50). The paper has nine tables (27
-settings at a quantile). A number has its standard error, by resampling the seeds; one that lies within two
-of them of an end of its range is *not told apart*. A row with a p value names the smallest relative
-difference of losses that its test would have seen in 80 % of cases, and where that is more than 10 % it
-says *not told apart*. Settings share tables, and for samplers that do not see constraints they share runs:
-p values take them for independent, as the paper does. Of Figures 16-18 we have no numbers of the paper's to
-set beside ours; Figure 4 is a drawing."""
+Statements of arXiv 2211.14411 beside our numbers.
+
+* Problems are all tables of the data folder that have thresholds of size and runtime, with constraints
+  on size, runtime or both, at the quantiles 0.1 to 0.9. The paper has nine tables (27 settings at a
+  quantile).
+* Runs have 200 evaluations and 50 seeds. Table 2 has 100, added after its row at 0.9 had differed with
+  50.
+* Each number has its standard error, by resampling the seeds. A number within two standard errors of an
+  end of its range is *not told apart*.
+* A row with a p value names the smallest relative difference of losses that its test would have seen in
+  80 % of cases. If that is more than 10 % the row is *not told apart*.
+* Settings share tables, and runs too for samplers that do not see constraints. p values take them for
+  independent, as the paper does.
+* We have no numbers from the paper for Figures 16 to 18. Figure 4 is a drawing."""
 CAPTIONS = {
     "figure_2": "Figure 2: scores of c-TPE and of the naive product, 200 random rows",
     "figure_3": "Figure 3: evaluations of one run, by the overlap of both discs",

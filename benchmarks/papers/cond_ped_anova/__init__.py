@@ -6,11 +6,11 @@ from benchmarks.papers.cond_ped_anova.rows import units as units
 
 TITLE = "Conditional PED-ANOVA, statement by statement"
 ABOUT = """\
-What arXiv 2601.20800 states about its five problems beside what we find: ten seeds of 1000 rows, the stored
-logs and fresh ones, levels by 0.01, by our estimator (default) and by the reference's (parity). A number
-has its standard error, over the seeds; one that lies within two of them of an end of its range is *not told
-apart*. Verdicts are by the default estimator, of the paper's baselines by the reference's. f-ANOVA and SHAP
-have the stored logs alone, where there are some."""
+Statements of arXiv 2601.20800 about its five problems, beside our numbers. These come from ten seeds of
+1000 rows, on the stored logs and on fresh ones, with levels in steps of 0.01, by our estimator
+(default) and by the reference's (parity). Verdicts are by the default estimator; for the paper's
+baselines by the reference's. Each number has its standard error over the seeds. A number within two
+standard errors of an end of its range is *not told apart*. f-ANOVA and SHAP run on stored logs alone."""
 CAPTIONS = {
     "importance": "Figures 1, 11 to 13: importance against the target quantile",
     "variance": "The within-regime variance, not normalised",

@@ -6,14 +6,18 @@ from benchmarks.papers.meta_learn_tpe.rows import units as units
 
 TITLE = "Meta-learning TPE, statement by statement"
 ABOUT = """\
-What arXiv 2212.06751 states beside what we find: ellipsoids with one source (Figure 2, four dimensions, 50
-seeds) and with several (Figure 12, ten dimensions, 20 seeds), 200 evaluations; and every table of the
-folder of data that has two metrics to minimise, each in turn the target of the others of its benchmark (20
-seeds, 100 evaluations). A source log has 100 random rows. A number has its standard error, by resampling
-the seeds; one that lies within two of them of an end of its range is *not told apart*. Ranges that the
-paper does not print are ours, and said. A row with a p value names the smallest relative difference of
-losses that its test would have seen in 80 % of cases. RGPE and TST-R were not run; no number of theirs is
-printed."""
+Statements of arXiv 2212.06751 beside our numbers.
+
+* Ellipsoids have 200 evaluations: with one source (Figure 2, four dimensions, 50 seeds) and with
+  several (Figure 12, ten dimensions, 20 seeds).
+* Tables are all of the data folder that have two metrics to minimise. Each in turn is the target, with
+  the other tables of its benchmark as sources (20 seeds, 100 evaluations).
+* A source log has 100 random rows.
+* Each number has its standard error, by resampling the seeds. A number within two standard errors of an
+  end of its range is *not told apart*. If the paper prints no range the row says that it is ours.
+* A row with a p value names the smallest relative difference of losses that its test would have seen in
+  80 % of cases.
+* RGPE and TST-R were not run, and no number of theirs is on this page."""
 CAPTIONS = {
     "figure_2": "Figure 2: one source on an ellipsoid of four dimensions; naive meta-learning below",
     "figure_2_weights": "Figure 2: the weight of the source",
