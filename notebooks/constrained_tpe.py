@@ -14,8 +14,8 @@
 # # A thousand constrained optimisations at once
 #
 # Constrained TPE (c-TPE, arXiv 2211.14411) looks for the best configuration among those that satisfy
-# constraints: a network that is small enough, a training that is short enough. A whole run, from the first
-# random row to the last suggestion, is one compiled computation here, so many runs are one call.
+# constraints: a network that is small enough, a training that is short enough. Here a whole run is one
+# compiled computation, from the first random row to the last suggestion. So a thousand runs are one call.
 
 # %%
 import dataclasses
@@ -32,9 +32,9 @@ import parzax as px
 # %% [markdown]
 # ## The problem
 #
-# The toy of the paper's Figure 2. The loss is the squared distance from (-2, -2), and only a disc around
-# (1, 1) is feasible. So the best feasible point lies on the edge of the disc, and 7 of 8 random points
-# violate the constraint.
+# This is the toy of the paper's Figure 2. The loss is the squared distance from (-2, -2), and only a disc
+# around (1, 1) is feasible. So the best feasible point lies on the edge of the disc, and 7 of 8 random
+# points violate the constraint.
 
 # %%
 problem = px.problems.discs()
@@ -46,8 +46,8 @@ print("least feasible loss:", problem.feasible_optimum)
 # ## A thousand runs
 #
 # `optimize_many` takes one key per run. The answer is a `Trace`: arrays with a leading axis of runs.
-# `epsilon` is the probability of a random suggestion. As an array it is traced, so another value needs no
-# other compilation.
+# `epsilon` is the probability of a random suggestion. As an array it is traced, so another value does not
+# compile again.
 
 # %%
 n_evaluations = 60
@@ -62,7 +62,8 @@ assert runs.x.shape == (1000, n_evaluations, 2)
 assert runs.objectives.shape == runs.constraints.shape == (1000, n_evaluations, 1)
 
 # %% [markdown]
-# A run depends on its key alone, not on the runs that it shares a chunk with (of one size: `lanes`).
+# A run depends on its key alone, not on the other runs of its chunk, as long as `lanes`, the size of a
+# chunk, stays the same.
 
 # %%
 some = jax.random.split(jax.random.key(1), 1000)[500:532]
@@ -72,16 +73,17 @@ assert (np.asarray(again.x) == np.asarray(runs.x[500:532])).all()
 # %% [markdown]
 # ## The naive product, vanilla TPE, and random search
 #
-# For each constraint c-TPE has a pair of densities, of the rows that satisfy it and of those that do not.
-# Its score is a sum over the objective and the constraints. Two things make the naive product of density
-# ratios fail, and c-TPE repairs both:
+# For each constraint c-TPE has two densities: of the rows that satisfy it, and of those that do not. Its
+# score is a sum over the objective and the constraints. Two things make the naive product of density ratios
+# fail, and c-TPE repairs both:
 #
-# * the naive product splits by the loss alone, so the objective's rows below may all be infeasible;
-# * it gives a constraint that nearly everybody satisfies the same say as a tight one. The *relative* ratio
-#   of c-TPE has a bound that depends on the share of rows below, so a loose constraint fades away.
+# * The naive product splits by the loss alone, so the objective's good rows may all be infeasible.
+# * It gives a loose constraint, which nearly every row satisfies, as much say as a tight one. The
+#   *relative* ratio of c-TPE has a bound that depends on the share of good rows, so a loose constraint has
+#   little say.
 #
-# Vanilla TPE does not know the constraint at all. Its problem has none, and we look at the constraint
-# afterwards. Random search is `epsilon = 1`.
+# Vanilla TPE does not know the constraint: its problem has none, and we look at the constraint afterwards.
+# Random search is `epsilon = 1`.
 
 # %%
 keys = jax.random.split(jax.random.key(2), 192)
@@ -101,9 +103,10 @@ traces = {
 ax = px.plotting.convergence(traces, optimum=problem.feasible_optimum)
 
 # %% [markdown]
-# The line is the median over runs, the band goes from the lower to the upper quartile. A run that has not
-# found a feasible row counts as infinitely bad. So a line begins, at a dot, where half of the runs have one.
-# Vanilla TPE heads for (-2, -2), where nothing is feasible: what it has, it has from its random start.
+# The line is the median over runs, the band goes from the lower to the upper quartile. A run without a
+# feasible row counts as infinitely bad. So a line begins, at a dot, where half of the runs have found one.
+# Vanilla TPE heads for (-2, -2), where nothing is feasible: its feasible rows all come from its random
+# start.
 
 # %%
 optimum = float(problem.feasible_optimum[0])
@@ -118,8 +121,8 @@ assert share["vanilla TPE"] < share["c-TPE"]
 # %% [markdown]
 # ## What the samplers see
 #
-# One run, in order of evaluation. It begins at random, finds the disc, and moves to the edge of it that is
-# nearest to (-2, -2).
+# This is one run, in order of evaluation. It begins at random, finds the disc, and moves to the point of
+# its edge that is nearest to (-2, -2).
 
 # %%
 one = int(np.argmin(np.abs(np.asarray(runs.best())[:, -1] - optimum - median["c-TPE"])))
@@ -128,15 +131,17 @@ ax = px.plotting.observations(runs, problem, run=one)
 # %% [markdown]
 # ## Figure 2: what the scores prefer
 #
-# From 200 random rows, the scores of c-TPE and of the naive product: the next suggestion is the candidate
-# with the highest score. The dashed line is the true edge of the feasible region, which neither knows. In the
-# upper row the constraint is tight (c* = 4, the square of the radius), in the lower one loose (c* = 16). The
-# paper prints the shares of the rows below, gamma_0 of the loss and gamma_1 of the constraint: 0.3 and 0.12,
-# then 0.02 and 0.5. A tight constraint leaves few feasible rows, so that many rows are needed before enough
-# of them are good.
+# The pictures have the scores of c-TPE and of the naive product, from 200 random rows. The next suggestion
+# is the candidate with the highest score. The dashed line is the true edge of the feasible region, which
+# neither sampler knows. In the upper row the constraint is tight (c* = 4, the square of the radius), in the
+# lower one loose (c* = 16).
 #
-# Twenty such draws, and where their best points lie, are [rows of the paper's
-# page](../docs/papers/c_tpe.md): "Figure 2, c* = 4" and "c* = 16".
+# The paper prints the shares of good rows: 0.3 for the loss and 0.12 for the constraint (gamma_0 and
+# gamma_1) in the upper row, 0.02 and 0.5 in the lower one. With a tight constraint few rows are feasible,
+# so more rows must count as good to have enough feasible ones among them.
+#
+# [The paper's page](../docs/papers/c_tpe.md) has twenty such draws, and where their best points lie:
+# "Figure 2, c* = 4" and "c* = 16".
 
 # %%
 naive = px.c_tpe(problem.space, 1, naive=True)
@@ -156,10 +161,11 @@ for pair, radius in zip(axes, (2.0, 4.0), strict=True):
 # %% [markdown]
 # ## Figure 3: where they go
 #
-# The best tenth of the plane and the feasible tenth are two discs, which share much or little. Of 32 runs of
-# 50 evaluations the median one is drawn, the later the darker. Above it stands how much of the last half lies
-# in both discs, over all runs. Where the overlap is small the naive product settles in one of the discs, and
-# c-TPE goes to where they meet. The rows are ["Figure 3"](../docs/papers/c_tpe.md).
+# The best tenth of the plane and the feasible tenth are two discs, which overlap much or little. There are
+# 32 runs of 50 evaluations. The median one is drawn, with later evaluations darker. The title says which
+# share of the last half of all runs lies in both discs. If the overlap is small the naive product settles
+# in one of the discs, and c-TPE goes to where they meet. The rows are ["Figure
+# 3"](../docs/papers/c_tpe.md).
 
 # %%
 middles = {"large": 0.5, "small": 2.3}
@@ -184,10 +190,10 @@ figure.colorbar(shown, ax=axes, label="evaluation", shrink=0.6)
 # %% [markdown]
 # ## Settings are traced too
 #
-# `px.optimize` is a pure function: one scan. So it goes under `vmap` and `lax.map`, over keys, over numbers
-# that the problem depends on, and over settings of the sampler. Here each run has a disc of its own radius
-# and a smallest bandwidth of its own: one compilation for all of them. A loose constraint (a large disc) is
-# easy, a tight one hard.
+# `px.optimize` is a pure function: one scan. So it works under `vmap` and `lax.map`, over keys, over
+# numbers that the problem depends on, and over settings of the sampler. Here every run has its own radius
+# of the disc and its own smallest bandwidth, with one compilation for all. A loose constraint (a large
+# disc) is easy, a tight one hard.
 
 # %%
 radii = jnp.array([1.0, 2.0, 4.0])
@@ -218,8 +224,8 @@ print(
 assert never[0] >= never[-1]
 
 # %% [markdown]
-# Nothing raises inside compiled code. A run without a feasible row has a best value of infinity, and a state
-# that was told more rows than it holds says so in `state.overflow`. On the host `tell` makes room instead:
+# Compiled code raises nothing. A run without a feasible row has a best value of infinity. A state that was
+# told more rows than it holds says so in `state.overflow`. On the host `tell` makes room instead:
 
 # %%
 sampler = px.c_tpe(problem.space, 1)
@@ -241,7 +247,7 @@ print("best feasible row:", best.x, "loss", best.objectives, "constraint", best.
 # ## A real table
 #
 # `px.problems.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 100
-# evaluations take seconds. This cell needs the tables: set PARZAX_DATA to their folder.
+# evaluations take seconds. Set PARZAX_DATA to the folder of the tables to run this cell.
 
 # %%
 data = os.environ.get("PARZAX_DATA")
@@ -269,8 +275,8 @@ else:
 # %% [markdown]
 # ## Two objectives
 #
-# `mo_tpe` orders rows by non-domination rank. There is no best value then, but a front. The attainment
-# surface at 50 % is what half of the runs have reached. The dashed line is the true front.
+# `mo_tpe` orders rows by non-domination rank. The answer is a front instead of a best value. Half of the
+# runs have reached the attainment surface at 50 %. The dashed line is the true front.
 
 # %%
 bowls = px.problems.ellipsoids(dim=3, centers=(-1.0, 1.0), base=1.0)

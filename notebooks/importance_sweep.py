@@ -14,8 +14,8 @@
 # # What mattered, at which level, and how sure is that?
 #
 # Conditional PED-ANOVA (arXiv 2601.20800) asks which hyperparameters tell the best configurations apart
-# from the rest. The answer depends on how good "best" is: the level γ′. Here the whole curve over γ′ is one
-# compiled call, for many seeds at once.
+# from the rest. The answer depends on how good "best" is: the level γ′. Here one compiled call gives the
+# whole curve over γ′, for many seeds at once.
 
 # %%
 import tempfile
@@ -30,10 +30,10 @@ import parzax as px
 # %% [markdown]
 # ## The paper's activation problem
 #
-# `c` is uniform on [0, 1] and decides which of two other parameters exists. Below 0.5 the loss is `x` in
-# [-5, -2], else it is `y` in [2, 5]. Inactive values are NaN. Ten seeds of a random search with 1000
-# configurations: arrays of shape (seeds, rows, parameters). What the paper's Figure 1 states of it stands
-# number by number beside ours in [its rows](../docs/papers/cond_ped_anova.md), "Figures 1, 11, disjoint".
+# `c` is uniform on [0, 1] and decides which of two other parameters exists. If it is below 0.5 the loss is
+# `x` in [-5, -2], otherwise it is `y` in [2, 5]. Inactive values are NaN. We draw ten seeds of a random
+# search with 1000 configurations, as arrays of shape (seeds, rows, parameters). [The rows "Figures 1, 11,
+# disjoint"](../docs/papers/cond_ped_anova.md) compare our numbers with the paper's.
 
 # %%
 space = px.Space(
@@ -63,11 +63,10 @@ result
 ax = px.plotting.importance_sweep(result)
 
 # %% [markdown]
-# Read from left to right. To get into the best few per cent one must have `c < 0.5`, but half of all
-# configurations have that: what matters there is a small `x`. At γ′ = 0.5 the target is just the branch
-# `c < 0.5`, so `c` is all that counts. Beyond, all of that branch is in the target, and what separates the
-# rest is `y`. A parameter that is inactive in the whole target, or the same in target and region, scores
-# exactly 0.
+# Read from left to right. The best few per cent need `c < 0.5`, but half of all configurations have that:
+# what matters is a small `x`. At γ′ = 0.5 the target is exactly the branch `c < 0.5`, so only `c` counts.
+# Beyond, the whole branch is in the target, and `y` separates the rest. A parameter that is inactive in the
+# whole target, or has the same values in target and region, scores exactly 0.
 
 # %%
 mean, error = result.over_seeds()
@@ -82,9 +81,9 @@ for name, m, e in zip(result.names, mean[level[0.5]], error[level[0.5]], strict=
 # %% [markdown]
 # ## Why within regimes, and why weighted?
 #
-# The standard variance also counts *whether* a parameter is active, so at γ′ = 0.5 it gives `x` and `y`
-# the credit that belongs to `c`. Without the weights of the regimes, a regime that hardly occurs counts as
-# much as a common one. Both ablations are in the same result.
+# The standard variance also counts *whether* a parameter is active, so at γ′ = 0.5 it gives `x` and `y` the
+# credit that belongs to `c`. Without the weights of the regimes, a rare regime counts as much as a common
+# one. Both ablations are in the same result.
 
 # %%
 import matplotlib.pyplot as plt
@@ -106,8 +105,8 @@ assert mean[level[0.5], 1] < 0.05, "the variance within regimes does not"
 # %% [markdown]
 # ## One level: bars and regimes
 #
-# A float picks the nearest level. `regimes` splits a parameter's importance by domain; that becomes
-# interesting where a parameter has two of them, so here is the problem with a single `x` that moves.
+# A float picks the nearest level. `regimes` splits a parameter's importance by domain. That is interesting
+# for a parameter with two domains, so here is a problem with a single `x` that moves.
 
 # %%
 ax = px.plotting.importance_bars(result, level=0.5)
@@ -129,8 +128,8 @@ ax = px.plotting.regimes(moved_result)
 # %% [markdown]
 # ## Which values are good?
 #
-# The densities behind the numbers. Where the ratio p_T / p_R is above 1, values are over-represented among
-# the best configurations.
+# These are the densities behind the numbers. Values with a ratio p_T / p_R above 1 are over-represented
+# among the best configurations.
 
 # %%
 ax = px.plotting.values(result, "x", level=0.1)
@@ -150,9 +149,8 @@ assert abs(good.max() + 4.4) < 0.2
 # %% [markdown]
 # ## Parameters that do nothing
 #
-# Two more columns: `noise`, which the loss ignores, and `constant`. The default estimator subtracts what
-# chance explains of who is in the target; `GridEstimator.optuna()` reproduces Optuna 5. With 100 rows the
-# difference is plain.
+# We add two columns: `noise`, which the loss ignores, and `constant`. The default estimator subtracts what
+# chance would explain; `GridEstimator.optuna()` reproduces Optuna 5. With 100 rows the difference is plain.
 
 # %%
 n_few = 100
@@ -173,8 +171,8 @@ few_result = px.cond_ped_anova(few, target_quantile=[0.05, 0.15])
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]
-# Whatever is unusual about a number is a bit of `status`, with a sentence of advice. The signs in the picture
-# are the same information.
+# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The signs in the
+# picture show the same.
 
 # %%
 for sentence in few_result.advice():
@@ -184,8 +182,8 @@ assert (few_result.status[..., wide.index("constant")] & px.Status.CONSTANT).all
 # %% [markdown]
 # ## Below the tables: array functions
 #
-# Nobody has to go through names and tables. The array functions are pure and unbatched; `vmap` and `jit` do
-# the rest. The variance of `c` at nine levels, from raw arrays:
+# You need no names and tables. The array functions are pure and unbatched; `vmap` and `jit` do the rest.
+# This is the variance of `c` at nine levels, from raw arrays:
 
 # %%
 n_levels, n_cells = 9, 50
@@ -217,7 +215,7 @@ assert np.abs(by_hand.mean(axis=0) - by_table.mean(axis=0)).max() < 0.03
 # %% [markdown]
 # ## Saving
 #
-# One `.npz` file of arrays and JSON text, no pickles.
+# A result is one `.npz` file of arrays and JSON text, without pickles.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Learning from other tasks
 #
-# Meta-learning TPE (arXiv 2212.06751) has logs of other tasks, and uses them as far as those tasks are
-# similar to the one at hand. This notebook does the paper's experiment on ellipsoids in a small form: a task
-# whose answer is known, and sources from the same task to one far away.
+# Meta-learning TPE (arXiv 2212.06751) uses logs of other tasks, as far as they are similar to the task at
+# hand. This notebook does the paper's experiment on ellipsoids in a small form. The answer of the task is
+# known, and the sources range from the same task to one far away.
 
 # %%
 import jax
@@ -28,8 +28,8 @@ import parzax as px
 # %% [markdown]
 # ## The tasks
 #
-# The loss is f(x | c) = sum_d 5^(d - 1) (x_d - c)^2 on [-5, 5]^4. The target has c = 0. The sources have
-# c = 0 to 4 and a hundred random rows each. The last parameter weighs 125 times as much as the first.
+# The loss is f(x | c) = sum_d 5^(d - 1) (x_d - c)^2 on [-5, 5]^4. The target has c = 0. The sources have c
+# = 0 to 4 and a hundred random rows each. The last parameter weighs 125 times as much as the first.
 
 # %%
 target = px.problems.ellipsoid(4)
@@ -51,9 +51,9 @@ sources = {f"c = {c}": random_rows(key, c) for c, key in zip(centers, keys, stri
 # %% [markdown]
 # ## How similar they are
 #
-# Two tasks are compared by the densities of their rows below, the best tenth. With d the total variation of
-# the two, s = (1 - d) / (1 + d) is what they share. It falls with the distance of the centres. The numbers
-# are small even for neighbours: ten rows of four parameters differ by chance too.
+# Two tasks are compared by the densities of their good rows, the best tenth. Their similarity is s = (1 -
+# d) / (1 + d), with d the total variation of the two densities. It falls with the distance of the centres.
+# It is small even for neighbours, since ten rows of four parameters also differ by chance.
 
 # %%
 table = px.task_similarity(sources)
@@ -66,9 +66,9 @@ assert (table.similarity == table.similarity.T).all()
 # ## Runs with one source each
 #
 # `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
-# target's and of the source's. MO-TPE is the same sampler without any source, with a random start. (Here with
-# one suggestion in 20 at random too, which is the default of `paper_meta_learn_tpe`.) In a list the source is
-# "task 1" each time, so that all five samplers are one program.
+# target's and the source's. MO-TPE is the same sampler without a source, with a random start. Here it also
+# has one random suggestion in 20, the default of `paper_meta_learn_tpe`. Sources in a list are named "task
+# 1" and so on, so that all five samplers are one program.
 
 # %%
 n_evaluations, n_runs = 60, 16
@@ -89,13 +89,13 @@ ax = px.plotting.convergence(shown, log=True)
 # %% [markdown]
 # The line is the median over runs, the band goes from the lower to the upper quartile.
 #
-# * A source that is the same task helps from the first evaluation on, and keeps its lead. Its neighbour
-#   (c = 1) helps too.
+# * A source that is the same task helps from the first evaluation on, and keeps its lead. Its neighbour (c
+#   = 1) helps too.
 # * A source far away (c = 4) begins worse than random rows: the first suggestions are its best rows, which
-#   are bad here. It takes some twenty rows until the sampler tells such a source from a good one. Then the
-#   line falls, and by the end little is left of the damage.
-# * The sources in between, c = 2 and 3, are in the numbers below: they stay a little behind the runs without
-#   any source.
+#   are bad here. After some twenty rows the sampler can tell such a source from a good one. Then the line
+#   falls, and by the end little of the damage is left.
+# * The numbers below also have the sources in between, c = 2 and 3. They stay a little behind the runs
+#   without a source.
 
 # %%
 best = {name: np.median(np.asarray(trace.best()), axis=0) for name, trace in traces.items()}
@@ -108,9 +108,9 @@ assert best["no source"][-1] < best["no source"][9] < best["c = 4"][9]
 assert best["c = 4"][-1] < 3 * best["no source"][-1]
 
 # %% [markdown]
-# Naive meta-learning counts every task alike, k = 1 / T, whatever its rows say (`eta=np.inf` keeps no
-# parameter to compare by). Figure 2 of the paper has it beside the above: with the source far away it stays
-# behind. [The rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
+# Naive meta-learning counts every task alike, k = 1 / T, whatever its rows say: with `eta=np.inf` no
+# parameter is left to compare by. In Figure 2 of the paper it stays behind if the source is far away. [The
+# rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %%
 naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
@@ -123,11 +123,10 @@ assert best["naive, c = 4"][-1] > best["c = 4"][-1]
 # %% [markdown]
 # ## What the samplers thought of their source
 #
-# The same runs, told again ten rows at a time: after each ten the similarity that the sampler works with.
-# Tasks are compared by their most important parameters, floor(log_2.5 n) of them for n rows below. Up to 20
-# rows there are at most two below, no parameter is kept, and every source counts as the same task
-# (s = 1). From 21 rows on it is one parameter, the last one of the four.
-
+# We tell the same runs again, ten rows at a time, and look at the similarity that the sampler works with.
+# Tasks are compared by their most important parameters, floor(log_2.5 n) of them for n good rows. Up to 20
+# rows at most two are good, no parameter is kept, and every source counts as the same task (s = 1). From 21
+# rows on one parameter is kept, the last of the four.
 
 # %%
 @jax.jit
@@ -162,9 +161,8 @@ ax.spines[["top", "right"]].set_visible(False)
 legend = ax.legend()
 
 # %% [markdown]
-# The order is that of the centres. What a source then weighs against the target: with two tasks the task
-# kernel gives it s / 2, times the number of its rows below. After 60 evaluations the target has 6 of them,
-# the source 10.
+# The order is that of the centres. The weight of a source is its task kernel, s / 2 with two tasks, times
+# the number of its good rows. After 60 evaluations the target has 6 of them, the source 10.
 
 # %%
 print("share of the source in the density below, after 60 evaluations")
@@ -176,5 +174,5 @@ assert sorted(last, key=lambda name: -last[name]) == list(sources)
 assert all((s[:, :2] == 1).all() for s in thought.values())
 
 # %% [markdown]
-# For use take `px.meta_learn_tpe`, which begins like the paper's sampler and then lets the target's own rows
-# decide: that is not behind where a source is far away ([measured](../docs/sources.md)).
+# For your own work take `px.meta_learn_tpe`. It begins like the paper's sampler and then lets the target's
+# own rows decide, so it does not fall behind if a source is far away ([measured](../docs/sources.md)).

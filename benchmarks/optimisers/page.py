@@ -9,11 +9,12 @@ from benchmarks.optimisers import figures, scores
 from benchmarks.optimisers.methods import RANDOM
 from benchmarks.optimisers.scores import FLOOR, Curves
 
-SECONDS = """Seconds per run are the time of all runs over their number, on one core while another was busy. Our runs
-are all in one call, with compilation. Those of the others follow each other, with evaluations in Python."""
-COMPARED = f"""Each cell has on how many problems the median gap of the first sampler is smaller/larger, the geometric
-mean of its gaps over the other's, and the p value of Wilcoxon's test over problems (Holm, for the methods of a
-part). Gaps below {FLOOR:g} of a random configuration's count as that."""
+SECONDS = """Seconds per run are the time of all runs over their number, on one core while another was
+busy. Our runs are all in one call, with compilation. Those of the others follow each other, with
+evaluations in Python."""
+COMPARED = f"""Each cell has on how many problems the median gap of the first sampler is smaller/larger,
+the geometric mean of its gaps over the other's, and the p value of Wilcoxon's test over problems (Holm,
+for the methods of a part). Gaps below {FLOOR:g} of a random configuration's count as that."""
 
 # A problem on which others are ahead.
 LEVEL = 0.01
