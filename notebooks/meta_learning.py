@@ -128,6 +128,7 @@ assert best["naive, c = 4"][-1] > best["c = 4"][-1]
 # rows at most two are good, no parameter is kept, and every source counts as the same task (s = 1). From 21
 # rows on one parameter is kept, the last of the four.
 
+
 # %%
 @jax.jit
 def similarity_so_far(sampler, x, losses):
