@@ -89,4 +89,4 @@ def test_tables_are_small():
     for name, domain in DOMAINS.items():
         if "categorical" not in name:
             assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert tables(px.Space(DOMAINS), px.Grid(), np.float32).cell_keys.dtype == np.int32
+    assert tables(px.Space(DOMAINS), px.Grid(), np.float32).borders.keys.dtype == np.int32

@@ -84,7 +84,7 @@ def test_order_of_more_rows_than_pairs_fit():
     rng = np.random.default_rng(0)
     for m in (1, 2, 3):
         columns = [jnp.asarray(c, jnp.int32) for c in rng.integers(0, 4, (m, N))]
-        packed, sorted_ = order.lexicographic(columns), order._by_index(columns)
+        packed, sorted_ = order.lexicographic(columns), order._sort_by_index(columns)
         jax.tree.map(np.testing.assert_array_equal, packed, sorted_)
 
 

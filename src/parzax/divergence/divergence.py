@@ -61,7 +61,7 @@ class AbstractDivergence(abc.ABC):
         jax.tree_util.register_static(cls)
 
     def __post_init__(self) -> None:
-        """Python numbers for ``min_rows`` and ``debias``, if there is one, or raise."""
+        """Convert ``min_rows``, and ``debias`` where there is one, to Python numbers, or raise."""
         name = type(self).__name__
         object.__setattr__(self, "min_rows", _checks.whole_number(f"{name}: min_rows", self.min_rows, 0))
         debias = getattr(self, "debias", None)

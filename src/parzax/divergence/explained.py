@@ -20,13 +20,13 @@ from jaxtyping import Array, Float
 from parzax import _checks
 from parzax._numerics import divisor
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
-from parzax.divergence.fits import Fits, Membership, merged_fits, polynomial_fits, product
+from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynomials, product
 from parzax.divergence.resolutions import partitions
 from parzax.divergence.smoothed import Smoothed
 
-# Least squared error per row that resolutions are weighed by, as a share of the variance of membership.
+# Lower limit of the squared error per row in the weights, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
-# Below this the best resolution has all the weight, and float32 no room for the quotient.
+# Below this temperature the best resolution has all the weight, and the quotient overflows float32.
 _COLDEST = 1e-6
 
 
@@ -73,8 +73,7 @@ class Explained(AbstractDivergence):
         if not self.cells:
             raise ValueError("Explained: cells must be at least one number.")
         for name in ("smoothness", "temperature", "chance_rows"):
-            number = _checks.real_number(f"Explained: {name}", getattr(self, name))
-            object.__setattr__(self, name, number)
+            object.__setattr__(self, name, _checks.real_number(f"Explained: {name}", getattr(self, name)))
         if self.smoothness <= 0:
             raise ValueError(f"Explained: smoothness must be positive, got {self.smoothness!r}.")
         if self.temperature < _COLDEST:
@@ -88,17 +87,17 @@ class Explained(AbstractDivergence):
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""
         dtype, width = jnp.result_type(float), counts.sets.shape[1]
         region = counts.uniform_density(dtype) if counts.uniform else counts.region.astype(dtype)
-        rows = Membership.of(counts.target.astype(dtype), region, counts.uniform)
+        rows = Membership.from_counts(counts.target.astype(dtype), region, counts.uniform)
         exchangeable = counts.kernel.exchangeable
         sizes = [n for n in self.cells if n < width and not exchangeable]
-        fits = merged_fits(rows, partitions((*sizes, width), width, counts.n_cells))
+        fits = fit_partitions(rows, partitions((*sizes, width), width, counts.n_cells))
         if self.degrees and not exchangeable:
-            smooth = polynomial_fits(rows, self.degrees, self.smoothness)
+            smooth = fit_polynomials(rows, self.degrees, self.smoothness)
             fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
         above = fits.explained
         weight = _weights(rows, fits, self.temperature, exchangeable)
         if self.debias:
-            above = above - _by_chance(rows, fits, weight, self)
+            above = above - _explained_by_chance(rows, fits, weight, self)
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
@@ -114,10 +113,10 @@ def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _by_chance(
+def _explained_by_chance(
     rows: Membership, fits: Fits, weight: Float[Array, "q m"], settings: Explained
 ) -> Float[Array, "q m"]:
-    """What functions without any relation to membership would explain, of few rows only a part."""
+    """What functions without any relation to membership would explain; for few rows only a part of it."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
     # The fourth power of m itself may overflow.
     part = jnp.where(m > 0, 1 / (1 + (settings.chance_rows / divisor(m)) ** 4), 0)
@@ -125,12 +124,12 @@ def _by_chance(
     if not rows.uniform:
         freedom = (rows.n_region - fits.dimension)[None]
         per_function = (per_function - fits.explained) / jnp.where(freedom > 0, freedom, 1)
-    functions = (fits.dimension - 1)[None] + _by_choice(rows, fits, weight) / settings.temperature
+    functions = (fits.dimension - 1)[None] + _functions_by_choice(rows, fits, weight) / settings.temperature
     return part[:, None] * functions * per_function
 
 
-def _by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
-    """How many functions more resolutions seem to have, as those that happen to explain more weigh more.
+def _functions_by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
+    """Functions that resolutions seem to have in addition, as those that explain more by chance weigh more.
 
     The weighted sum of S_r above chance is too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first
     order. By chance, and where one of two resolutions refines the other, that is the sum over r of weight_r
@@ -143,14 +142,12 @@ def _by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Flo
     min(C_r, C_s) - 1 and 1.
     """
     row, column = fits.dimension[:, None], fits.dimension[None]
-    both = jnp.minimum(row, column) - 1
+    covariance, n = jnp.minimum(row, column) - 1, rows.n_region
     if not rows.uniform:
-        n = rows.n_region
         free = jnp.where(n - fits.dimension > 0, n - fits.dimension, jnp.inf)
-        both = (
-            both * jnp.maximum(n - jnp.maximum(row, column), 0) / free[:, None] * jnp.square(n / free)[None]
-        )
-    return jnp.diagonal(both)[None] - product(weight, both.T)
+        shared = jnp.maximum(n - jnp.maximum(row, column), 0)
+        covariance = covariance * shared / free[:, None] * jnp.square(n / free)[None]
+    return jnp.diagonal(covariance)[None] - product(weight, covariance.T)
 
 
 def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
@@ -176,8 +173,7 @@ def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: boo
         floor = _LEAST_ERROR * rows.share * (1 - rows.share)
         scale = jnp.maximum(least / divisor(rows.n_region), floor[:, None])
     best = jnp.where(counted[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
-    worse = jnp.where(counted[None], fits.error - best, 0) / (
-        2 * temperature * jnp.where(scale > 0, scale, 1)
-    )
+    scale = 2 * temperature * jnp.where(scale > 0, scale, 1)
+    worse = jnp.where(counted[None], fits.error - best, 0) / scale
     weight = jnp.where(counted[None], fits.prior[None] * jnp.exp(-worse), 0)
     return weight / divisor(weight.sum(axis=-1, keepdims=True))

@@ -28,8 +28,10 @@ class Membership(NamedTuple):
     uniform: bool  # whether the region is the uniform reference
 
     @classmethod
-    def of(cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool) -> "Membership":
-        """Of rows per cell."""
+    def from_counts(
+        cls, target: Float[Array, "q g"], region: Float[Array, " g"], uniform: bool
+    ) -> "Membership":
+        """Membership from rows per cell."""
         n_target, n_region = target.sum(axis=1), region.sum()
         share = n_target / divisor(n_region)
         return cls(target, region, n_target, n_region, share, target - share[:, None] * region[None], uniform)
@@ -44,39 +46,38 @@ class Fits(NamedTuple):
     """Predictions of membership, one per resolution."""
 
     explained: Float[Array, "q m"]  # sum of squares around the mean
-    error: Float[Array, "q m"]  # sum of squared errors of each row's prediction from all others
+    error: Float[Array, "q m"]  # sum of squared errors, each row predicted from all others
     dimension: Float[Array, " m"]  # number of independent functions
     there: Bool[Array, " m"]  # whether the resolution exists
     prior: Float[Array, " m"]  # weight before the errors are known
 
 
-def merged_fits(rows: Membership, parts: Partitions) -> Fits:
+def fit_partitions(rows: Membership, parts: Partitions) -> Fits:
     """Membership predicted by the mean over each group of cells.
 
     Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
     rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
     """
     dtype, share = rows.region.dtype, rows.share[:, None]
-    member, of_group = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
+    member, partition = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
     # The finest partition, the last one, has the cells themselves.
     excess = jnp.concatenate([product(rows.excess, member), rows.excess], axis=-1)
     region = jnp.concatenate([product(rows.region, member), rows.region])
     inverse = jnp.where(region > 0, 1 / divisor(region), 0)
-    explained = product(jnp.square(excess) * inverse[None], of_group)
-    dimension = product((region > 0).astype(dtype), of_group)
+    explained = product(jnp.square(excess) * inverse[None], partition)
+    dimension = product((region > 0).astype(dtype), partition)
     if rows.uniform:
-        diagonal = product(excess * inverse[None], of_group) + rows.n_target[:, None] * dimension[None]
+        diagonal = product(excess * inverse[None], partition) + rows.n_target[:, None] * dimension[None]
         error = _pair_error(rows, diagonal, explained)
     else:
-        # A row on its own is predicted by the mean of all others.
+        # A row that is alone in its group is predicted by the mean of all others.
         alone = region * _FULL_LEVERAGE <= 1
         others = jnp.where(region > 0, jnp.square(rows.n_region / jnp.maximum(rows.n_region - 1, 1)), 0)
         square = jnp.where(alone, 0, region / jnp.where(alone, 1, jnp.square(region - 1)))
         linear = jnp.where(alone, others, square * region)
-        constant = share * (1 - share) * product(linear * region, of_group)[None]
-        error = constant + product(
-            excess * ((1 - 2 * share) * linear[None] - excess * square[None]), of_group
-        )
+        constant = share * (1 - share) * product(linear * region, partition)[None]
+        squares = excess * ((1 - 2 * share) * linear[None] - excess * square[None])
+        error = constant + product(squares, partition)
     return Fits(explained, error, dimension, jnp.asarray(parts.distinct), jnp.ones_like(dimension))
 
 
@@ -92,7 +93,7 @@ def _pair_error(
     return (2 * diagonal - squares) / divisor(rows.n_target)[:, None]
 
 
-def polynomial_fits(rows: Membership, degrees: tuple[int, ...], prior: float) -> Fits:
+def fit_polynomials(rows: Membership, degrees: tuple[int, ...], prior: float) -> Fits:
     """Membership predicted by the polynomials up to each of the degrees."""
     basis, there = polynomials(rows.region, degrees[-1])
     dtype, degree = basis.dtype, np.array(degrees)
@@ -129,21 +130,21 @@ def _left_out_error(
     others = rows.n_region / jnp.maximum(rows.n_region - 1, 1)
     weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
-    weight_of_fits, (m, j) = jnp.where(alone, 0, weight), upto.shape
+    fit_weight, (m, j) = jnp.where(alone, 0, weight), upto.shape
     if len(coefficient) < j:
         # For few levels f costs less than the matrices that all levels share.
         f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
         squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
-        of_fits = jnp.einsum("qmg,mg->qm", squares, weight_of_fits, precision="highest")
+        fitted = jnp.einsum("qmg,mg->qm", squares, fit_weight, precision="highest")
     else:
         # As quadratic forms of the coefficients: f is never written out.
-        weighted = weight_of_fits[:, None, :] * upto[..., None] * functions[None]  # (m, j, g)
-        across = product(rows.excess, weighted.reshape(-1, g).T)
-        within = product(weighted.reshape(-1, g), (rows.region[None] * functions).T)
+        weighted = (fit_weight[:, None, :] * upto[..., None] * functions[None]).reshape(-1, g)  # (m j, g)
+        across = product(rows.excess, weighted.T)
+        within = product(weighted, (rows.region[None] * functions).T)
         within = (within.reshape(m, j, j) * upto[:, None, :]).reshape(-1, j)
-        fitted = product(coefficient, within.T) - 2 * across
-        of_fits = (fitted.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
-    return product(around, weight.T) + of_fits
+        forms = product(coefficient, within.T) - 2 * across
+        fitted = (forms.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
+    return product(around, weight.T) + fitted
 
 
 def product(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
-from parzax.divergence.smoothing import GridSmoothing, density_of
+from parzax.divergence.smoothing import GridSmoothing
 
 
 def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
@@ -73,6 +73,6 @@ class Pearson(AbstractDivergence):
     def _smoothed(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
         dtype = jnp.result_type(float)
         # All sets in one batch: the region is one more row and costs no second compilation.
-        density = partial(density_of, kernel=counts.kernel, smoothing=self.smoothing, dtype=dtype)
+        density = partial(self.smoothing.density, kernel=counts.kernel, dtype=dtype)
         smoothed = jax.vmap(density, in_axes=(0, None))(counts.sets.astype(dtype), counts.n_cells)
         return smoothed[:-1], counts.uniform_density(dtype) if counts.uniform else smoothed[-1]

@@ -1,6 +1,7 @@
 """Parzen densities on the grid, from counts per cell."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
@@ -48,6 +49,17 @@ class GridSmoothing:
         quartiles, minimum = self.floor_quartiles, self.min_bandwidth
         return scott_on_grid(counts, floor_quartiles=quartiles, minimum=minimum, dtype=dtype)
 
+    def density(
+        self, counts: Shaped[Array, " g"], n_cells: Any, kernel: type[AbstractKernel], dtype: jnp.dtype
+    ) -> Float[Array, " g"]:
+        """`grid_density` of checked counts."""
+        matrix = kernel.on_grid(counts, self.bandwidth, n_cells, dtype)
+        prior = kernel.prior_on_grid(len(counts), n_cells, dtype)
+        weight, rows = jnp.asarray(self.prior_weight, dtype), counts.astype(dtype)
+        size = cell_sum(rows) + weight
+        density = (matrix.smooth(rows) + weight * prior) / jnp.where(size > 0, size, 1)
+        return in_grid(density + jnp.asarray(self.floor, dtype), n_cells)
+
 
 def grid_density(
     counts: Shaped[ArrayLike, " g"],
@@ -76,9 +88,9 @@ def grid_density(
         floating counts, else JAX's default.
 
     Raises:
-        TypeError, ValueError: for what is no family, shapes that do not fit, complex counts, and (on the
-            host) counts that are negative, masked or not finite; in compiled code such floats give NaN, and
-            negative integers are 0.
+        TypeError, ValueError: for a kernel that is no family, shapes that do not fit, complex counts, and (on
+            the host) counts that are negative, masked or not finite; in compiled code such floats give NaN,
+            and negative integers are 0.
 
     >>> import jax.numpy as jnp
     >>> p = grid_density(jnp.array([0, 3, 1, 0]))
@@ -96,20 +108,4 @@ def grid_density(
         raise ValueError("counts must have at least one cell, got shape (0,).")
     dtype = array.dtype if jnp.issubdtype(array.dtype, jnp.floating) else jnp.result_type(float)
     n_cells = None if n_cells is None else jnp.asarray(n_cells)
-    return density_of(array, n_cells, kernel, smoothing, dtype)
-
-
-def density_of(
-    counts: Shaped[Array, " g"],
-    n_cells: Int[Array, ""] | None,
-    kernel: type[AbstractKernel],
-    smoothing: GridSmoothing,
-    dtype: jnp.dtype,
-) -> Float[Array, " g"]:
-    """`grid_density` of checked counts."""
-    matrix = kernel.on_grid(counts, smoothing.bandwidth, n_cells, dtype)
-    prior = kernel.prior_on_grid(len(counts), n_cells, dtype)
-    weight, shares = jnp.asarray(smoothing.prior_weight, dtype), counts.astype(dtype)
-    size = cell_sum(shares) + weight
-    density = (matrix.smooth(shares) + weight * prior) / jnp.where(size > 0, size, 1)
-    return in_grid(density + jnp.asarray(smoothing.floor, dtype), n_cells)
+    return smoothing.density(array, n_cells, kernel, dtype)

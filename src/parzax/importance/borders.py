@@ -4,45 +4,61 @@ They are found once on the host, in float64, by bisection of the formulas that e
 then only compares integers, so that it gives the host's answer although it rounds differently.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
-from parzax._numerics import float_of_key, ordered_key
+from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.importance.layout import Grid, grid_axis, layout
 from parzax.space import Domain, Recorded, Space
 from parzax.space.cells import Listed, Steps
 from parzax.space.walk import UNITS
 
 _Rule = Callable[[np.ndarray], np.ndarray]
-# Values at steps other than 1 are listed up to this many.
+# Values at steps other than 1 are listed if there are at most this many.
 _MOST_LISTED = 1 << 16
 _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
+class SlotKeys(NamedTuple):
+    """Ascending keys of every slot, one slot after the other; the first entry is unused."""
+
+    keys: np.ndarray
+    start: np.ndarray  # (s,) the entry before the keys of a slot
+    size: np.ndarray  # (s,) number of its keys
+
+    @classmethod
+    def join(cls, slots: Sequence[np.ndarray]) -> "SlotKeys":
+        """The keys of all slots in one table."""
+        size = np.array([len(keys) for keys in slots], np.int32)
+        keys = np.concatenate([np.zeros(1, slots[0].dtype), *slots])
+        return cls(keys, np.cumsum(size, dtype=np.int32) - size, size)
+
+    def count_below(self, key: Any, slot: Any) -> Any:
+        """Number of a slot's keys below ``key``."""
+        start, size = jnp.asarray(self.start)[slot], jnp.asarray(self.size)[slot]
+        return count_below(self.keys, key, start, size, int(self.size.max()))
+
+
 class Tables(NamedTuple):
-    """What it takes to encode rows of a space, by slot s: one regime of one parameter."""
+    """Tables to encode rows of a space, by slot s: one regime of one parameter."""
 
     parameter: np.ndarray  # (s,) of the slot
     first_slot: np.ndarray  # (d,) the first slot of each parameter; those of one parameter follow each other
-    # (b + 1,) largest key of every cell but the last of each slot, after one unused entry.
-    cell_keys: np.ndarray
-    cell_start: np.ndarray  # (s,) where those of a slot follow
-    n_borders: np.ndarray  # (s,) how many there are
+    borders: SlotKeys  # largest key of every cell but the last
     code: np.ndarray  # (s,) code of the first cell
     inactive: np.ndarray  # (d,) code of "inactive"
-    least: np.ndarray  # (s,) smallest key of the domain
-    most: np.ndarray  # (s,) largest key of the domain
+    smallest: np.ndarray  # (s,) smallest key of the domain
+    largest: np.ndarray  # (s,) largest key of the domain
     first: np.ndarray  # (s,) first of the values at steps that are not listed
     step: np.ndarray  # (s,) their step; 0 for other domains
-    # (v + 1,) one less than the smallest key of each listed value, after one unused entry; a device cannot be
-    # trusted with steps such as 0.1, whose products it rounds in its own way.
-    list_keys: np.ndarray
-    list_ends: np.ndarray  # (v + 1,) the largest key of the same values
-    list_start: np.ndarray  # (s,) where those of a slot follow
-    n_listed: np.ndarray  # (s,) how many there are
+    # One less than the smallest key of each listed value: a device cannot be trusted with steps such as 0.1,
+    # whose products it rounds in its own way.
+    values: SlotKeys
+    value_ends: SlotKeys  # the largest key of the same values
     low: np.ndarray  # (t,) key from which a test of `parzax.space.walk.Walk` holds
     high: np.ndarray  # (t,) key from which on it does not
     recorded: np.ndarray  # (s,) whether the slot applies just where its value is not missing
@@ -51,32 +67,26 @@ class Tables(NamedTuple):
 @lru_cache(maxsize=64)
 def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     """The tables of a space for values in ``dtype``, float64 or float32."""
-    where, integer = layout(space, grid), _INTEGER[dtype]
-    blocks = [block for block in where.blocks if not block.is_pool]
+    columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
+    blocks = [block for block in columns.blocks if not block.is_pool]
     parameter = np.array([slot.parameter for slot in space.slots], np.int32)
-    domains = [slot.domain for slot in space.slots]
-    cells = [cell_borders(domain, grid, dtype) for domain in domains]
-    spans, lists = zip(*(_held(domain, dtype) for domain in domains), strict=True)
-    steps = [_steps(domain) for domain in domains]
-    low, high = _tests(space, dtype)
-    start, n_listed = _starts([len(keys) for keys, _ in lists])
-    cell_start, n_borders = _starts([len(keys) for keys in cells])
-    unused = [np.zeros(1, integer)]
+    smallest, largest, values, value_ends = zip(
+        *(_domain_keys(domain, dtype) for domain in domains), strict=True
+    )
+    first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
+    low, high = _test_keys(space, dtype)
     return Tables(
         parameter=parameter,
         first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
-        cell_keys=np.concatenate(unused + cells),
-        cell_start=cell_start,
-        n_borders=n_borders,
-        code=np.array([block.start - where.offsets[block.parameter] for block in blocks], np.int32),
-        inactive=np.array(where.n_codes, np.int32) - 1,
-        least=np.array([span[0] for span in spans], integer),
-        most=np.array([span[1] for span in spans], integer),
-        **{name: np.array([own[i] for own in steps], dtype) for i, name in enumerate(("first", "step"))},
-        list_keys=np.concatenate(unused + [keys for keys, _ in lists]),
-        list_ends=np.concatenate(unused + [ends for _, ends in lists]),
-        list_start=start,
-        n_listed=n_listed,
+        borders=SlotKeys.join([cell_borders(domain, grid, dtype) for domain in domains]),
+        code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
+        inactive=np.array(columns.n_codes, np.int32) - 1,
+        smallest=np.array(smallest, _INTEGER[dtype]),
+        largest=np.array(largest, _INTEGER[dtype]),
+        first=first,
+        step=step,
+        values=SlotKeys.join(values),
+        value_ends=SlotKeys.join(value_ends),
         low=low,
         high=high,
         recorded=np.array([any(isinstance(c, Recorded) for c in domain.conditions) for domain in domains]),
@@ -111,10 +121,10 @@ def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.fl
     return upto
 
 
-def _held(domain: Domain, dtype: Any) -> tuple[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.ndarray]:
     """Smallest and largest key of a domain; of each listed value one less than the smallest, and the largest.
 
-    As the domain itself has it in NumPy. A float32 may be any number that the host takes, or any within the
+    The domain itself decides in NumPy. A float32 may be any number that the host accepts, or any within the
     slack of float32.
     """
     axis = domain.axis
@@ -130,16 +140,16 @@ def _held(domain: Domain, dtype: Any) -> tuple[tuple[int, int], tuple[np.ndarray
         above = np.maximum(high, np.nextafter(value, dtype(np.inf)))
         return below - 1, first_key(lambda key: ~holds(key), value, above, dtype) - 1
 
-    listed = np.zeros(0, _INTEGER[dtype]), np.zeros(0, _INTEGER[dtype])
+    before = after = np.zeros(0, _INTEGER[dtype])
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
     if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
         values = np.asarray(axis.value(np.arange(n), np.float64))
         middles = (values[1:] + values[:-1]) / 2
-        listed = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
+        before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
     step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
     below, upto = ends(outer, outer - step, outer + step)
-    return (int(below[0]) + 1, int(upto[1])), listed
+    return int(below[0]) + 1, int(upto[1]), before, after
 
 
 def _by_units(axis: Any) -> bool:
@@ -147,20 +157,13 @@ def _by_units(axis: Any) -> bool:
     return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
 
 
-def _steps(domain: Domain) -> tuple[float, float]:
+def _steps(axis: Any) -> tuple[float, float]:
     """First value and step of values at steps that are not listed; step 0 for others."""
-    axis = domain.axis
     stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
-    return (axis.first, axis.step) if isinstance(axis, Steps) and stepped else (0.0, 0.0)
+    return (axis.first, axis.step) if stepped else (0.0, 0.0)
 
 
-def _starts(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Where parts of a table begin, and how long they are."""
-    sizes = np.array(numbers, np.int32)
-    return np.cumsum(sizes, dtype=np.int32) - sizes, sizes
-
-
-def _tests(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Keys from and up to which each test of the walk holds."""
     walk, keys = space.walk, []
     for t, p in enumerate([] if walk is None else walk.parent.tolist()):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._numerics import count_below, ordered_key
+from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, tables
 from parzax.importance.encoded import Encoded
 from parzax.importance.layout import Grid, layout
@@ -80,61 +80,57 @@ def codes_of(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, " n"]]:
     """Grid codes of native values, and which rows are valid: `parzax.observations.grid_codes`, in JAX."""
-    where, own = layout(space, grid), tables(space, grid, np.dtype(x.dtype).type)
+    table = tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
-    slot, active = _slots(x, key, missing, space, own)
-    held = _held(x, key, slot, own)
+    slot, active = _applying_slots(x, key, missing, space, table)
+    held = _in_domain(x, key, slot, table)
     valid = jnp.where(active, held, missing).all(axis=1)
-    cell = count_below(
-        own.cell_keys, key, _of(own.cell_start, slot), _of(own.n_borders, slot), int(own.n_borders.max())
-    )
-    codes = jnp.where(active & held, _of(own.code, slot) + cell, jnp.asarray(own.inactive)[None])
-    return codes.astype(np.min_scalar_type(max(where.n_codes) - 1)).T, valid
+    cell = table.borders.count_below(key, slot)
+    codes = jnp.where(active & held, jnp.asarray(table.code)[slot] + cell, jnp.asarray(table.inactive)[None])
+    return codes.astype(np.min_scalar_type(table.inactive.max())).T, valid
 
 
-def _slots(
-    x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, own: Tables
+def _applying_slots(
+    x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
     """The slot of each parameter, its first where none applies, and whether one does."""
-    first, walk = jnp.asarray(own.first_slot)[None], space.walk
+    first, walk, parameter = jnp.asarray(table.first_slot)[None], space.walk, table.parameter
     if walk is None:
         return first, jnp.ones(x.shape, bool)
-    parents = walk.parents
-    columns = own.parameter[parents]
-    held = _held(x[:, columns], key[:, columns], jnp.asarray(parents)[None], own)
-    tested = key[:, columns][:, walk.parent]
-    inside = (tested >= jnp.asarray(own.low)[None]) & (tested < jnp.asarray(own.high)[None])
-    given = ~jnp.asarray(own.recorded)[None] | ~missing[:, own.parameter]
+    columns = parameter[walk.parents]
+    parent_key = key[:, columns]
+    held = _in_domain(x[:, columns], parent_key, jnp.asarray(walk.parents)[None], table)
+    tested = parent_key[:, walk.parent]
+    inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
+    given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
     applies = walk.applied(inside & held[:, walk.parent], given)
-    if len(own.parameter) == len(space):
+    if len(parameter) == len(space):
         return first, applies
-    # At most one slot of a parameter applies.
-    number = np.arange(len(own.parameter)) - own.first_slot[own.parameter] + 1
-    of_parameter = (own.parameter[:, None] == np.arange(len(space))) * number[:, None]
-    regime = jnp.matmul(applies.astype(jnp.float32), jnp.asarray(of_parameter, jnp.float32)).astype(jnp.int32)
+    # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.
+    number = np.arange(len(parameter)) - table.first_slot[parameter] + 1
+    numbers = jnp.asarray((parameter[:, None] == np.arange(len(space))) * number[:, None], jnp.float32)
+    regime = jnp.matmul(applies.astype(jnp.float32), numbers).astype(jnp.int32)
     return first + jnp.maximum(regime - 1, 0), regime + INACTIVE >= 0
 
 
-def _held(x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, own: Tables) -> Bool[Array, "n m"]:
+def _in_domain(
+    x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, table: Tables
+) -> Bool[Array, "n m"]:
     """Whether the domain of a slot has a value, but for rounding; `parzax.space.Domain.outside`, in JAX."""
-    held = (key >= _of(own.least, slot)) & (key <= _of(own.most, slot))
-    if own.step.any():
-        first, step = (_of(table, slot) for table in (own.first, own.step))
+    inside = (key >= jnp.asarray(table.smallest)[slot]) & (key <= jnp.asarray(table.largest)[slot])
+    if table.step.any():
+        first, step = jnp.asarray(table.first)[slot], jnp.asarray(table.step)[slot]
         nearest = jnp.round(x)
-        if not np.isin(own.step, (0, 1)).all():
+        if not np.isin(table.step, (0, 1)).all():
             steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
             nearest = jnp.where(step == 1, nearest, first + steps * step)
-        held = held & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
-    if own.n_listed.any():
-        start, n = _of(own.list_start, slot), _of(own.n_listed, slot)
-        place = count_below(own.list_keys, key, start, n, int(own.n_listed.max()))
-        held = held & ((n == 0) | ((place > 0) & (key <= jnp.asarray(own.list_ends)[start + place])))
-    return held
-
-
-def _of(table: np.ndarray, slot: Any) -> Array:
-    """Entries of slots."""
-    return jnp.asarray(table)[slot]
+        inside = inside & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
+    if table.values.size.any():
+        start, size = jnp.asarray(table.values.start)[slot], jnp.asarray(table.values.size)[slot]
+        place = table.values.count_below(key, slot)
+        end = jnp.asarray(table.value_ends.keys)[start + place]
+        inside = inside & ((size == 0) | ((place > 0) & (key <= end)))
+    return inside
 
 
 def _floats(name: str, x: Any) -> Array:

@@ -16,11 +16,12 @@ from parzax.importance.counts import sweep_counts
 from parzax.importance.encoded import Encoded, check_encoded
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
-from parzax.importance.measures import measures, of_regimes
+from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
 
 REFERENCES = ("region", "uniform")
-_BY_LEVEL = ("variance", "inter", "unweighted", "status")
+# Static arguments of `from_counts`, see `checked_options`.
+OPTIONS = ("divergence", "uniform", "balance", "uniform_when_undefined")
 
 
 class Importance(eqx.Module):
@@ -97,19 +98,13 @@ def estimate(
     ((2, 2), True)
     """
     check_encoded(encoded, "estimate")
-    estimates = _estimate(
-        encoded.codes, encoded.level, encoded.weight, encoded.status, layout=encoded.layout,
-        place=encoded.place, divergence=checked_divergence(divergence, reference),
-        uniform=reference == "uniform", balance=balance, uniform_when_undefined=uniform_when_undefined,
-    )  # fmt: skip
-    on_host = isinstance(encoded.codes, np.ndarray)
-    return jax.tree.map(np.asarray, estimates) if on_host else estimates
+    options = checked_options(divergence, reference, balance, uniform_when_undefined)
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
+    estimates = _estimate(*arrays, layout=encoded.layout, place=encoded.place, **options)
+    return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
-@partial(
-    jax.jit,
-    static_argnames=("layout", "place", "divergence", "uniform", "balance", "uniform_when_undefined"),
-)
+@partial(jax.jit, static_argnames=("layout", "place", *OPTIONS))
 def _estimate(*arrays: Any, place: tuple[int, ...], **static: Any) -> Importance:
     estimates = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
     return in_order(jax.tree.map(lambda a: a[0], estimates), place)
@@ -122,13 +117,11 @@ def estimate_seeds(
     log_status: Int[Any, "s q"],
     *,
     layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool,
-    **share: bool,
+    **options: Any,
 ) -> Importance:
     """`estimate` of s seeds, levels in ascending order; one batch, so that a CPU has no loop over seeds."""
     counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
-    return from_counts(counts, log_status, layout, divergence, uniform, **share)
+    return from_counts(counts, log_status, layout, **options)
 
 
 def from_counts(
@@ -139,18 +132,18 @@ def from_counts(
     uniform: bool,
     **share: bool,
 ) -> Importance:
-    """All that follows from counts, which add up over parts of a log."""
-    facts = measures(counts, layout, divergence, uniform)
-    rows, of_slots = facts.rows, facts.divergence
+    """The estimates from counts, which add up over parts of a log."""
+    regimes = estimate_regimes(counts, layout, divergence, uniform)
+    variance, rows, divergences = regimes.variance, regimes.rows, regimes.divergence
     if layout.has_pools:
-        rows, of_slots = of_regimes(rows, of_slots, layout)
+        rows, divergences = merge_pools(rows, divergences, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
-    of_levels = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(facts.variance, n_target, n_region)
-    of_parameters = partial(parameter_status, layout=layout, min_rows=divergence.min_rows)
-    fixed = jax.vmap(of_parameters)(n_region, facts.occupied, facts.crowded)
-    status = log_status[..., None] | of_levels | fixed[:, None]
+    level_bits = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
+    parameter_bits = jax.vmap(partial(parameter_status, layout=layout, min_rows=divergence.min_rows))
+    fixed_bits = parameter_bits(n_region, regimes.occupied, regimes.crowded)
+    status = log_status[..., None] | level_bits | fixed_bits[:, None]
     return Importance(
-        facts.variance, facts.inter, facts.unweighted, of_slots, n_target, n_region, counts, status, **share
+        variance, regimes.inter, regimes.unweighted, divergences, n_target, n_region, counts, status, **share
     )
 
 
@@ -159,14 +152,21 @@ def in_order(ascending: Importance, place: tuple[int, ...]) -> Importance:
     if list(place) == sorted(place):
         return ascending
     index = np.array(place)
-    moved = {name: getattr(ascending, name)[..., index, :] for name in _BY_LEVEL}
+    moved = {
+        name: getattr(ascending, name)[..., index, :]
+        for name in ("variance", "inter", "unweighted", "status")
+    }
     moved |= {name: getattr(ascending, name)[..., index, :, :] for name in ("divergence", "regime_target")}
     return replace(ascending, **moved, counts=ascending.counts[..., np.append(index, len(index)), :])
 
 
-def checked_divergence(divergence: Any, reference: Any) -> AbstractDivergence:
-    """The divergence, or an error that names the argument that is wrong."""
+def checked_options(
+    divergence: Any, reference: Any, balance: bool, uniform_when_undefined: bool
+) -> dict[str, Any]:
+    """The options of `from_counts`, or an error that names the argument that is wrong."""
     _checks.one_of("reference", reference, REFERENCES)
     divergence = Explained() if divergence is None else divergence
     _checks.instance("divergence", divergence, AbstractDivergence, "one of parzax.divergence")
-    return divergence
+    return dict(
+        zip(OPTIONS, (divergence, reference == "uniform", balance, uniform_when_undefined), strict=True)
+    )

@@ -10,10 +10,10 @@ from parzax._numerics import divisor, namespace, total
 from parzax.importance.layout import Layout
 from parzax.status import Status
 
-# As many rows or fewer, in the target or in the region outside it, set LOW_DATA: with about ten the
+# At most this many rows in the target, or in the region outside it, set LOW_DATA: with about ten rows the
 # variance of a strong parameter comes out a tenth too low, and that of noise too high.
 LOW_DATA_ROWS = 10
-# LOW_REGIME_DATA stands where such regimes hold one row in so many.
+# LOW_REGIME_DATA is set where regimes with few rows hold at least one row in four.
 _LOW_SHARE = 4
 
 
@@ -29,16 +29,16 @@ def level_status(
     absent = (target == 0).all(axis=-1) & (region > 0).any(axis=-1)
     rough = jnp.where(low_regimes(target, region, n_target, n_region), region, 0).sum(axis=-1)
     much = (rough > 0) & (_LOW_SHARE * rough >= region.sum(axis=-1)) & ~low & ~absent
-    bits = _bit(Status.SAME_SETS, n_target == n_region) | _bit(Status.LOW_DATA, low)
-    bits |= _bit(Status.ALL_ZERO, ~(variance > 0).any()) | _bit(Status.LOW_REGIME_DATA, much)
-    bits |= _bit(Status.NOT_IN_TARGET, absent & (n_target > 0))
+    bits = status_bit(Status.SAME_SETS, n_target == n_region) | status_bit(Status.LOW_DATA, low)
+    bits |= status_bit(Status.ALL_ZERO, ~(variance > 0).any()) | status_bit(Status.LOW_REGIME_DATA, much)
+    bits |= status_bit(Status.NOT_IN_TARGET, absent & (n_target > 0))
     between = between_regimes(regime_target, regime_region, n_target, n_region)
-    bits |= _bit(Status.REGIME_BOUNDARY, between & ~low)
-    return bits | _bit(Status.NOT_ABOVE_CHANCE, variance < 0)
+    bits |= status_bit(Status.REGIME_BOUNDARY, between & ~low)
+    return bits | status_bit(Status.NOT_ABOVE_CHANCE, variance < 0)
 
 
 def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[Any, "*n"]:
-    """Whether the target, or what is outside it in the region, has ten rows or fewer."""
+    """Whether the target, or the region outside it, has ten rows or fewer."""
     outside = n_region - n_target
     return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
 
@@ -46,7 +46,7 @@ def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[A
 def low_regimes(
     target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
 ) -> Bool[Any, "*d k"]:
-    """Which regimes have few rows; where the target should have more, that it has few says something."""
+    """Which regimes have few rows; few rows in a target that should have more are a finding, not few data."""
     xp = namespace(region)
     expected = region * (n_target / xp.where(n_region > 0, n_region, xp.ones_like(n_region)))
     return few_rows(xp.maximum(target, expected), region) & (region > 0)
@@ -55,7 +55,7 @@ def low_regimes(
 def between_regimes(
     target: Shaped[Array, "d k"], region: Shaped[Array, "d k"], n_target: Any, n_region: Any
 ) -> Bool[Array, " d"]:
-    """Which parameters have regimes that are in the target but for chance, and others that are not.
+    """Which parameters have regimes that are in the target except for chance, and others that are not.
 
     From log to log the rows of a share n_T / n_R of the search vary by sqrt(n_T (n_R - n_T) / n_R). Where no
     more than twice as many are on the other side than most of their regime, the cut-off may as well be where
@@ -76,30 +76,34 @@ def parameter_status(
 ) -> Int[Array, " d"]:
     """Status bits that each parameter has at every level, from the region's rows and cells.
 
-    Occupied cells and crowding are by slot, see `parzax.importance.measures.Measures`. Of bounds that move
-    nothing is known where no row is in a pool.
+    Occupied cells and crowding are by slot, see `parzax.importance.regimes.RegimeEstimates`. Bounds that move
+    are unidentifiable where no row is in a pool.
     """
     active = n_region[:, :-1]
     least = jnp.asarray(min_rows, active.dtype)
-    by_parameter = [[b for b in layout.blocks if b.parameter == j] for j in range(len(n_region))]
-    varying = np.array([any(b.varying for b in own) for own in by_parameter])
-    single = np.array([all(b.family is None for b in own) for own in by_parameter]) & ~varying
-    labels = np.array([any(b.family and b.family.exchangeable for b in own) for own in by_parameter])
+    labels = [any(block.is_categorical for block in blocks) for blocks in layout.by_parameter]
     # Parameters with labels have no pools, so that their slots are their regimes.
-    of_regimes = occupied[:, : active.shape[1]].astype(active.dtype)
-    each_once = (of_regimes == active).all(axis=-1) & (active > 1).any(axis=-1)
-    pools = np.zeros((len(by_parameter), layout.n_slots), bool)
+    occupied_labels = occupied[:, : active.shape[1]].astype(active.dtype)
+    each_once = (occupied_labels == active).all(axis=-1) & (active > 1).any(axis=-1)
+    pools = np.zeros(occupied.shape, bool)
     for block in layout.blocks:
         pools[block.parameter, block.slot] = block.is_pool
-    unplaced = ~((occupied > 0) & pools).any(axis=-1) & varying
-    bits = _bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
-    bits |= _bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    # A row on its own is no sign of that.
+    unplaced = ~((occupied > 0) & pools).any(axis=-1) & layout.varying
+    bits = status_bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
+    bits |= status_bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
+    # A single row is no sign of a constant.
     constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
-    bits |= _bit(Status.CONSTANT, constant & ~(unplaced | single))
-    bits |= _bit(Status.UNIQUE_LABELS, each_once & labels) | _bit(Status.CROWDED, crowded.max(axis=-1) > 0)
-    return bits | _bit(Status.UNIDENTIFIABLE, unplaced) | _bit(Status.SINGLE_VALUE, single)
+    bits |= status_bit(Status.CONSTANT, constant & ~(unplaced | layout.single_valued))
+    bits |= status_bit(Status.UNIQUE_LABELS, each_once & np.array(labels)) | status_bit(
+        Status.CROWDED, crowded.max(axis=-1) > 0
+    )
+    return (
+        bits
+        | status_bit(Status.UNIDENTIFIABLE, unplaced)
+        | status_bit(Status.SINGLE_VALUE, layout.single_valued)
+    )
 
 
-def _bit(status: Status, where: Any) -> Any:
+def status_bit(status: Status, where: Any) -> Any:
+    """One status bit where a condition holds, as int32."""
     return where.astype(np.int32) * np.int32(status)

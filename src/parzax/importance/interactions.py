@@ -11,18 +11,16 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.importance.additive import additive_fit, draws_beyond
-from parzax.importance.anova import SlotRows, explained, interaction
 from parzax.importance.encoded import Encoded, check_encoded
-from parzax.importance.flags import _bit, few_rows
-from parzax.importance.pair_counts import PairCounts, pair_counts
-from parzax.importance.pair_layout import PairLayout, Slot, pair_layout
+from parzax.importance.flags import few_rows, status_bit
+from parzax.importance.pair_anova import SlotRows, additive_fit, count_larger_draws, explained, interaction
+from parzax.importance.pair_slots import PairCounts, PairLayout, Slot, pair_counts, pair_layout
 from parzax.status import Status
 
-# Where these stand an interaction says nothing, so there is no p-value.
-_UNKNOWN = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.CONSTANT | Status.SINGLE_VALUE
-_UNKNOWN |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
-# Roundings, of the variance of membership, by which two equal interactions may differ.
+# An interaction with one of these bits says nothing, so it has no p-value.
+_UNDEFINED = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.CONSTANT | Status.SINGLE_VALUE
+_UNDEFINED |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
+# Two equal interactions differ by at most this many roundings of the variance of membership.
 _ROUNDING = 64
 
 
@@ -38,7 +36,7 @@ class Interactions(eqx.Module):
             n_T / n_R: a second-order Sobol index. 0 where g (1 - g) is 0.
         joint: (..., q, p) v_xy, variance of membership that the two explain together.
         main: (..., q, p, 2) v_x and v_y, what each of them explains on the same cells.
-        p_value: (..., q, p) of the null that there is no interaction; NaN where nothing is known, and
+        p_value: (..., q, p) of the null that there is no interaction; NaN where it is undefined, and
             everywhere without draws.
         status: (..., q, p) int32 bits of `parzax.Status`.
         n_active: (..., p) rows (weight) of the region in which both are active.
@@ -92,8 +90,8 @@ def interactions(
     >>> import jax, jax.numpy as jnp, parzax as px
     >>> x = jax.random.uniform(jax.random.key(0), (1000, 3), minval=-1)
     >>> space = px.Space({name: px.Float(-1, 1) for name in "xyz"})
-    >>> found = px.importance.interactions(px.encode(space, x, x[:, 0] * x[:, 1], levels=[0.5]))
-    >>> found.pairs[found.importance[0].argmax()], bool(found.importance.max() > 0.8)
+    >>> result = px.importance.interactions(px.encode(space, x, x[:, 0] * x[:, 1], levels=[0.5]))
+    >>> result.pairs[result.importance[0].argmax()], bool(result.importance.max() > 0.8)
     ((0, 1), True)
     """
     check_encoded(encoded, "interactions")
@@ -110,25 +108,25 @@ def interactions(
 @partial(jax.jit, static_argnames=("where", "order", "n_draws"))
 def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Interactions:
     keys = (jax.random.key(0) if key is None else key)[None]
-    estimates = interactions_of_seeds(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
+    estimates = estimate_interactions(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
     return jax.tree.map(lambda a: a[0], estimates)
 
 
-def interactions_of_seeds(*arrays: Any, **static: Any) -> Interactions:
-    """`interactions` of s seeds: the arguments of `_interactions_of_log`, all arrays with a leading axis.
+def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
+    """`interactions` of s seeds: the arguments of `_estimate_log`, all arrays with a leading axis.
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
-    # Compiled code of its own, so that it is traced once for both.
-    one = jax.jit(partial(_interactions_of_log, **static))
+    # Compiled code of its own, so that it is traced once for both platforms.
+    estimate_log = jax.jit(partial(_estimate_log, **static))
 
     def in_turn(*arrays: Any) -> Interactions:
-        return jax.lax.map(lambda own: one(*own), arrays)
+        return jax.lax.map(lambda seed: estimate_log(*seed), arrays)
 
-    return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(one))
+    return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(estimate_log))
 
 
-def _interactions_of_log(
+def _estimate_log(
     key: PRNGKeyArray,
     codes: Integer[Array, "d n"],
     level: Integer[Array, " n"],
@@ -141,13 +139,13 @@ def _interactions_of_log(
     """`interactions` at the levels ``order`` of the ascending ones."""
     counts, dtype = pair_counts(codes, level, weight, where, order), jnp.result_type(float)
     sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
-    whole, target = divisor(sets[-1]), cells[:-1]
-    rows = SlotRows.of(cells[-1], whole)
+    n_region, target = divisor(sets[-1]), cells[:-1]
+    rows = SlotRows.from_counts(cells[-1], n_region)
     share = n_slot[:-1] / divisor(n_slot[-1:])
     excess, squares = target - share[..., None, None] * rows.cells[None], share * (1 - share) * n_slot[-1:]
     slot_variances = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
-    of_pairs = where.pair_sums(slot_variances)
-    variance, membership = interaction(of_pairs), sets[:-1] / whole * (1 - sets[:-1] / whole)
+    pair_variances = where.pair_sums(slot_variances)
+    variance, membership = interaction(pair_variances), sets[:-1] / n_region * (1 - sets[:-1] / n_region)
     status = _status(counts, variance, where) | log_status[np.array(order)][:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
@@ -155,34 +153,29 @@ def _interactions_of_log(
         # Sums of the same numbers in another order are equal but for some roundings.
         least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
         fit = jax.vmap(jax.vmap(additive_fit), in_axes=(None, 0))(rows, excess)
-        beyond = draws_beyond(key, least, rows, target, fit, where, n_draws)
-        known = status & np.int32(_UNKNOWN) == 0
-        p_value = jnp.where(known, (1 + beyond).astype(dtype) / (n_draws + 1), jnp.nan)
+        larger = count_larger_draws(key, least, rows, target, fit, where, n_draws)
+        defined = status & np.int32(_UNDEFINED) == 0
+        p_value = jnp.where(defined, (1 + larger).astype(dtype) / (n_draws + 1), jnp.nan)
+    joint, main = pair_variances[:, 0].T, pair_variances[:, 1:].transpose(2, 0, 1)
     return Interactions(
-        variance.T, importance.T, of_pairs[:, 0].T, of_pairs[:, 1:].transpose(2, 0, 1), p_value, status,
-        counts.active, counts.sets[:-1], counts.sets[-1], interaction(slot_variances).T,
-        pairs=where.pairs, slots=where.slots, n_draws=n_draws,
+        variance.T, importance.T, joint, main, p_value, status, counts.active, counts.sets[:-1],
+        counts.sets[-1], interaction(slot_variances).T, pairs=where.pairs, slots=where.slots, n_draws=n_draws,
     )  # fmt: skip
 
 
 def _status(counts: PairCounts, variance: Float[Array, "p q"], where: PairLayout) -> Int[Array, "q p"]:
     """Status bits of every level and pair that follow from the counts."""
-    of_pair = np.array(where.pairs, np.int64).reshape(-1, 2).T
-    parameters = range(len(where.layout.offsets))
-    of_parameter = [[b for b in where.layout.blocks if b.parameter == j] for j in parameters]
-    varying = np.array([any(b.varying for b in own) for own in of_parameter])
-    single = np.array([all(b.family is None for b in own) for own in of_parameter]) & ~varying
-    region, together = counts.cells[-1], counts.active > 0
+    pairs, layout = np.array(where.pairs, np.int64).reshape(-1, 2).T, where.layout
+    region, together, n_region = counts.cells[-1], counts.active > 0, counts.sets[-1]
     lines = [((region > 0).any(axis=axis).sum(axis=1) > 1) for axis in (1, 2)]
     varied = where.pair_sums((lines[0] & lines[1]).astype(jnp.int32)) > 0
     rows = where.pair_sums(counts.slots.T).T
-    few = few_rows(rows[:-1], jnp.broadcast_to(rows[-1:], rows[:-1].shape))
-    n_region = counts.sets[-1]
-    of_levels = _bit(Status.SAME_SETS, counts.sets[:-1] == n_region)[:, None]
-    of_levels |= _bit(Status.LOW_DATA, few & (together & varied)[None])
-    of_levels |= _bit(Status.NOT_ABOVE_CHANCE, variance.T < 0)
-    of_pairs = _bit(Status.UNIDENTIFIABLE, varying[of_pair].any(axis=0))
-    of_pairs |= _bit(Status.SINGLE_VALUE, single[of_pair].any(axis=0))
-    constant = together & ~varied & ~(varying | single)[of_pair].any(axis=0)
-    of_pairs |= _bit(Status.NEVER_TOGETHER, ~together & (n_region > 0)) | _bit(Status.CONSTANT, constant)
-    return of_levels | of_pairs[None]
+    low_data = few_rows(rows[:-1], jnp.broadcast_to(rows[-1:], rows[:-1].shape)) & (together & varied)[None]
+    level_bits = status_bit(Status.SAME_SETS, counts.sets[:-1] == n_region)[:, None]
+    level_bits |= status_bit(Status.LOW_DATA, low_data) | status_bit(Status.NOT_ABOVE_CHANCE, variance.T < 0)
+    has_cells = ~(layout.varying | layout.single_valued)[pairs].any(axis=0)
+    pair_bits = status_bit(Status.UNIDENTIFIABLE, layout.varying[pairs].any(axis=0))
+    pair_bits |= status_bit(Status.SINGLE_VALUE, layout.single_valued[pairs].any(axis=0))
+    pair_bits |= status_bit(Status.CONSTANT, together & ~varied & has_cells)
+    pair_bits |= status_bit(Status.NEVER_TOGETHER, ~together & (n_region > 0))
+    return level_bits | pair_bits[None]

@@ -14,6 +14,9 @@ from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, AbstractAxis
 
+# Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
+_LEAST_WIDTH_BITS = 4
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -156,6 +159,16 @@ class Block:
         """Whether it is one of the pools of a regime whose bounds move."""
         return self.varying and self.family is not None
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether its rows have places on one grid: neither a single value nor bounds that move."""
+        return self.family is not None and not self.varying
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether its cells are categories."""
+        return self.family is not None and self.family.exchangeable
+
 
 class Group(NamedTuple):
     """Blocks of one family whose cells, padded to one width, share a batch."""
@@ -163,20 +176,6 @@ class Group(NamedTuple):
     family: type[AbstractKernel] | None
     width: int
     blocks: list[Block]
-
-    @property
-    def runs(self) -> list[tuple[Block, int, int]]:
-        """Blocks of one size and equally far apart, as the first, how many, and how far; in order."""
-        runs: list[tuple[Block, int, int]] = []
-        for block in self.blocks:
-            if runs:
-                first, n, stride = runs[-1]
-                apart = block.start - (first.start + (n - 1) * stride)
-                if block.n_cells == first.n_cells and (apart == stride or n == 1):
-                    runs[-1] = first, n + 1, apart
-                    continue
-            runs.append((block, 1, block.n_cells))
-        return runs
 
 
 @dataclass(frozen=True)
@@ -228,15 +227,34 @@ class Layout:
         return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
 
     @cached_property
-    def groups(self) -> list[Group]:
-        """Blocks by family and the power of two above their size, as wide as the largest of them.
+    def by_parameter(self) -> list[list[Block]]:
+        """The blocks of each parameter."""
+        blocks: list[list[Block]] = [[] for _ in self.offsets]
+        for block in self.blocks:
+            blocks[block.parameter].append(block)
+        return blocks
 
-        Each group is compiled once, and its code grows with its width; a grid size of its own for each block
-        would take minutes to compile where a domain of integers moves.
+    @cached_property
+    def varying(self) -> np.ndarray:
+        """(d,) which parameters have a domain whose bounds move."""
+        return np.array([any(block.varying for block in blocks) for blocks in self.by_parameter])
+
+    @cached_property
+    def single_valued(self) -> np.ndarray:
+        """(d,) which parameters have a single value in every domain."""
+        without_kernel = [all(block.family is None for block in blocks) for blocks in self.by_parameter]
+        return np.array(without_kernel) & ~self.varying
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Blocks by family and size: up to 16, 32, 64, ... cells, as wide as the largest of the group.
+
+        Each group is compiled once, and its code grows with its width; a program with a grid size for each
+        block would take minutes to compile where a domain of integers moves. Padding costs less than that.
         """
         alike: dict[tuple, list[Block]] = defaultdict(list)
         for block in self.blocks:
-            alike[block.family, (block.n_cells - 1).bit_length()].append(block)
+            alike[block.family, max((block.n_cells - 1).bit_length(), _LEAST_WIDTH_BITS)].append(block)
         return [
             Group(family, max(b.n_cells for b in blocks), blocks) for (family, _), blocks in alike.items()
         ]

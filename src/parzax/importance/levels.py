@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax._numerics import count_below, ordered_key
 from parzax.status import Status
 
-# Relative tolerance for taking q * N as a whole number.
+# Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
 
 
@@ -29,48 +29,51 @@ def device_levels(
     without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
-    # Compared as integers: XLA would take subnormals for ties.
+    # Losses are compared as integers: XLA would take subnormals for ties.
     key = ordered_key(losses)
     last = key.dtype.type(np.iinfo(key.dtype).max)
     usable = usable & (key != last)
     key = jnp.where(usable, key, last)
     n_usable = usable.sum(dtype=jnp.int32)
     if not n:
-        none = jnp.zeros(0, jnp.int32)
-        return none, none, jnp.full(q, int(Status.NO_DATA), jnp.int32)
+        empty = jnp.zeros(0, jnp.int32)
+        return empty, empty, jnp.full(q, int(Status.NO_DATA), jnp.int32)
     ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
     asked = (*levels, region)
     with jax.enable_x64(True):
         if weight is None:
-            needed, whole = sizes(asked, n_usable, True, optuna_rounding), jnp.array(True)
+            needed, integral = sizes(asked, n_usable, True, optuna_rounding), jnp.array(True)
             running = jnp.arange(1, n + 1, dtype=jnp.float64)
             last_row = needed.astype(jnp.int32) - 1
         else:
             ranked_weight = jnp.where(usable, weight, weight.dtype.type(0))[row].astype(jnp.float64)
             running = jnp.cumsum(ranked_weight)
-            whole = (ranked_weight == jnp.floor(ranked_weight)).all()
-            needed = sizes(asked, running[-1], whole, optuna_rounding)
+            integral = (ranked_weight == jnp.floor(ranked_weight)).all()
+            needed = sizes(asked, running[-1], integral, optuna_rounding)
             below = (running[None] < needed[:, None]).sum(axis=1, dtype=jnp.int32)
             last_row = jnp.minimum(below, n_usable - 1)
     cut_off = ranked[jnp.clip(last_row, 0, n - 1)]
     level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
-    # Rows up to and with those that are tied with the cut-off.
+    # Number of rows up to the last one tied with the cut-off.
     end = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
     with jax.enable_x64(True):
         # A weight of 2 is two equal rows, so it is tied with itself.
-        tied = jnp.where(whole, running[jnp.maximum(end - 1, 0)] > needed, end > last_row + 1)
-    equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
-    few = jnp.where(equal, np.int32(Status.ALL_EQUAL), np.int32(0))
-    few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), few)
-    status = few | jnp.where(tied[:-1] & (n_usable > 0), np.int32(Status.TIED_CUTOFF), np.int32(0))
+        tied = jnp.where(integral, running[jnp.maximum(end - 1, 0)] > needed, end > last_row + 1)
+    all_equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
+    status = jnp.where(all_equal, np.int32(Status.ALL_EQUAL), np.int32(0))
+    status = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status)
+    status = status | jnp.where(tied[:-1] & (n_usable > 0), np.int32(Status.TIED_CUTOFF), np.int32(0))
     starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
     first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
     rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
     return level, jnp.where(usable, rank, n), status
 
 
-def sizes(levels: tuple[float, ...], total: Any, whole: Any, optuna_rounding: bool) -> Float[Array, " q"]:
-    """Weight that each set must reach, in float64: `parzax.observations.level_weight`, in JAX."""
+def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool) -> Float[Array, " q"]:
+    """Weight that each set must reach, in float64: `parzax.observations.level_weight`, in JAX.
+
+    ``integral`` says whether all weights are whole numbers.
+    """
     with jax.enable_x64(True):
         quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
         product = quantile * total
@@ -78,9 +81,9 @@ def sizes(levels: tuple[float, ...], total: Any, whole: Any, optuna_rounding: bo
             needed = jnp.ceil(product)
         else:
             nearest = jnp.round(product)
-            is_whole = jnp.abs(product - nearest) <= ROUNDING * product
-            least = jnp.maximum(jnp.where(is_whole, nearest, jnp.ceil(product)), 1.0)
-            needed = jnp.where(whole, least, product * (1 - ROUNDING))
+            is_integer = jnp.abs(product - nearest) <= ROUNDING * product
+            least = jnp.maximum(jnp.where(is_integer, nearest, jnp.ceil(product)), 1.0)
+            needed = jnp.where(integral, least, product * (1 - ROUNDING))
         return jnp.where(quantile == 1.0, total, needed)
 
 

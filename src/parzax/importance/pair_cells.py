@@ -9,29 +9,28 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import divisor
 from parzax.importance.layout import Layout
-from parzax.importance.pair_layout import cell_blocks, is_exchangeable
 
-# Numbers of cells along an axis. A size needs about so many of the region's rows per cell of a slot, and at
-# least so many of the slot's.
+# Numbers of cells along an axis. A size needs about 15 rows of the region per cell of a slot, and at least 5
+# rows of the slot.
 SIZES = (4, 6, 8, 10)
 _ROWS_PER_CELL, _FEWEST_PER_CELL = 15, 5
-# Categories have twice as many cells where the slot has so many rows per cell of numbers.
+# Categories have twice as many cells where the slot has at least 8 rows per cell of numbers.
 _ROWS_PER_LABEL_CELL = 8
-# Cells are of equal width where each of them has this part of an even share of the rows.
+# Cells are of equal width where each of them has at least half of an even share of the rows.
 _LEAST_SHARE = 0.5
 # Relative tolerance, in cells, for rounding a rank to a border; sums of fractional weights need it.
 _ROUNDING = 1e-9
 
 
 def n_sizes(most_rows: float) -> int:
-    """How many of ``SIZES`` a region of at most so many rows can reach."""
+    """How many of ``SIZES`` a region of ``most_rows`` rows can reach."""
     return max(1, sum(most_rows >= _ROWS_PER_CELL * size**2 for size in SIZES))
 
 
 def slot_width(layout: Layout, n_sizes: int) -> int:
     """Most cells along an axis that any slot has."""
-    most = {False: SIZES[n_sizes - 1], True: 2 * SIZES[n_sizes - 1]}
-    return max((min(b.n_cells, most[is_exchangeable(b)]) for b in cell_blocks(layout)), default=1)
+    blocks, size = [block for block in layout.blocks if block.has_cells], SIZES[n_sizes - 1]
+    return max((min(b.n_cells, 2 * size if b.is_categorical else size) for b in blocks), default=1)
 
 
 def slot_sizes(n_region: Shaped[Array, ""], n_slot: Shaped[Array, " r"]) -> Int[Array, " r"]:
@@ -60,12 +59,12 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
         mass = region.astype(jnp.float64)
         source, parts = np.full(layout.n_columns, -1), [jnp.zeros((2 * n_sizes, 1), jnp.int32)]
         for exchangeable, merge in ((False, _merged_numbers), (True, _merged_categories)):
-            blocks = [b for b in cell_blocks(layout) if is_exchangeable(b) == exchangeable]
+            blocks = [b for b in layout.blocks if b.has_cells and b.is_categorical == exchangeable]
             if not blocks:
                 continue
-            start, cells = (np.array([[getattr(b, name)] for b in blocks]) for name in ("start", "n_cells"))
-            inside = np.arange(cells.max())[None] < cells
-            columns = np.where(inside, start + np.arange(cells.max())[None], 0)
+            start, cells = np.array([(block.start, block.n_cells) for block in blocks]).T[..., None]
+            inside = np.arange(cells.max()) < cells
+            columns = np.where(inside, start + np.arange(cells.max()), 0)
             source[columns[inside]] = sum(part.shape[1] for part in parts) + np.flatnonzero(inside)
             masses = jnp.where(jnp.asarray(inside), mass[jnp.asarray(columns)], 0)
             sizes = [size * n for size in SIZES[:n_sizes] for n in (1, 1 + exchangeable)]
@@ -95,9 +94,11 @@ def _merged_numbers(
     return jnp.where(few, jnp.maximum(occupied - 1, 0), jnp.where(even, by_width, by_rank))
 
 
-def _cut(twice: Float[Array, "#m c"], whole: Float[Array, "m 1"], n: Float[Array, ""]) -> Float[Array, "m c"]:
-    """Which n-th of ``whole`` half of each is in; between two, the one nearer to the middle."""
-    at = n * twice / whole
+def _cut(
+    twice: Float[Array, "#m c"], length: Float[Array, "m 1"], n: Float[Array, ""]
+) -> Float[Array, "m c"]:
+    """Which of n equal parts of ``length`` half of each is in; between two, the one nearer to the middle."""
+    at = n * twice / length
     at = jnp.where(jnp.abs(at - jnp.round(at)) < _ROUNDING, jnp.round(at), at)
-    nearest = jnp.where(2 * twice <= whole, jnp.floor(at), jnp.ceil(at) - 1)
+    nearest = jnp.where(2 * twice <= length, jnp.floor(at), jnp.ceil(at) - 1)
     return jnp.clip(nearest, 0, n - 1)

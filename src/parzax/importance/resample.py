@@ -1,8 +1,9 @@
 """Importances of random parts of a log, and of logs whose losses were shuffled, on the device."""
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +15,12 @@ from parzax.divergence import AbstractDivergence
 from parzax.importance.counts import replicate_counts
 from parzax.importance.draws import METHODS, sample_levels
 from parzax.importance.encoded import Encoded, check_encoded
-from parzax.importance.estimate import Importance, checked_divergence, from_counts, in_order
+from parzax.importance.estimate import OPTIONS, Importance, checked_options, from_counts, in_order
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
-# Replicates side by side: at most so many scattered entries, counts, and replicates. What fits a CPU's cache
-# leaves an accelerator idle.
+# Replicates side by side: limits on scattered entries, counts, and replicates. What fits a CPU's cache leaves
+# an accelerator idle.
 _CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 22, 1 << 10)
 
 
@@ -56,8 +57,9 @@ def resample(
             ``n_resamples``.
     """
     _checks.one_of("method", method, tuple(METHODS))
-    share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated("resample", method, key, encoded, n, divergence, reference, **share)
+    check_encoded(encoded, "resample")
+    options = checked_options(divergence, reference, balance, uniform_when_undefined)
+    return _replicate(method, key, encoded, n, options)
 
 
 def shuffle(
@@ -78,22 +80,13 @@ def shuffle(
 
     Arguments, restrictions and the answer are those of `resample`.
     """
-    share = {"balance": balance, "uniform_when_undefined": uniform_when_undefined}
-    return _replicated("shuffle", "shuffle", key, encoded, n, divergence, reference, **share)
+    check_encoded(encoded, "shuffle")
+    options = checked_options(divergence, reference, balance, uniform_when_undefined)
+    return _replicate("shuffle", key, encoded, n, options)
 
 
-def _replicated(
-    function: str,
-    draw: str,
-    key: Any,
-    encoded: Encoded,
-    n: int,
-    divergence: Any,
-    reference: str,
-    **share: bool,
-) -> Importance:
+def _replicate(draw: str, key: Any, encoded: Encoded, n: int, options: dict[str, Any]) -> Importance:
     """What `resample` and `shuffle` have in common: checks, and the compiled call."""
-    check_encoded(encoded, function)
     n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
@@ -103,65 +96,41 @@ def _replicated(
         )
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    how = {"divergence": checked_divergence(divergence, reference), "uniform": reference == "uniform"}
-    replicates = _replicates(key, encoded, draw=draw, n=n, **how, **share)
+    replicates = _replicates(key, encoded, draw=draw, n=n, **options)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@partial(jax.jit, static_argnames=("draw", "n", "divergence", "uniform", "balance", "uniform_when_undefined"))
-def _replicates(
-    key: PRNGKeyArray,
-    encoded: Encoded,
-    *,
-    draw: str,
-    n: int,
-    divergence: AbstractDivergence,
-    uniform: bool,
-    **share: bool,
-) -> Importance:
-    layout, status = encoded.layout, encoded.status
+@partial(jax.jit, static_argnames=("draw", "n", *OPTIONS))
+def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **options: Any) -> Importance:
     if draw == "shuffle":
-        counts_of = partial(shuffled_counts, rows=blocks_of(encoded), encoded=encoded)
+        count = shuffle_counter(encoded)
     else:
         rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
         size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
         needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
-        rows = ordered_rows(encoded.codes, rank, needed, draw)
-        counts_of = partial(sampled_counts, rows=rows, layout=layout, n_levels=len(status), method=draw)
+        count = sample_counter(encoded.codes, rank, needed, encoded.layout, draw)
 
-    def some(keys: Key[Array, " b"]) -> Importance:
-        log_status = jnp.broadcast_to(status[None], (len(keys), len(status)))
-        return from_counts(counts_of(keys), log_status, layout, divergence, uniform, **share)
+    def estimate_batch(keys: Key[Array, " b"]) -> Importance:
+        log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
+        return from_counts(count(keys), log_status, encoded.layout, **options)
 
-    def rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
-        rows, counts, most = limits
-        n_counts = (len(encoded.levels) + 2) * layout.n_columns
-        fitting = min(rows // max(encoded.codes.size, 1), counts // n_counts, most, n)
+    def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
+        most_entries, most_counts, most = limits
+        n_counts = (len(encoded.levels) + 2) * encoded.layout.n_columns
+        fitting = min(most_entries // max(encoded.codes.size, 1), most_counts // n_counts, most, n)
         n_rounds = math.ceil(n / max(fitting, 1))
         size = math.ceil(n / n_rounds)
         padded = jnp.pad(numbers, (0, n_rounds * size - n)).reshape(n_rounds, size)
         keys = jax.vmap(jax.vmap(lambda i: jax.random.fold_in(key, i)))(padded)
         if n_rounds == 1:
-            return some(keys[0])
-        replicated = jax.lax.map(some, keys)
+            return estimate_batch(keys[0])
+        replicated = jax.lax.map(estimate_batch, keys)
         return jax.tree.map(lambda a: a.reshape(n_rounds * size, *a.shape[2:])[:n], replicated)
 
+    on_cpu, on_accelerator = (partial(estimate_in_rounds, limits=limits) for limits in (_CPU, _ACCELERATOR))
     numbers = jnp.arange(n, dtype=jnp.uint32)
-    replicated = jax.lax.platform_dependent(
-        numbers, cpu=partial(rounds, limits=_CPU), default=partial(rounds, limits=_ACCELERATOR)
-    )
+    replicated = jax.lax.platform_dependent(numbers, cpu=on_cpu, default=on_accelerator)
     return in_order(replicated, encoded.place)
-
-
-class Ranked(NamedTuple):
-    """The rows of a log by loss, best first; those that are left out come last."""
-
-    codes: Integer[Any, "*s d m"]  # grid codes
-    first_tied: Int[Any, "*s m"]  # the first row with the same loss
-    # (m + 1,) first level set of a row, by the number of better rows in the sample.
-    level_after: Int[Any, "*s m1"]
-    size: Int[Any, "*s"]  # rows of a sample
-    usable: Int[Any, "*s"]  # rows to draw from
 
 
 def sample_size(usable: Any, method: str) -> Any:
@@ -169,56 +138,44 @@ def sample_size(usable: Any, method: str) -> Any:
     return usable // 2 if method == "half-sampling" else usable
 
 
-def ordered_rows(codes: Any, rank: Int[Array, " m"], needed: Int[Array, " q1"], method: str) -> Ranked:
-    """Rows for `sampled_counts`; ``needed`` rows of a sample make each of its sets, the region last."""
+def sample_counter(
+    codes: Any, rank: Int[Array, " m"], needed: Int[Array, " q1"], layout: Layout, method: str
+) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
+    """A function from keys to the counts of one random sample of a log for each.
+
+    ``needed`` rows of a sample make each of its sets, the region last.
+    """
     m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
+    # Rows by loss, best first; those that are left out come last.
     ranked, row = jax.lax.sort((rank, jnp.arange(m, dtype=jnp.int32)), num_keys=1)
+    ordered, first_tied = codes[:, row], jnp.minimum(ranked, m - 1)
     better = jnp.arange(m + 1, dtype=jnp.int32)
     level_after = (needed[None] <= better[:, None]).sum(axis=1, dtype=jnp.int32)
-    size = sample_size(usable, method)
-    return Ranked(codes[:, row], jnp.minimum(ranked, m - 1), level_after, size, usable)
+    draw, size = jax.vmap(METHODS[method], in_axes=(0, None, None, None)), sample_size(usable, method)
+
+    def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
+        weight = draw(keys, m, size, usable)
+        level = sample_levels(weight, first_tied, level_after)
+        return replicate_counts(ordered, level, weight, layout, len(needed) - 1)
+
+    return count
 
 
-def sampled_counts(
-    keys: Key[Array, " b"], *, rows: Ranked, layout: Layout, n_levels: int, method: str
-) -> Int[Array, "b q1 w"]:
-    """Counts of one random sample for each of b keys."""
-    m = rows.codes.shape[1]
-    draw = jax.vmap(METHODS[method], in_axes=(0, None, None, None))
-    weight = draw(keys, m, rows.size, rows.usable)
-    level = sample_levels(weight, rows.first_tied, rows.level_after)
-    return replicate_counts(rows.codes, level, weight, layout, n_levels)
-
-
-class Blocked(NamedTuple):
-    """The rows of the region in each parameter, regime by regime; rows outside the region come last."""
-
-    codes: Integer[Array, "d m"]  # grid codes in this order
-    block: Int[Array, "d m"]  # block of each row, in the order of the log
-    level: Int[Array, " m"]  # first level set of each row, in the order of the log
-
-
-def blocks_of(encoded: Encoded) -> Blocked:
-    """Rows for `shuffled_counts`."""
-    codes, layout = encoded.codes, encoded.layout
-    table = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
+def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
+    """A function from keys to the counts of one log shuffled within regimes for each."""
+    codes, layout, n_levels = encoded.codes, encoded.layout, len(encoded.levels)
+    block_of_code = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
     for block in layout.blocks:
         first = block.start - layout.offsets[block.parameter]
-        table[block.parameter, first : first + block.n_cells] = block.slot + 1
+        block_of_code[block.parameter, first : first + block.n_cells] = block.slot + 1
     level = encoded.level.astype(jnp.int32)
-    block = jnp.asarray(table)[jnp.arange(len(table))[:, None], codes.astype(jnp.int32)]
-    block = jnp.where((level <= len(encoded.levels))[None], block, layout.n_slots + 1)
+    block = jnp.asarray(block_of_code)[jnp.arange(len(codes))[:, None], codes.astype(jnp.int32)]
+    block = jnp.where((level <= n_levels)[None], block, layout.n_slots + 1)
+    # Grid codes regime by regime; rows outside the region come last.
     _, ordered = jax.lax.sort((block, codes), num_keys=1)
-    return Blocked(ordered, block, level)
 
+    def permute_levels(key: PRNGKeyArray) -> Int[Array, "d m"]:
+        bits = jax.random.bits(key, block.shape, jnp.uint32)
+        return jax.lax.sort((block, bits, jnp.broadcast_to(level[None], bits.shape)), num_keys=2)[2]
 
-def shuffled_counts(keys: Key[Array, " b"], *, rows: Blocked, encoded: Encoded) -> Int[Array, "b q1 w"]:
-    """Counts of one log shuffled within regimes for each of b keys."""
-
-    def permuted(key: PRNGKeyArray) -> Int[Array, "d m"]:
-        bits = jax.random.bits(key, rows.block.shape, jnp.uint32)
-        level = jnp.broadcast_to(rows.level[None], bits.shape)
-        return jax.lax.sort((rows.block, bits, level), num_keys=2)[2]
-
-    levels = jax.vmap(permuted)(keys)
-    return replicate_counts(rows.codes, levels, None, encoded.layout, len(encoded.levels))
+    return lambda keys: replicate_counts(ordered, jax.vmap(permute_levels)(keys), None, layout, n_levels)

@@ -130,6 +130,6 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
 
 
 def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:
-    """Checked on the host; in compiled code, where they are sums already, as they are."""
-    known = (x if is_traced(x) else checked_counts(name, x) for name, x in counts.items())
-    return [jnp.asarray(x).astype(dtype) for x in known]
+    """Counts in ``dtype``, checked on the host; in compiled code they are sums already."""
+    checked = (x if is_traced(x) else checked_counts(name, x) for name, x in counts.items())
+    return [jnp.asarray(x).astype(dtype) for x in checked]

@@ -30,8 +30,8 @@ def attainment_surface(
 ) -> AttainmentSurface:
     """The surface that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
 
-    A run attains (x, y) when one of its points is at most x and at most y. At each x, the least y of
-    every run's points up to x is known; the ``level``-th smallest of these s numbers is the surface:
+    A run attains (x, y) when one of its points is at most x and at most y. At each x every run has a least y
+    of its points up to x; the ``level``-th smallest of these s numbers is the surface:
 
         y(x) = level-th smallest over runs r of min { y_i : i in run r, x_i <= x }
 
@@ -75,8 +75,8 @@ def _surface(losses, level, mask):
     x_key, y_key = (jnp.where(there, key[:, j], never) for j in range(2))
     run = jnp.repeat(jnp.arange(s, dtype=jnp.int32), n)
     x_key, y_key, run = jax.lax.sort((x_key, y_key, run), num_keys=1)
-    own = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run[None], y_key[None], never)
-    best = jnp.sort(jax.lax.cummin(own, axis=1), axis=0)
+    run_keys = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run[None], y_key[None], never)
+    best = jnp.sort(jax.lax.cummin(run_keys, axis=1), axis=0)
     surface = best[jnp.clip(level.astype(jnp.int32), 1, s) - 1]
     # Points at one x count together.
     surface = surface[jnp.searchsorted(x_key, x_key, side="right") - 1]

@@ -55,13 +55,13 @@ def _distance(losses, rank, present):
     distance = jnp.zeros(n, losses.dtype)
     for j in range(m):
         order = jnp.lexsort((*reversed(columns[j:] + columns[:j]), rank, ~proper))
-        added = _along(half[order, j], columns[j][order], rank[order], proper[order])
+        added = _neighbour_gaps(half[order, j], columns[j][order], rank[order], proper[order])
         distance = distance.at[order].add(added, unique_indices=True)
     return jnp.where(proper, distance, 0)
 
 
-def _along(half, value, rank, proper):
-    """What one objective adds in the order of rank and value."""
+def _neighbour_gaps(half, value, rank, proper):
+    """What one objective adds to the distance of each row, in the order of rank and value."""
     n = len(half)
 
     def count(where):
@@ -78,9 +78,10 @@ def _along(half, value, rank, proper):
     before, after = jnp.roll(half, 1), jnp.roll(half, -1)
     gap = jnp.where(before == after, 0, after - before)
     ratio = jnp.where(gap == jnp.inf, jnp.inf, jnp.where(width > 0, gap / jnp.where(width > 0, width, 1), 0))
-    # The ends of a front in which the objective varies, and a row that is alone in its own.
-    endless = ((starts | ends) & (value[start] != value[end])) | (starts & ends)
-    return jnp.where(endless, jnp.inf, jnp.where(value[start] != value[end], ratio, 0))
+    # The ends of a front in which the objective varies, and a row that is alone in its front.
+    varies = value[start] != value[end]
+    endless = ((starts | ends) & varies) | (starts & ends)
+    return jnp.where(endless, jnp.inf, jnp.where(varies, ratio, 0))
 
 
 def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " n"]) -> Int[Array, " n"]:
@@ -99,7 +100,4 @@ def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " 
     """
     rank, distance = jnp.asarray(rank), jnp.asarray(distance)
     _checks.vectors(rank=rank, distance=distance)
-    return _order(rank, distance)
-
-
-_order = jax.jit(lambda rank, distance: jnp.lexsort((-distance, rank)).astype(jnp.int32))
+    return jnp.lexsort((-distance, rank)).astype(jnp.int32)

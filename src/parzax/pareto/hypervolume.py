@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +40,7 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
     """
-    return _value(*arguments(losses, reference, mask))
+    return _volume(*checked_arguments(losses, reference, mask), log=False)
 
 
 def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
@@ -49,7 +50,7 @@ def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> 
     >>> bool(log_hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3)) > 207)
     True
     """
-    return _log_value(*arguments(losses, reference, mask))
+    return _volume(*checked_arguments(losses, reference, mask), log=True)
 
 
 def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) -> Int[Array, ""]:
@@ -62,10 +63,10 @@ def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) 
     >>> Status(int(hypervolume_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
     'NAN_LOSSES|BEYOND_REFERENCE'
     """
-    return _status(*arguments(losses, reference, mask))
+    return _status(*checked_arguments(losses, reference, mask))
 
 
-def arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
+def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
     """Losses and reference in one dtype, and which rows exist; an error names what ``other`` to use."""
     (losses, present), reference = checked_rows(losses, mask, xp), as_array("reference", reference, xp)
     if reference.shape != losses.shape[1:]:
@@ -77,20 +78,16 @@ def arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for mo
     return losses.astype(dtype), reference.astype(dtype), present
 
 
-@jax.jit
-def _value(losses, reference, present):
+@partial(jax.jit, static_argnames="log")
+def _volume(losses, reference, present, *, log):
     box = boxes(losses, reference, present)
-    value = scale(union(box.width), box.exponent)
+    value = union(box.width)
+    if log:
+        shift = box.exponent.astype(value.dtype) * math.log(2)
+        value = jnp.where(value > 0, jnp.log(jnp.where(value > 0, value, 1)) + shift, -jnp.inf)
+    else:
+        value = scale(value, box.exponent)
     return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, jnp.where(jnp.any(box.endless), jnp.inf, value))
-
-
-@jax.jit
-def _log_value(losses, reference, present):
-    box = boxes(losses, reference, present)
-    volume = union(box.width)
-    log = jnp.log(jnp.where(volume > 0, volume, 1)) + box.exponent.astype(volume.dtype) * math.log(2)
-    log = jnp.where(jnp.any(box.endless), jnp.inf, jnp.where(volume > 0, log, -jnp.inf))
-    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, log)
 
 
 @jax.jit

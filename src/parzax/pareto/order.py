@@ -67,27 +67,27 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     """Sort rows by the first column, then the second, and so on; entries lie in [0, n), n > 0."""
     n = len(columns[0])
     if n > _LARGEST_PACKED:
-        return _by_index(columns)
+        return _sort_by_index(columns)
     # All but the last column as one, then both as one integer, which is sorted bare.
     leading = columns[0]
     for column in columns[1:-1]:
         leading = value_rank(leading * n + column)
     key = leading * n + columns[-1] if len(columns) > 1 else leading
-    ordered = jnp.sort(key)
-    position = jnp.searchsorted(ordered, key, method="scan").astype(jnp.int32)
+    ordered_keys = jnp.sort(key)
+    position = jnp.searchsorted(ordered_keys, key, method="scan").astype(jnp.int32)
     # Equal rows write the same, so that which of them comes last does not matter.
-    first = changes([ordered])
+    first = changes([ordered_keys])
     start = latest(first)
-    held = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]
-    return Lexicographic([*held, ordered % n], first, position)
+    leading_columns = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]
+    return Lexicographic([*leading_columns, ordered_keys % n], first, position)
 
 
-def _by_index(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
+def _sort_by_index(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     n = len(columns[0])
-    *held, index = jax.lax.sort((*columns, jnp.arange(n, dtype=jnp.int32)), num_keys=len(columns))
-    first = changes(held)
-    position = jnp.zeros(n, jnp.int32).at[index].set(latest(first), unique_indices=True)
-    return Lexicographic(held, first, position)
+    *ordered, row = jax.lax.sort((*columns, jnp.arange(n, dtype=jnp.int32)), num_keys=len(columns))
+    first = changes(ordered)
+    position = jnp.zeros(n, jnp.int32).at[row].set(latest(first), unique_indices=True)
+    return Lexicographic(ordered, first, position)
 
 
 def latest(where: Bool[Array, " n"]) -> Int[Array, " n"]:

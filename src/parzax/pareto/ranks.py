@@ -74,7 +74,7 @@ def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
     rank, proper = np.full(len(points), ABSENT, np.int32), present & ~nan
     # 0.0 and -0.0 are one loss.
     distinct, number = np.unique(points[proper] + 0.0, axis=0, return_inverse=True)
-    rank[proper] = _of_distinct(distinct)[number.reshape(-1)]
+    rank[proper] = _rank_distinct(distinct)[number.reshape(-1)]
     rank[present & nan] = rank[proper].max(initial=-1) + 1
     return rank
 
@@ -160,7 +160,7 @@ def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Arra
     return jax.lax.while_loop(lambda carry: carry[1], grow, (before, jnp.asarray(True)))[0]
 
 
-def _of_distinct(rows: np.ndarray) -> np.ndarray:
+def _rank_distinct(rows: np.ndarray) -> np.ndarray:
     """Ranks of distinct rows in lexicographic order."""
     rank, others = np.arange(len(rows), dtype=np.int32), np.ascontiguousarray(rows.T[1:])
     if len(others) == 1:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from parzax import _checks
-from parzax.pareto.hypervolume import added_volume, arguments, boxes
+from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
 from parzax.pareto.order import Losses, Mask, Reference, lexicographic, value_ranks
 from parzax.pareto.ranks import ABSENT
 
@@ -29,7 +29,7 @@ def greedy_hypervolume_order(
 
     With two objectives a row adds a box, cut by the chosen rows on both sides: O(n) per choice. With three,
     the hypervolume of the chosen boxes within the row's own is taken off it, O(size^2) for one row. What a
-    row adds never grows, so only rows are looked at whose last known addition is the largest (lazy
+    row adds never grows, so only rows are looked at whose previous addition is the largest (lazy
     greedy, Minoux 1978). For four objectives and more there is `greedy_hypervolume_order_host` instead.
 
     Infinite boxes are chosen first. Ties, and rows that add nothing (duplicates, dominated, beyond the
@@ -53,7 +53,7 @@ def greedy_hypervolume_order(
     """
     other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
     # What is chosen has no derivative, and its loops could have none.
-    rows, corner, present = jax.lax.stop_gradient(arguments(losses, reference, mask, other=other))
+    rows, corner, present = jax.lax.stop_gradient(checked_arguments(losses, reference, mask, other=other))
     size = min(_checks.whole_number("size", size, 0), len(rows))
     n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
     return _order(rows, corner, present, n_choices, size=size)
@@ -109,17 +109,17 @@ def _lazily(width, present, endless, n_choices, size):
             return jnp.argmax(jnp.where(present & (chosen == ABSENT), bound, -1))
 
         def look(carry):
-            bound, known = carry
+            bound, current = carry
             row = candidate(bound)
             added = jnp.where(endless[row], jnp.inf, added_volume(width[row], boxes))
-            return bound.at[row].min(added), known.at[row].set(True)
+            return bound.at[row].min(added), current.at[row].set(True)
 
-        def stale(carry):
-            bound, known = carry
+        def is_stale(carry):
+            bound, current = carry
             row = candidate(bound)
-            return ~known[row] & (bound[row] > 0)
+            return ~current[row] & (bound[row] > 0)
 
-        bound, _ = jax.lax.while_loop(stale, look, (bound, ~present | (chosen != ABSENT)))
+        bound, _ = jax.lax.while_loop(is_stale, look, (bound, ~present | (chosen != ABSENT)))
         best, chosen = _choose(bound, present, chosen, k)
         return bound, chosen, boxes.at[k].set(jnp.where(present[best], width[best], 0))
 

@@ -80,9 +80,7 @@ def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
 def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
     """Place of each of the distinct rows (f, m) of one front, in lexicographic order; tied rows share one."""
     n, m = front.shape
-    if isinstance(ties, Hypervolume) and m == 2 and np.isfinite(front).all():
-        return _by_area(front)
-    if isinstance(ties, Hypervolume) and m > 3:
+    if isinstance(ties, Hypervolume) and (m > 3 or (m == 2 and np.isfinite(front).all())):
         reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
         return np.unique(pareto.greedy_hypervolume_order_host(front, reference, n), return_inverse=True)[1]
     size = capacity(n)  # few shapes are compiled
@@ -94,27 +92,6 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
     places = np.empty(size, dtype=np.int64)
     places[order] = np.arange(size)
     return places[:n]
-
-
-def _by_area(front: np.ndarray) -> np.ndarray:
-    """Greedy hypervolume subset selection of a front of two objectives, without compilation.
-
-    A row adds the area between it, its chosen neighbours on both sides and the reference; the first of those
-    that add most is next.
-    """
-    reference = reference_point(front, np.ones(len(front), dtype=bool))
-    # By powers of two, which rounds nothing: areas neither overflow nor vanish.
-    exponent = -np.frexp(np.maximum(np.abs(front).max(axis=0), np.abs(reference)))[1]
-    front, reference = np.ldexp(front, exponent), np.ldexp(reference, exponent)
-    corner = np.broadcast_to(reference, front.shape).copy()
-    places, free = np.empty(len(front), dtype=np.int64), np.ones(len(front), dtype=bool)
-    for place in range(len(front)):
-        best = int(np.argmax(np.where(free, np.prod(corner - front, axis=1), -np.inf)))
-        places[best], free[best] = place, False
-        # Rows stand by the first objective, and so backwards by the second.
-        np.minimum(corner[:best, 0], front[best, 0], out=corner[:best, 0])
-        np.minimum(corner[best + 1 :, 1], front[best, 1], out=corner[best + 1 :, 1])
-    return places
 
 
 @program

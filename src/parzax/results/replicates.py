@@ -14,8 +14,8 @@ from parzax._programs import program
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
 from parzax.importance.layout import Layout
-from parzax.importance.measures import measures
-from parzax.importance.resample import ordered_rows, sample_size, sampled_counts
+from parzax.importance.regimes import estimate_regimes
+from parzax.importance.resample import sample_counter, sample_size
 from parzax.observations.levels import level_weight
 from parzax.results.null import shuffled_counts
 
@@ -100,15 +100,15 @@ def compiled_replicates(
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
 
     ``null`` has the counts of the shuffles, b in a round; ``rounds`` says how many there are of samples and
-    of shuffles. See `parzax.importance.resample` for ``method``, `ordered_rows` for ``needed``.
+    of shuffles. See `parzax.importance.resample` for ``method``, `sample_counter` for ``needed``.
     """
-    b, n_levels = null.shape[1], len(needed) - 1
-    rows = ordered_rows(jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed), method)
+    b = null.shape[1]
+    count = sample_counter(jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed), layout, method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return sampled_counts(keys, rows=rows, layout=layout, n_levels=n_levels, method=method)
+        return count(keys)
 
     def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         return jnp.asarray(null)[number - rounds[0]]
@@ -118,6 +118,6 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # what follows is compiled once for both
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        return measures(counts, layout, divergence, uniform).variance
+        return estimate_regimes(counts, layout, divergence, uniform).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

@@ -4,8 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from parzax.importance.additive import additive_fit, null_interactions, random_words, sign_sums
-from parzax.importance.anova import SlotRows
+from parzax.importance.pair_anova import (
+    SlotRows,
+    additive_fit,
+    null_interactions,
+    random_words,
+    sign_sums,
+)
 
 
 def test_fit_is_least_squares(double):
@@ -13,7 +18,7 @@ def test_fit_is_least_squares(double):
     rng = np.random.default_rng(0)
     cells = rng.integers(1, 30, (4, 5)).astype(float)
     means = rng.normal(size=(4, 5))
-    rows = SlotRows.of(jnp.asarray(np.pad(cells, [(0, 1), (0, 0)])), jnp.asarray(cells.sum()))
+    rows = SlotRows.from_counts(jnp.asarray(np.pad(cells, [(0, 1), (0, 0)])), jnp.asarray(cells.sum()))
     found = additive_fit(rows, jnp.asarray(np.pad(cells * means, [(0, 1), (0, 0)])))
     design = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.tile(np.eye(5), (4, 1))], axis=1)
     root = np.sqrt(cells.reshape(-1))
@@ -43,7 +48,7 @@ def test_draws_have_no_interaction_on_average(double):
     cells = np.full((4, 4), 50.0)
     share = 0.2 + 0.15 * np.arange(4)[:, None] + 0.05 * np.arange(4)[None]
     target = np.round(cells * share)
-    rows = SlotRows.of(jnp.asarray(cells), jnp.asarray(cells.sum()))
+    rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(cells.sum()))
     fit = additive_fit(rows, jnp.asarray(target - cells * target.sum() / cells.sum()))
     words = random_words(jax.random.key(1), 4, 4000)
     found = np.asarray(null_interactions(rows, jnp.asarray(target), fit, words))

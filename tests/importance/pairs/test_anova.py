@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from reference import interactions as reference
 
-from parzax.importance.anova import SlotRows, explained, interaction
+from parzax.importance.pair_anova import SlotRows, explained, interaction
 
 
 def slot(rng, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -20,7 +20,7 @@ def test_explained_variance_against_a_loop(double):
     np.add.at(cells, (first, second), 1)
     np.add.at(hits, (first, second), member)
     share = member.mean()
-    rows = SlotRows.of(jnp.asarray(cells), jnp.asarray(100.0))
+    rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(100.0))
     squares = jnp.asarray([80 * share * (1 - share)])
     found = explained(rows, jnp.asarray(hits - share * cells)[..., None], squares)
     groups = list(zip(first, second, strict=True)), first.tolist(), second.tolist()
@@ -32,6 +32,6 @@ def test_explained_variance_against_a_loop(double):
 def test_nothing_to_compare(double):
     """0 where one axis has a single occupied cell, and where each row has a cell of its own."""
     for cells in (np.array([[3.0, 4.0], [0.0, 0.0]]), np.eye(2)):
-        rows = SlotRows.of(jnp.asarray(cells), jnp.asarray(10.0))
+        rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(10.0))
         found = explained(rows, jnp.asarray(cells[..., None] * 0.3), jnp.asarray([1.0]))
         assert found.tolist() == [[0.0]] * 3

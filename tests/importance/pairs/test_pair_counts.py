@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from parzax.importance.pair_counts import pair_counts
-from parzax.importance.pair_layout import pair_layout
+from parzax.importance.pair_slots import pair_counts, pair_layout
 
 SPACE = px.Space(
     {

@@ -10,9 +10,9 @@ import numpy as np
 from parzax import _checks, importance
 from parzax._programs import program
 from parzax.importance import Encoded, Grid
-from parzax.importance.interactions import interactions_of_seeds
+from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels
-from parzax.importance.pair_layout import PairLayout, pair_layout
+from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.pairs.result import InteractionResult
@@ -117,7 +117,7 @@ def interactions(
 
 # Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and
 # gains nothing.
-_interactions = program(size="middling")(interactions_of_seeds)
+_interactions = program(size="middling")(estimate_interactions)
 
 
 def _draws(n_draws: Any, where: PairLayout) -> int:

@@ -5,7 +5,7 @@ import numpy as np
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.importance.pair_layout import pair_layout
+from parzax.importance.pair_slots import pair_layout
 
 SPACE = px.Space(
     {

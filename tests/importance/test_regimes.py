@@ -8,7 +8,7 @@ import numpy as np
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.importance.measures import measures, of_regimes
+from parzax.importance.regimes import estimate_regimes, merge_pools
 
 SPACE = px.Space(
     {
@@ -35,7 +35,9 @@ def test_rows_and_cells_of_every_slot(double):
     region = counts_of([(0, 0)] * 3 + [(0, 2)] + [(1, 3)] * 3 + [(1, 20)], grid)
     counts = jnp.asarray(np.stack([target, region]))[None]
     pearson = px.divergence.Pearson(min_rows=0)
-    found = jax.jit(lambda counts: measures(counts, layout(SPACE, grid), pearson, uniform=False))(counts)
+    found = jax.jit(lambda counts: estimate_regimes(counts, layout(SPACE, grid), pearson, uniform=False))(
+        counts
+    )
     assert found.rows[0, :, 0].tolist() == [[2, 0, 0], [8, 0, 0]]
     assert found.rows[0, :, 1].tolist() == [[2, 0, 0], [4, 4, 0]]
     assert found.occupied[0].tolist() == [[2, 0, 0], [2, 2, 0]]
@@ -54,7 +56,7 @@ def test_regimes_of_pools(double):
     assert columns.n_slots == 4
     rows = jnp.asarray([[[[0, 2, 3, 0]], [[1, 6, 4, 0]]]])
     divergence = jnp.asarray([[[[0.0, 0.5, 0.25, 0.0]]]])
-    rows_of, divergence_of = jax.jit(partial(of_regimes, layout=columns))(rows, divergence)
+    rows_of, divergence_of = jax.jit(partial(merge_pools, layout=columns))(rows, divergence)
     assert rows_of[0].tolist() == [[[5, 0]], [[11, 0]]]
     expected = (2**2 / 6 * 0.5 + 3**2 / 4 * 0.25) / (5**2 / 11)
     np.testing.assert_allclose(divergence_of[0, 0, 0].tolist(), [expected, 0], rtol=1e-12)

@@ -1,0 +1,157 @@
+"""Pairs of parameters, their slots, and the rows that each slot has on its cells."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Integer, Shaped
+
+from parzax import _checks
+from parzax.importance.counts import sweep_counts
+from parzax.importance.layout import Block, Layout
+from parzax.importance.pair_cells import merged_cells, n_sizes, slot_sizes, slot_width
+
+
+class Slot(NamedTuple):
+    """Two regimes, one of each parameter of the ``pair``-th pair: the rows that are active in both."""
+
+    pair: int
+    regimes: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """Pairs of indices of parameters; hashable, static under jit."""
+
+    layout: Layout
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def blocks(self) -> list[list[Block]]:
+        """The regimes with cells of each parameter."""
+        return [[block for block in blocks if block.has_cells] for blocks in self.layout.by_parameter]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """All slots, those of a pair one after the other."""
+        blocks = self.blocks
+        regimes = [product(blocks[first], blocks[second]) for first, second in self.pairs]
+        return tuple(Slot(i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
+
+    @property
+    def first_slot(self) -> Int[np.ndarray, " p1"]:
+        """The first slot of each pair, and the number of slots."""
+        pair_of_slot = [slot.pair for slot in self.slots]
+        return np.searchsorted(pair_of_slot, np.arange(len(self.pairs) + 1)).astype(np.int32)
+
+    @property
+    def block_of_column(self) -> Int[np.ndarray, " w"]:
+        """Which of its parameter's `blocks` each column of ``layout`` belongs to; their number for none."""
+        number = np.repeat([len(blocks) for blocks in self.blocks], self.layout.n_codes).astype(np.int32)
+        for blocks in self.blocks:
+            for i, block in enumerate(blocks):
+                number[block.start : block.start + block.n_cells] = i
+        return number
+
+    def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
+        """Columns for slots of ``n_cells``, with one more per pair for other rows; and the slots' columns."""
+        widths = np.diff(self.first_slot) * n_cells + 1
+        ends = np.cumsum(widths)
+        slot_columns = np.delete(np.arange(ends[-1]), ends - 1)
+        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), slot_columns
+
+    def pair_sums(self, x: Shaped[Array, " r *b"]) -> Shaped[Array, " p *b"]:
+        """Sums over the slots of each pair, in their own dtype."""
+        begin, end = self.first_slot[:-1, None], self.first_slot[1:, None]
+        slot = begin + np.arange((end - begin).max(initial=1))[None]
+        padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
+        return padded[jnp.asarray(np.where(slot < end, slot, len(x)))].sum(axis=1, dtype=x.dtype)
+
+
+def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
+    """Pairs of ``names`` of parameters, of indices by default; None, or "all", is all pairs.
+
+    Raises:
+        TypeError, ValueError: for what is not a pair of two parameters, and for a pair given twice.
+    """
+    names, chosen = range(len(layout.offsets)) if names is None else names, []
+    if pairs is None or isinstance(pairs, str):
+        _checks.one_of("pairs", pairs, (None, "all"))
+        return PairLayout(layout, tuple(combinations(range(len(names)), 2)))
+    _checks.instance("pairs", pairs, Iterable, '"all" or a list of pairs of parameters')
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ValueError(f"pairs must hold pairs of parameters such as {tuple(names[:2])}, got {pair!r}.")
+        for name in pair:
+            if name not in names:
+                options = ", ".join(map(repr, names))
+                raise ValueError(f"pairs: no parameter {name!r} (in {tuple(pair)!r}); there are {options}.")
+        chosen.append((names.index(pair[0]), names.index(pair[1])))
+        if chosen[-1][0] == chosen[-1][1]:
+            raise ValueError(f"pairs: {tuple(pair)!r} is one parameter; a pair needs two.")
+        if len(set(map(frozenset, chosen))) < len(chosen):
+            raise ValueError(f"pairs holds {tuple(pair)!r} twice (in either order).")
+    if not chosen:
+        raise ValueError('pairs is empty; give at least one, or "all".')
+    return PairLayout(layout, tuple(chosen))
+
+
+class PairCounts(NamedTuple):
+    """Rows (weight) of q level sets, and of the region last."""
+
+    sets: Shaped[Array, " q1"]  # in each set
+    active: Shaped[Array, " p"]  # of the region, in which both parameters of a pair are active
+    slots: Shaped[Array, "q1 r"]  # in each slot
+    # (q + 1, r, w, w) per cell of the slots, by the cells of the first and of the second parameter.
+    cells: Shaped[Array, "q1 r w w"]
+
+
+def pair_counts(
+    codes: Integer[Array, "d n"],
+    level: Integer[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    where: PairLayout,
+    order: tuple[int, ...],
+) -> PairCounts:
+    """Counts of all slots of one log at the levels ``order`` of the ascending ones.
+
+    The rows of the region decide which grid cells share a cell.
+    """
+    layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
+    q, weights, codes = len(order), None if weight is None else weight[None], codes.astype(jnp.int32)
+
+    def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
+        counts = sweep_counts(codes[None], level[None], weights, n_levels=q, layout=layout)[0]
+        return counts[np.array([*order, q])]
+
+    def count_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 c"]:
+        columns, slot_columns = where.columns(n)
+        return count(jnp.where(slot < n_slots, slot * n + cell, n_slots * n), columns)[:, slot_columns]
+
+    grid = count(codes, layout)
+    # Every row is in one column of the first parameter.
+    sets = grid[:, : layout.n_codes[0]].sum(axis=1, dtype=grid.dtype)
+    active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
+    mass = jnp.where(level <= q, jnp.ones((), grid.dtype) if weight is None else weight, 0)
+    n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=grid.dtype)
+    sizes = n_sizes(len(level) if weight is None else np.inf)
+    w, r = slot_width(layout, sizes), len(where.slots)
+    if not r:
+        empty = jnp.zeros((q + 1, 0), grid.dtype)
+        return PairCounts(sets, n_active, empty, empty[..., None, None])
+
+    # The slot of every row, as a number within its pair, and then its cells there.
+    column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
+    block = jnp.asarray(where.block_of_column)[column]
+    n_blocks = jnp.asarray([len(blocks) for blocks in where.blocks], jnp.int32)[:, None]
+    begin, n_slots = (jnp.asarray(x)[:, None] for x in (where.first_slot[:-1], np.diff(where.first_slot)))
+    inside = (block < n_blocks)[first] & (block < n_blocks)[second]
+    slot = jnp.where(inside, block[first] * n_blocks[second] + block[second], n_slots)
+    rows = count_slots(0, 1)
+    size = slot_sizes(sets[-1], rows[-1])[jnp.minimum(begin + slot, r - 1)]
+    merged, start = merged_cells(grid[-1], layout, sizes).reshape(-1), size * layout.n_columns
+    cells = count_slots(merged[start + column[first]] * w + merged[start + column[second]], w**2)
+    return PairCounts(sets, n_active, rows, cells.reshape(q + 1, r, w, w))

@@ -1,0 +1,156 @@
+"""From counts per level and cell to divergences of regimes and variances of parameters."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Shaped
+
+from parzax._numerics import divisor, total
+from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, regime_divergence
+from parzax.importance.layout import Group, Layout
+from parzax.importance.variance import (
+    inter_regime_variance,
+    unweighted_variance,
+    within_regime_variance,
+)
+
+# Rows crowd into the two cells at either end of a domain with 48 cells or more.
+_MANY_CELLS, _AT_END = 48, 2
+
+
+class RegimeEstimates(NamedTuple):
+    """Estimates from the counts of s seeds at q levels, for d parameters with l slots, "inactive" last.
+
+    A slot is a regime, or a pool of one whose bounds move; see `Layout.n_slots`.
+    """
+
+    divergence: Float[Array, "s q d l"]
+    rows: Shaped[Array, "s q1 d l"]  # the region's last
+    variance: Float[Array, "s q d"]
+    inter: Float[Array, "s q d"]
+    unweighted: Float[Array, "s q d"]
+    occupied: Shaped[Array, "s d l"]  # cells of the grid that have rows of the region
+    crowded: Shaped[Array, "s d l"]  # 1 where rows are crowded, see `_summarise`
+
+
+def estimate_regimes(
+    counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
+) -> RegimeEstimates:
+    """Divergences (0 in slots with fewer rows than the divergence asks for), and variances from them."""
+    groups, q1 = layout.groups, counts.shape[1]
+    stacks = [_stack(counts, group) for group in groups]
+    summaries = [_summarise(stack, group) for stack, group in zip(stacks, groups, strict=True)]
+    rows, occupied, crowded = jnp.split(_by_parameter(summaries, layout), (q1, q1 + 1), 1)
+    rows = rows.at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
+    n_target, n_region = rows[:, :-1], rows[:, -1]
+    enough = n_region >= jnp.asarray(divergence.min_rows, n_region.dtype)
+    divergences = [_divergences(*pair, divergence, uniform) for pair in zip(stacks, groups, strict=True)]
+    estimates = jnp.where(enough[:, None], _by_parameter(divergences, layout), 0)
+    over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
+    variances = jax.vmap(over_levels)(estimates, n_target, n_region)
+    return RegimeEstimates(estimates, rows, *variances, occupied[:, 0], crowded[:, 0])
+
+
+def _variances(
+    divergence: Float[Array, "d k"], n_target: Shaped[Array, "d k"], n_region: Shaped[Array, "d k"]
+) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
+    """Within-regime, inter-regime and unweighted variance of every parameter at one level.
+
+    A pool of rows with like bounds is a regime here.
+    """
+    # Every row is in exactly one regime of the first parameter.
+    total_target, total_region = total(n_target[0]), total(n_region[0])
+    within = jax.vmap(within_regime_variance, in_axes=(0, 0, 0, None))
+    inter = jax.vmap(partial(inter_regime_variance, dtype=divergence.dtype))
+    unweighted = jax.vmap(unweighted_variance, in_axes=(0, None, None))
+    return (
+        within(divergence, n_target, n_region, total_region),
+        inter(n_target, n_region),
+        unweighted(divergence, total_target, total_region),
+    )
+
+
+def _divergences(
+    stack: Shaped[Array, "s q1 j g"], group: Group, divergence: AbstractDivergence, uniform: bool
+) -> Float[Array, "s q j"]:
+    """Divergence of every regime and pool; the blocks of a group share one padded batch."""
+    family = group.family
+    if family is None:
+        return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
+    sizes = [block.n_cells for block in group.blocks]
+    # Seeds and blocks are one axis: with two axes XLA's CPU backend makes loops of some of the products.
+    batch = jnp.moveaxis(stack, 2, 1)
+    n_cells = jnp.tile(jnp.array(sizes), len(stack)) if min(sizes) < group.width else None
+
+    def estimate_block(sets: Shaped[Array, "q1 g"], n_cells: Array | None) -> Float[Array, " q"]:
+        return regime_divergence(divergence, RegimeCounts(sets, family, n_cells, uniform))
+
+    divergences = jax.vmap(estimate_block)(batch.reshape(-1, *batch.shape[2:]), n_cells)
+    return jnp.moveaxis(divergences.reshape(*batch.shape[:2], -1), 2, 1)
+
+
+def merge_pools(
+    rows: Shaped[Array, "s q1 d l"], divergence: Float[Array, "s q d l"], layout: Layout
+) -> tuple[Shaped[Array, "s q1 d k"], Float[Array, "s q d k"]]:
+    """Rows and divergences per regime, from those per slot, where pools are slots of one regime.
+
+    D_i of a regime is such that its pools p have their part of Eq. 11: n_T,i^2 / n_R,i D_i = sum_p n_T,p^2 /
+    n_R,p D_p, n_T and n_R being rows of target and region. 0 without rows.
+    """
+    member = np.zeros((len(layout.offsets), layout.n_slots, layout.n_regimes), bool)
+    member[:, -1, -1] = True
+    for block in layout.blocks:
+        member[block.parameter, block.slot, block.regime] = True
+
+    def sum_slots(x: Shaped[Array, "... d l"]) -> Shaped[Array, "... d k"]:
+        return jnp.where(jnp.asarray(member), x[..., None], 0).sum(axis=-2, dtype=x.dtype)
+
+    regime_rows = sum_slots(rows)
+    target, region = (x.astype(divergence.dtype) for x in (rows[:, :-1], rows[:, -1:]))
+    part = sum_slots(jnp.where(region > 0, jnp.square(target) / divisor(region) * divergence, 0))
+    n_target, n_region = (x.astype(divergence.dtype) for x in (regime_rows[:, :-1], regime_rows[:, -1:]))
+    pooled = part * n_region / jnp.square(divisor(n_target))
+    return regime_rows, jnp.where(jnp.asarray(member.sum(axis=1) > 1), pooled, sum_slots(divergence))
+
+
+def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q3 j"]:
+    """Of each block the rows of every set, then the cells that have rows of the region, then its crowding.
+
+    A block is crowded (1, else 0) where more than half of its rows lie at one end of many cells, as values of
+    a log axis do on a linear one. All rows in one cell are a constant, not crowded.
+    """
+    rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
+    occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)
+    crowded = jnp.zeros_like(occupied)
+    wide = np.array([[block.n_cells >= _MANY_CELLS and not block.is_pool] for block in group.blocks])
+    if group.family is not None and not group.family.exchangeable and wide.any():
+        cells, size = np.arange(group.width), np.array([[block.n_cells] for block in group.blocks])
+        ends = np.stack([(cells < _AT_END) & wide, (cells >= size - _AT_END) & (cells < size) & wide])
+        at_ends = (region[None] * jnp.asarray(ends[:, None], stack.dtype)).sum(axis=-1, dtype=stack.dtype)
+        crowded = ((2 * at_ends.max(axis=0) > rows[:, -1]) & (occupied > 1)).astype(stack.dtype)
+    return jnp.concatenate([rows, occupied[:, None], crowded[:, None]], axis=1)
+
+
+def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
+    """The columns of a group's blocks, each padded to its width."""
+    starts, sizes = np.array([(block.start, block.n_cells) for block in group.blocks]).T
+    strides = np.unique(np.diff(starts)).tolist() or [group.width]
+    if len(strides) == 1 and (sizes == group.width).all():  # a slice is faster than a gather
+        run = counts[..., starts[0] : starts[-1] + group.width]
+        run = jnp.pad(run, [(0, 0)] * (counts.ndim - 1) + [(0, strides[0] - group.width)])
+        return run.reshape(*counts.shape[:-1], len(starts), strides[0])[..., : group.width]
+    cells = np.arange(group.width)
+    columns = np.where(cells < sizes[:, None], starts[:, None] + cells, counts.shape[-1])
+    return counts.at[..., columns].get(mode="fill", fill_value=0)
+
+
+def _by_parameter(parts: list[Shaped[Array, "... _"]], layout: Layout) -> Shaped[Array, "... d l"]:
+    """From one number per block of each group to (parameter, slot); 0 elsewhere."""
+    x = jnp.concatenate(parts, axis=-1)
+    source = np.full((len(layout.offsets), layout.n_slots), x.shape[-1])
+    for i, block in enumerate(block for group in layout.groups for block in group.blocks):
+        source[block.parameter, block.slot] = i
+    return x.at[..., source].get(mode="fill", fill_value=0)
