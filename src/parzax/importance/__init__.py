@@ -1,8 +1,8 @@
 """Importance as pure functions of arrays: encode, estimate, resample, shuffle; see docs/arrays.md."""
 
 from parzax.importance.counts import level_counts as level_counts
+from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode_arrays as encode_arrays
-from parzax.importance.encoded import Encoded as Encoded
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
 from parzax.importance.interactions import Interactions as Interactions

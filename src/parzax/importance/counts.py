@@ -16,7 +16,7 @@ from parzax.importance.layout import Layout
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
 # columns, whose counts stay in the first-level cache.
 _FLAT_LIMIT = 1 << 17
-# Joint counts of two columns are worth it while they fit the first-level cache.
+# Joint counts of two columns are faster while they fit the first-level cache.
 _PAIR_LIMIT = 1 << 13
 # Above this many columns the pairs, written out, are too much to compile.
 _MOST_PAIRED = 32
@@ -78,38 +78,41 @@ def _bounded(name: str, x: Any, high: int) -> Array:
 
 
 def sweep_counts(
-    codes: Integer[Array, "s d n"],
-    level: Integer[Array, "s n"],
+    codes: Integer[Array, "#s d n"],
+    level: Integer[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     *,
     n_levels: int,
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
-    """`level_counts` of all parameters and seeds at once, in the columns of ``layout``."""
-    sets, first = n_levels + 2, level.astype(jnp.int32)
-    flat = partial(_flat_histogram, sets=sets, layout=layout)
-    if codes.size <= _FLAT_LIMIT:
-        histogram = flat(codes, first, weight)
+    """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
+
+    Levels are (s, n), or (s, d, n) where each parameter has its own; one seed's codes may serve for all.
+    """
+    arrays = codes, level.astype(jnp.int32), weight
+    flat = partial(_flat_histogram, sets=n_levels + 2, layout=layout)
+    if codes.size <= _FLAT_LIMIT or len(codes) < len(level) or level.ndim == 3:
+        histogram = flat(*arrays)
     else:
         # On accelerators a flat scatter is fastest in any case.
-        by_column = partial(_histograms_by_column, sets=sets, layout=layout)
-        histogram = jax.lax.platform_dependent(codes, first, weight, cpu=by_column, default=flat)
+        by_column = partial(_histograms_by_column, sets=n_levels + 2, layout=layout)
+        histogram = jax.lax.platform_dependent(*arrays, cpu=by_column, default=flat)
     return running_sum(histogram[:, :-1])
 
 
 def _flat_histogram(
-    codes: Integer[Array, "s d n"],
+    codes: Integer[Array, "#s d n"],
     level: Int[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     sets: int,
     layout: Layout,
 ) -> Shaped[Array, "s l w"]:
     """(level, column) counts of all seeds by one scatter."""
-    n_seeds = len(codes)
+    n_seeds = len(level)
     seed = jnp.arange(n_seeds, dtype=jnp.int32)[:, None, None]
     column = jnp.asarray(layout.offsets, jnp.int32)[None, :, None] + codes.astype(jnp.int32)
-    own_level = level[:, None, :] if level.ndim == 2 else level
-    bins = (seed * sets + own_level) * layout.n_columns + column
+    level = level[:, None, :] if level.ndim == 2 else level
+    bins = (seed * sets + level) * layout.n_columns + column
     weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
     histogram = _histogram(bins.reshape(-1), weights, n_seeds * sets * layout.n_columns)
     return histogram.reshape(n_seeds, sets, layout.n_columns)
@@ -122,13 +125,13 @@ def _histograms_by_column(
     sets: int,
     layout: Layout,
 ) -> Shaped[Array, "s l w"]:
-    """The same, seed by seed and column by column: counts of one column stay in a CPU's first-level cache.
+    """`_flat_histogram`, seed by seed and column by column: a column's counts stay in a CPU's nearest cache.
 
-    Joint counts of two columns serve for both where these are small.
+    Where the columns are small, joint counts of two give the counts of each.
     """
     width = max(layout.n_codes)
 
-    def of_seed(seed: tuple[Array, Array, Array | None]) -> Shaped[Array, "d l g"]:
+    def count_seed(seed: tuple[Array, Array, Array | None]) -> Shaped[Array, "d l g"]:
         codes, level, weight = seed
 
         def count(*columns: Integer[Array, " n"]) -> Shaped[Array, "l ..."]:
@@ -141,34 +144,19 @@ def _histograms_by_column(
         if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
             return jax.lax.map(count, codes)
         counts = []
-        # Half the scatters, then two sums; not looped, as XLA would then compute the bins within the scatter.
+        # Half the scatters, then two sums. In a loop XLA would compute the bins within the scatter.
         for left in range(0, len(codes) - 1, 2):
             joint = count(codes[left], codes[left + 1])
             counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
         return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
 
-    columns = jnp.moveaxis(jax.lax.map(of_seed, (codes, level, weight)), 1, 2)
+    columns = jnp.moveaxis(jax.lax.map(count_seed, (codes, level, weight)), 1, 2)
     sizes = np.array(layout.n_codes)
     if (sizes == columns.shape[-1]).all():
         return columns.reshape(*columns.shape[:2], -1)
     column = np.repeat(np.arange(len(sizes)), sizes)
     cell = np.arange(layout.n_columns) - np.repeat(np.array(layout.offsets), sizes)
     return columns[:, :, jnp.asarray(column), jnp.asarray(cell)]
-
-
-def replicate_counts(
-    codes: Integer[Array, "d n"],
-    level: Integer[Array, "b *d n"],
-    weight: Shaped[Array, "b n"] | None,
-    layout: Layout,
-    n_levels: int,
-) -> Shaped[Array, "b q1 w"]:
-    """Counts of one log whose rows have levels and weights anew in each of b replicates.
-
-    Levels are (b, n), or (b, d, n) where each parameter has its own.
-    """
-    repeated = jnp.broadcast_to(codes[None], (len(level), *codes.shape))
-    return running_sum(_flat_histogram(repeated, level, weight, n_levels + 2, layout)[:, :-1])
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:

@@ -13,13 +13,14 @@ from jaxtyping import Array, Float, Int, Integer, Shaped
 from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
-from parzax.importance.encoded import Encoded, check_encoded
+from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
 
 REFERENCES = ("region", "uniform")
+_BY_LEVEL = ("variance", "inter", "unweighted", "status")
 # Static arguments of `from_counts`, see `checked_options`.
 OPTIONS = ("divergence", "uniform", "balance", "uniform_when_undefined")
 
@@ -152,10 +153,7 @@ def in_order(ascending: Importance, place: tuple[int, ...]) -> Importance:
     if list(place) == sorted(place):
         return ascending
     index = np.array(place)
-    moved = {
-        name: getattr(ascending, name)[..., index, :]
-        for name in ("variance", "inter", "unweighted", "status")
-    }
+    moved = {name: getattr(ascending, name)[..., index, :] for name in _BY_LEVEL}
     moved |= {name: getattr(ascending, name)[..., index, :, :] for name in ("divergence", "regime_target")}
     return replace(ascending, **moved, counts=ascending.counts[..., np.append(index, len(index)), :])
 
@@ -167,6 +165,5 @@ def checked_options(
     _checks.one_of("reference", reference, REFERENCES)
     divergence = Explained() if divergence is None else divergence
     _checks.instance("divergence", divergence, AbstractDivergence, "one of parzax.divergence")
-    return dict(
-        zip(OPTIONS, (divergence, reference == "uniform", balance, uniform_when_undefined), strict=True)
-    )
+    options = divergence, reference == "uniform", balance, uniform_when_undefined
+    return dict(zip(OPTIONS, options, strict=True))

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax import _checks
 from parzax._numerics import divisor
-from parzax.importance.encoded import Encoded, check_encoded
+from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import few_rows, status_bit
 from parzax.importance.pair_anova import SlotRows, additive_fit, count_larger_draws, explained, interaction
 from parzax.importance.pair_slots import PairCounts, PairLayout, Slot, pair_counts, pair_layout

@@ -12,9 +12,9 @@ from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
 from parzax.divergence import AbstractDivergence
-from parzax.importance.counts import replicate_counts
+from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, sample_levels
-from parzax.importance.encoded import Encoded, check_encoded
+from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import OPTIONS, Importance, checked_options, from_counts, in_order
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
@@ -156,7 +156,7 @@ def sample_counter(
     def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
         weight = draw(keys, m, size, usable)
         level = sample_levels(weight, first_tied, level_after)
-        return replicate_counts(ordered, level, weight, layout, len(needed) - 1)
+        return sweep_counts(ordered[None], level, weight, n_levels=len(needed) - 1, layout=layout)
 
     return count
 
@@ -178,4 +178,8 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array,
         bits = jax.random.bits(key, block.shape, jnp.uint32)
         return jax.lax.sort((block, bits, jnp.broadcast_to(level[None], bits.shape)), num_keys=2)[2]
 
-    return lambda keys: replicate_counts(ordered, jax.vmap(permute_levels)(keys), None, layout, n_levels)
+    def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
+        levels = jax.vmap(permute_levels)(keys)
+        return sweep_counts(ordered[None], levels, None, n_levels=n_levels, layout=layout)
+
+    return count
