@@ -5,7 +5,7 @@ import pytest
 
 import parzax as px
 from parzax._numerics import float_of_key, ordered_key
-from parzax.importance.borders import cell_borders, tables
+from parzax.importance.borders import build_tables, cell_borders
 from parzax.importance.layout import grid_axis
 
 DOMAINS = {
@@ -89,4 +89,4 @@ def test_tables_are_small():
     for name, domain in DOMAINS.items():
         if "categorical" not in name:
             assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert tables(px.Space(DOMAINS), px.Grid(), np.float32).borders.keys.dtype == np.int32
+    assert build_tables(px.Space(DOMAINS), px.Grid(), np.float32).borders.keys.dtype == np.int32

@@ -7,7 +7,7 @@ import pytest
 
 import parzax as px
 from importance.test_borders import DOMAINS, GRIDS, adversarial, around
-from parzax.importance.encode import codes_of
+from parzax.importance.encode import compute_codes
 from parzax.observations.codes import grid_codes
 
 
@@ -33,7 +33,9 @@ def assert_cells_are_the_hosts(domains: dict[str, px.space.Domain], grid: px.Gri
     """In float64: cells and validity of `one_by_one`, in one compiled function for all domains."""
     space, x, varied = one_by_one(domains, grid)
     codes, valid = on_host(space, x, grid)
-    device_codes, device_valid = map(np.asarray, jax.jit(lambda x: codes_of(x, space, grid))(jnp.asarray(x)))
+    device_codes, device_valid = map(
+        np.asarray, jax.jit(lambda x: compute_codes(x, space, grid))(jnp.asarray(x))
+    )
     for wrong in (device_valid != valid, valid & (device_codes != codes).any(axis=0)):
         rows = np.flatnonzero(wrong)[:5]
         assert not len(rows), [(space.names[varied[i]], repr(x[i, varied[i]]), valid[i]) for i in rows]
@@ -51,7 +53,7 @@ def test_cells_in_float32():
     grid = GRIDS["default"]
     space, x, _ = one_by_one(DOMAINS, grid, np.float32)
     codes, valid = on_host(space, x, grid)
-    found = jax.jit(lambda x: codes_of(x, space, grid))(jnp.asarray(x, jnp.float32))
+    found = jax.jit(lambda x: compute_codes(x, space, grid))(jnp.asarray(x, jnp.float32))
     codes_32, valid_32 = map(np.asarray, found)
     assert valid.mean() > 0.3
     assert valid_32[valid].all()  # a wider slack may let more pass

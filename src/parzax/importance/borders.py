@@ -1,7 +1,7 @@
 """Tables for the encoder on a device: the values at which cells, domains and conditions begin and end.
 
-They are found once on the host, in float64, by bisection of the formulas that encode NumPy arrays. A device
-then only compares integers, so that it gives the host's answer although it rounds differently.
+The host finds them once, in float64, by bisection of the formulas that encode NumPy arrays. A device then
+only compares integers, so that it gives the host's answer although it rounds differently.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,26 +46,26 @@ class SlotKeys(NamedTuple):
 class Tables(NamedTuple):
     """Tables to encode rows of a space, by slot s: one regime of one parameter."""
 
-    parameter: np.ndarray  # (s,) of the slot
-    first_slot: np.ndarray  # (d,) the first slot of each parameter; those of one parameter follow each other
+    parameter: np.ndarray  # (s,) parameter of each slot, ascending
+    first_slot: np.ndarray  # (d,) first slot of each parameter
     borders: SlotKeys  # largest key of every cell but the last
     code: np.ndarray  # (s,) code of the first cell
     inactive: np.ndarray  # (d,) code of "inactive"
     smallest: np.ndarray  # (s,) smallest key of the domain
     largest: np.ndarray  # (s,) largest key of the domain
     first: np.ndarray  # (s,) first of the values at steps that are not listed
-    step: np.ndarray  # (s,) their step; 0 for other domains
+    step: np.ndarray  # (s,) step of these values; 0 for other domains
     # One less than the smallest key of each listed value: a device cannot be trusted with steps such as 0.1,
     # whose products it rounds in its own way.
     values: SlotKeys
     value_ends: SlotKeys  # the largest key of the same values
     low: np.ndarray  # (t,) key from which a test of `parzax.space.walk.Walk` holds
     high: np.ndarray  # (t,) key from which on it does not
-    recorded: np.ndarray  # (s,) whether the slot applies just where its value is not missing
+    recorded: np.ndarray  # (s,) whether the slot applies exactly where its value is not missing
 
 
 @lru_cache(maxsize=64)
-def tables(space: Space, grid: Grid, dtype: Any) -> Tables:
+def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     """The tables of a space for values in ``dtype``, float64 or float32."""
     columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
     blocks = [block for block in columns.blocks if not block.is_pool]
@@ -107,9 +107,9 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
 
 
 def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """The smallest keys above those of ``low`` at which a rule holds; those of ``high`` where there are none.
+    """The smallest keys above ``low`` at which a rule holds; the keys of ``high`` where it never holds.
 
-    Between the two the rule, a function of keys, changes once from false to true.
+    The rule is a function of keys that changes once from false to true between the two.
     """
     with np.errstate(all="ignore"):
         below, upto = (ordered_key(np.asarray(end, np.float64).astype(dtype)) for end in (low, high))

@@ -1,6 +1,6 @@
 """Random halves of a log and bootstrap samples of it: levels and weights of rows.
 
-Rows stand in the order of their losses, best first; those without a place in it, and padding, come last.
+Rows stand in the order of their losses, best first; rows that are left out, and padding, come last.
 """
 
 import jax
@@ -13,14 +13,14 @@ _LARGEST = np.uint32(2**32 - 1)
 
 def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]) -> Int[Array, " n"]:
     """1 for the rows of a random subset of ``size`` of the first ``usable`` of n rows, else 0."""
-    there = jnp.arange(n, dtype=jnp.int32) < usable
-    bits = jnp.where(there, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
+    is_usable = jnp.arange(n, dtype=jnp.int32) < usable
+    bits = jnp.where(is_usable, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
 
-    def halve(now: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = now
+    def halve(ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
         middle = low + (high - low) // 2
         number = (bits <= middle).sum(dtype=jnp.int32)
-        # Once the number is right both ends are the cut-off.
+        # Once the number is right, both ends become the cut-off.
         enough = number >= size
         return (
             jnp.where(enough, jnp.where(number == size, middle, low), middle + 1),
@@ -29,16 +29,16 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
 
     # Bisection for a cut-off, in less time than a sort. Equal bits there add a row once in 2^32 / n subsets.
     ends = jnp.zeros((), jnp.uint32), jnp.full((), _LARGEST)
-    _, cut = jax.lax.while_loop(lambda now: now[0] < now[1], halve, ends)
-    return ((bits <= cut) & there & (size > 0)).astype(jnp.int32)
+    _, cut = jax.lax.while_loop(lambda ends: ends[0] < ends[1], halve, ends)
+    return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)
 
 
 def bootstrap_sample(
     key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
 ) -> Int[Array, " n"]:
     """How often each of the first ``usable`` of n rows is among ``size`` that are drawn with replacement."""
-    drawn = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
-    return jnp.zeros(n, jnp.int32).at[drawn].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
+    rows = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
+    return jnp.zeros(n, jnp.int32).at[rows].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
 
 
 METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}

@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._numerics import ordered_key
-from parzax.importance.borders import Tables, tables
+from parzax.importance.borders import Tables, build_tables
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_levels, device_levels
+from parzax.importance.levels import checked_levels, compute_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
@@ -86,6 +86,7 @@ def encode_arrays(
         )
     if weight is not None:
         weight = _checks.real_array("weight", weight)
+        weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
         if weight.shape != losses.shape:
             raise ValueError(f"weight must have shape {losses.shape}, got {weight.shape}.")
     _checks.check_mesh(x, losses, weight)
@@ -103,30 +104,26 @@ def _encoded(
     levels: tuple[float, ...],
     region: float,
 ) -> Encoded:
-    where = layout(space, grid)
-    codes, valid = codes_of(x, space, grid)
-    usable = valid
-    if weight is not None:
-        weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
-        usable = usable & (weight >= 0) & jnp.isfinite(weight)
+    codes, valid = compute_codes(x, space, grid)
+    usable = valid if weight is None else valid & (weight >= 0) & jnp.isfinite(weight)
     some_invalid = (~usable & ~jnp.isnan(losses)).any()
     if weight is not None:
         weight = jnp.where(usable, weight, 0)
         usable = usable & (weight > 0)
     ascending = tuple(sorted(levels))
-    level, rank, status = device_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
+    level, rank, status = compute_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
     invalid = jnp.where(some_invalid, np.int32(Status.INVALID_ROWS), np.int32(0))
     return Encoded(
         codes, level, rank, weight, status | invalid,
-        layout=where, levels=levels, region=region, grid=grid,
+        layout=layout(space, grid), levels=levels, region=region, grid=grid,
     )  # fmt: skip
 
 
-def codes_of(
+def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, " n"]]:
     """Grid codes of native values, and which rows are valid: `parzax.observations.grid_codes`, in JAX."""
-    table = tables(space, grid, np.dtype(x.dtype).type)
+    table = build_tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
     slot, active = _applying_slots(x, key, missing, space, table)
     held = _in_domain(x, key, slot, table)

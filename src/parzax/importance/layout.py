@@ -29,7 +29,7 @@ class Grid:
             the counts exactly. False sends them down (the references' rule).
         max_pools: most pools of rows with like bounds, within which values of a domain that moves are
             compared by their places between these; see `parzax.observations.pools`. 0 leaves them
-            without a grid, so that nothing is said of them (the references' rule).
+            without a grid, so that they have no importance (the references' rule).
         optuna_rounding: whether a level set has ceil(q * N) rows for the raw floating-point product, and of
             several objectives exactly so many rows (``selection="pareto"``), as in Optuna.
     """
@@ -91,7 +91,7 @@ def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
         return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
     low, high = axis.ends()
     spacing = (high - low) / (n_cells - 1)
-    # Where the slack that values have beyond the bounds could reach another cell, they are clipped first.
+    # Values are clipped first where their slack beyond the bounds could reach another cell.
     slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
     if slack <= 0.25 * spacing:
         return GridAxis(TruncatedNormal, n_cells, low, spacing, axis.position if log else None)
@@ -141,8 +141,8 @@ def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndar
 class Block:
     """One regime of one parameter, or a part of it: ``n_cells`` columns of the counts from ``start`` on.
 
-    A regime whose bounds move has a block of one cell, without a ``family`` of kernels, for rows of which
-    nothing is known, and after it one for each pool. Other blocks without a family have a single value.
+    A regime whose bounds move has a block of one cell, without a ``family`` of kernels, for rows without a
+    pool, and after it one for each pool. Other blocks without a family have a single value.
     ``slot`` is its number among the blocks of its parameter.
     """
 
@@ -193,12 +193,12 @@ class Layout:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the hash: those of classes differ from process to process.
+        # Without the cached hash: hashes of classes differ from process to process.
         return type(self), (self.blocks, self.offsets, self.n_columns)
 
     @cached_property
     def _hash(self) -> int:
-        # Looked up in jit's cache at every call.
+        # jit looks the layout up in its cache at every call.
         return hash((self.blocks, self.offsets, self.n_columns))
 
     @cached_property

@@ -15,7 +15,7 @@ from parzax.status import Status
 ROUNDING = 1e-12
 
 
-def device_levels(
+def compute_levels(
     losses: Float[Array, " n"],
     usable: Bool[Array, " n"],
     weight: Shaped[Array, " n"] | None,

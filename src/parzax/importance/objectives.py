@@ -14,7 +14,7 @@ from parzax.importance.levels import checked_levels, sizes
 from parzax.pareto.order import checked_rows, lexicographic, value_ranks
 from parzax.split.ties import AbstractTies, Crowding, Hypervolume, hypervolume, reference_point
 
-# Of ParEGO's augmented Chebyshev norm.
+# Weight of the sum in ParEGO's augmented Chebyshev norm.
 _AUGMENTED = 0.05
 
 
@@ -101,23 +101,23 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     n = len(losses)
     used = ~jnp.isnan(losses).any(axis=1)
     rank = pareto.non_domination_rank(losses, used)
-    # Equal rows share the place of the first of them.
+    # Equal rows share the place of the first one.
     position, number = lexicographic(value_ranks(losses, used)[0]).position, jnp.arange(n, dtype=jnp.int32)
     equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
     first = used & (equal_to == number)
     if by_area:
         needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
-        # The front that each set cuts; -1 for none.
+        # The front that each set cuts; -1 where a set ends with a front.
         ranks = jnp.sort(rank)
         last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))
         cut = jnp.where((last == following) & (needed < n) & (last < pareto.ABSENT), last, -1)
 
-        def chosen(front: Int[Array, ""]) -> Int[Array, " n"]:
+        def choose(front: Int[Array, ""]) -> Int[Array, " n"]:
             mask = first & (rank == front)
             return pareto.greedy_hypervolume_order(losses, reference_point(losses, mask), n, mask)
 
         # A front that no level cuts stays one place.
-        within = jnp.where(rank[None] == cut[:, None], jax.lax.map(chosen, cut), 0).max(axis=0)
+        within = jnp.where(rank[None] == cut[:, None], jax.lax.map(choose, cut), 0).max(axis=0)
     else:
         within = -pareto.crowding_distance(losses, rank, first)
     within = within[equal_to].astype(losses.dtype)

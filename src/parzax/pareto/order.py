@@ -42,13 +42,13 @@ def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[An
 
 def value_rank(key: Int[Array, " n"]) -> Int[Array, " n"]:
     """How many of the integers are smaller than each: equal ones share a number."""
-    # One sort of bare integers and a binary search; XLA sorts pairs of key and index five times slower.
+    # One sort of bare integers and a binary search: XLA sorts pairs of key and index five times slower.
     return jnp.searchsorted(jnp.sort(key), key, method="scan").astype(jnp.int32)
 
 
 def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tuple[list[Array], Array]:
     """Each column as ranks of its values, from 0; and which rows are proper: present, without a NaN."""
-    # What is not proper is dominated by all that is, and equal to itself.
+    # Other rows are equal to each other and dominated by all proper rows.
     proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
     largest = jnp.iinfo(jnp.int64 if losses.dtype == jnp.float64 else jnp.int32).max
     keys = jnp.where(proper[:, None], ordered_key(losses), largest)
@@ -75,7 +75,7 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     key = leading * n + columns[-1] if len(columns) > 1 else leading
     ordered_keys = jnp.sort(key)
     position = jnp.searchsorted(ordered_keys, key, method="scan").astype(jnp.int32)
-    # Equal rows write the same, so that which of them comes last does not matter.
+    # Equal rows write the same values, so the order of their writes does not matter.
     first = changes([ordered_keys])
     start = latest(first)
     leading_columns = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]

@@ -13,7 +13,7 @@ from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
 
-# The rank of a row that is not there: above every rank, and with room for sums below 2^31.
+# The rank of an absent row: above every rank, and with room for sums below 2^31.
 ABSENT = 2**30
 # Rows treated together with two objectives and with more: short blocks need few passes, long ones few steps.
 _BLOCK, _TILE = 16, 8
@@ -139,7 +139,7 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
 
         longest = jax.lax.fori_loop(0, j, tile, jnp.zeros((block, block), jnp.int32))
         rank = _chains(jnp.max(longest, axis=0), first[j][:, None] & dominates(j, j))
-        # The length of the chain that a row hands on; equal rows hand it on once.
+        # The length of the chain that ends in a row; only the first of equal rows passes it on.
         return length.at[j].set(jnp.where(first[j], rank + 1, 0))
 
     # Equal rows are looked up at the first of them, so the ranks of the others are not needed.
