@@ -53,9 +53,8 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     nan = np.asarray(np.isnan(points).any(axis=1))
     columns = np.where(nan[:, None], 0, points).T
     row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
-    choose = (
-        _choose_by_area if len(corner) == 2 and np.isfinite([*points[row], corner]).all() else _choose_lazily
-    )
+    by_area = len(corner) == 2 and np.isfinite([*points[row], corner]).all()
+    choose = _choose_by_area if by_area else _choose_lazily
     order = np.full(len(points), ABSENT, np.int32)
     order[row[choose(points[row], corner, size)]] = np.arange(size)
     return order
@@ -64,7 +63,8 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
 def _choose_by_area(points: np.ndarray, corner: np.ndarray, size: int) -> list[int]:
     """Two objectives, all finite, without moocore: chosen rows on both sides cut the area of a row.
 
-    A row adds at least as much as those that it dominates, and precedes them: the others need not be cut.
+    Cuts by position are right for dominated rows too: a row adds at least as much as those that it dominates,
+    and precedes them.
     """
     # By powers of two, which rounds nothing: areas neither overflow nor vanish.
     exponent = -np.frexp(np.maximum(np.abs(points).max(axis=0, initial=0), np.abs(corner)))[1]

@@ -122,8 +122,9 @@ class Boxes(NamedTuple):
 def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
     """The boxes of the present rows, of NumPy for its arrays. Scaling by powers of two rounds nothing."""
     xp = namespace(losses)
-    inside = present & xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
-    inside = inside & ~xp.any(xp.isnan(losses), axis=1) & ~xp.any(xp.isnan(reference))
+    # The key of a NaN is the largest, so a row with a NaN is not inside.
+    better = xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
+    inside = present & better & ~xp.any(xp.isnan(reference))
     ends = inside[:, None] & xp.isfinite(losses) & xp.isfinite(reference)[None]
     width = xp.where(ends, reference[None], 0) - xp.where(ends, losses, 0)
     endless = inside[:, None] & (~ends | (width == xp.inf))
