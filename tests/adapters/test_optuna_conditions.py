@@ -121,11 +121,11 @@ def test_the_plan_stays_while_new_trials_agree_with_it():
 
     trials = trials_of(suggest)
     plan = from_log(trials[:30], None)
-    assert all(plan.agrees_with(t) for t in trials[:31])
-    assert not plan.agrees_with(trials[31])
+    assert all(plan.agrees_with([t]) for t in trials[:31])
+    assert not plan.agrees_with([trials[31]])
     for n in range(1, 60):
         before, after = from_log(trials[:n], None), from_log(trials[: n + 1], None)
-        if before.agrees_with(trials[n]):
+        if before.agrees_with([trials[n]]):
             assert before.reads_like(after)
 
 
@@ -141,7 +141,7 @@ def test_a_trial_without_the_child_decides_for_a_better_explanation():
     plan = from_log(seen, None)
     assert conditions(plan)["x"] == (px.Between("c", low=0.8),)
     new = trial(kind="b", c=0.95)
-    assert not plan.agrees_with(new)
+    assert not plan.agrees_with([new])
     assert conditions(from_log([*seen, new], None))["x"] == (px.In("kind", ["a"]),)
 
 
@@ -191,9 +191,9 @@ def test_a_given_space_decides():
     trial = optuna.create_trial(
         params={"kind": "a", "x": 1e-3, "units": 64, "other": 0.1}, distributions=own, value=0.0
     )
-    assert not plan.agrees_with(trial)
+    assert not plan.agrees_with([trial])
     plan = from_space(space, [trial], None)
-    assert plan.agrees_with(trial)
+    assert plan.agrees_with([trial])
     assert plan.distributions == {name: own[name] for name in space.names}
     assert place(plan, trial.params) == [1, pytest.approx(1e-3), 64]
     assert plan.params(np.array([1, 1e-3, 64])) == {"kind": "a", "x": pytest.approx(1e-3), "units": 64}
@@ -258,7 +258,7 @@ def test_values_outside_the_last_range_explain_as_the_nearest_inside():
     assert max(t.params["layers"] for t in trials) > 4
     plan = from_log(trials, None)
     assert conditions(plan) == {"layers": (), "x": (px.Between("layers", low=3),)}
-    assert all(plan.agrees_with(t) for t in trials[20:])
+    assert all(plan.agrees_with([t]) for t in trials[20:])
 
 
 def test_equal_choices_of_different_types_are_different_branches():
@@ -273,4 +273,4 @@ def test_equal_choices_of_different_types_are_different_branches():
     trials = [trial(i % 3) for i in range(30)]
     plan = from_log(trials, None)
     assert set(plan.space.names) == {"m", "a", "b"}
-    assert all(plan.agrees_with(t) for t in trials)
+    assert all(plan.agrees_with([t]) for t in trials)

@@ -11,9 +11,9 @@ from compilations import compilations
 
 import parzax as px
 from parzax.adapters import Row, Session
-from parzax.adapters._program import Order, without_leaves
+from parzax.adapters.labels import Labels
 from parzax.adapters.optuna.plan import single
-from parzax.adapters.session import smoothed
+from parzax.adapters.session import smoothed, split_model
 from parzax.space import host_frame
 
 
@@ -21,7 +21,7 @@ def test_labels_are_in_the_order_of_the_keys():
     """Also for losses that float32 cannot tell apart, equal ones, and infinite ones."""
     rng = np.random.default_rng(0)
     keys = [*(1e9 + rng.normal(size=300) * 1e-6), *rng.integers(0, 9, 50).tolist(), math.inf, -math.inf]
-    order = Order()
+    order = Labels()
     for i in range(0, len(keys), 7):
         order.add(keys[i : i + 7])
     ascending = [order.label(key) for key in sorted(set(keys))]
@@ -30,7 +30,7 @@ def test_labels_are_in_the_order_of_the_keys():
 
 def test_labels_are_spread_anew_when_they_run_out():
     """Keys that close in on a limit leave no room there, in one call or many."""
-    one, many = Order(), Order()
+    one, many = Labels(), Labels()
     keys = [0.0, *(2.0**-i for i in range(300))]
     assert one.add(keys)
     times = sum(many.add([key]) for key in keys)
@@ -178,7 +178,7 @@ def test_equal_settings_are_one_program():
     def separated(**options):
         sampler = px.mo_tpe(px.Space({"x": px.Float(0, 1)}), **options)
         model = sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32)
-        return without_leaves(model, np.float32)
+        return split_model(model, np.float32)
 
     def settings(**options):
         structure, leaves = separated(**options)

@@ -230,10 +230,10 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     )
     plan = from_space(space, trials, None) if declared else from_log(trials, None)
     study = study_of("source", source, 40, seed=1)
-    tasks = SourceTasks(sources([study]), 5)
-    assert isinstance(tasks.sampler(SETTINGS, plan.space, 1, 0), Sampler)
+    tasks = SourceTasks(sources([study]), 5, SETTINGS)
+    assert isinstance(tasks.sampler(plan.space, 1, 0), Sampler)
     assert "no n (the prior stands for it)" in tasks.report[0]
-    tasks.sampler(SETTINGS, plan.space, 1, 0)
+    tasks.sampler(plan.space, 1, 0)
     (rows,) = captured  # fitted once
     at = {p.name: j for j, p in enumerate(plan.parameters)}
     kinds = ["a", None, True]
@@ -266,11 +266,11 @@ def test_numbers_and_choices_are_matched_by_value(captured):
     study = study_of("a", lambda t: t.suggest_categorical("batch", [64, 16, 32]), 10)
     space = px.Space({"batch": px.Ordinal([16, 32, 64])})
     plan = from_space(space, study.trials, None)
-    SourceTasks(sources([study]), 5).sampler(SETTINGS, plan.space, 1, 0)
+    SourceTasks(sources([study]), 5, SETTINGS).sampler(plan.space, 1, 0)
     assert native(captured[0], plan.space)[:, 0].tolist() == [t.params["batch"] for t in study.trials]
     log = px.Observations.from_arrays(px.Space({"batch": px.Int(1, 64)}), [[64], [17], [16]], [0, 1, 2])
     plan = from_log(study.trials, None)
-    SourceTasks({"b": log}, 5).sampler(SETTINGS, plan.space, 1, 0)
+    SourceTasks({"b": log}, 5, SETTINGS).sampler(plan.space, 1, 0)
     assert native(captured[1], plan.space)[:, 0].tolist() == [0, 1]  # 17 is no choice
 
 
@@ -320,7 +320,7 @@ def test_first_trials_of_several_objectives_are_feasible():
 def test_first_trials_where_a_study_has_failed():
     """Catches ceil(5 / 2) rows where one of two tasks has none."""
     failed = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1]], [math.nan])
-    tasks = SourceTasks({**sources([study_of("a", square)]), "failed": failed}, 5)
+    tasks = SourceTasks({**sources([study_of("a", square)]), "failed": failed}, 5, SETTINGS)
     assert len(tasks._first) == 5
 
 

@@ -5,23 +5,30 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, UInt32
+from jaxtyping import Float as FloatArray
+from jaxtyping import Int as IntArray
 
-from parzax.adapters._program import Order, advance, without_leaves
+from parzax._programs import program
+from parzax.adapters.labels import Labels
 from parzax.observations import capacity
 from parzax.samplers import Sampler, State
-from parzax.space import Domain, Float, Int, Space, check_dtype, host_frame
+from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
-# Below this many rows a state of another size would be one more compilation for some tenths of a millisecond.
+# A smaller state would take another compilation and save some tenths of a millisecond.
 _LEAST_CAPACITY = 1024
-# Stepped domains of more values are taken for continua: float32 tells so many places apart.
+# Stepped domains of more values are taken for continua: float32 tells no more places apart.
 MOST_STEPS = 2**16
-# What float32 holds, and the differences of.
+# Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
+_STATE = jax.tree.structure(State.empty(1, 1, 1, 1, np.float32))
 
 
 class Row(NamedTuple):
@@ -44,8 +51,8 @@ class Session:
     """The rows of a log that grows, and what a sampler suggests after them.
 
     Rows travel to the device as points, made on the host in float64, and a single objective as its order, so
-    that float32 loses no difference between values or losses. A suggestion is one call of one program,
-    which adds the new rows to the sampler's state, those that may still change to a copy of it, and asks. It
+    that float32 loses no difference between values or losses. A suggestion is one call of one program. It
+    adds the new rows to the sampler's state, adds the pending rows to a copy of it, and asks. It
     is compiled for 1024 rows, 4096 and then twice as many each time, and shared by all sessions whose
     spaces differ in names and bounds alone.
 
@@ -69,14 +76,14 @@ class Session:
         self._frame = host_frame(self._space)
         self._widths = sampler.n_objectives, sampler.n_constraints
         self._rows: list[Row] = []
-        self._order = Order()
-        # The state that the rows so far are in, as leaves, which a program takes faster than a module.
+        self._labels = Labels()
+        # The state after the first `_n_added` rows: its leaves, which a program takes faster than a module.
         self._leaves: list[Any] = []
         self._size = self._n_added = 0
-        # A sampler may have fitted densities: as it was made, it asks, whatever the precision is now.
+        # A sampler may have fitted densities, so every `ask` computes in the precision of this moment.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
-        basis = sampler.smoothing.basis(_bare(self._space, self._dtype), self._dtype)
-        self._model = without_leaves((sampler.strategy, basis), self._dtype)
+        basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
+        self._model = split_model((sampler.strategy, basis), self._dtype)
 
     @property
     def n_told(self) -> int:
@@ -88,21 +95,21 @@ class Session:
         self._rows += rows
 
     def prepare(self, n_numbers: int = 0) -> None:
-        """Compile in another thread what `ask` with so many numbers needs at first.
+        """Compile in another thread what the first `ask` with ``n_numbers`` numbers needs.
 
-        An `ask` that comes before that is done waits for it. What fails here fails again, and is told, there.
+        An `ask` that comes before that is done waits for it. An error here is raised by that `ask`.
         """
 
         empty = copy(self)
 
-        def work() -> None:
+        def compile_empty() -> None:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
                 empty._start(_LEAST_CAPACITY)
                 numbers = np.zeros(1 + n_numbers, np.uint32)
-                advance.prepare(*empty._model, empty._leaves, *empty._padded([], 0), numbers)
+                advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers)
 
         with suppress(RuntimeError):  # no more threads
-            threading.Thread(target=work, name="parzax compiles").start()
+            threading.Thread(target=compile_empty, name="parzax compiles").start()
 
     def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
         """One suggestion, (d,) native values, NaN where inactive.
@@ -118,13 +125,13 @@ class Session:
                 self._start(max(_LEAST_CAPACITY, capacity(needed)))
             added = [*self._rows[self._n_added :], *pending]
             losses = (row.losses for row in added if row.losses is not None)
-            if self._widths[0] == 1 and self._order.add(losses):
-                # What was told before has other labels now.
+            if self._widths[0] == 1 and self._labels.add(losses):
+                # The rows in the state have other labels now.
                 self._start(self._size)
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
             rows = self._padded(added, len(pending))
-            self._leaves, at = advance(*self._model, self._leaves, *rows, folded)
+            self._leaves, at = advance(self._model, self._leaves, *rows, folded)
             self._n_added = len(self._rows)
             # Native values are made in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
@@ -135,68 +142,119 @@ class Session:
             return x[0]
 
     def _start(self, size: int) -> None:
-        """An empty state."""
+        """Begin with an empty state."""
         self._size, self._n_added = size, 0
         self._leaves = jax.tree.leaves(State.empty(len(self._space), *self._widths, size, self._dtype))
 
     def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Complete rows as the program takes them, padded to the state's capacity, and how many there are."""
+        """Complete rows as `advance` takes them, padded to the state's capacity, and their counts."""
         n, d, (m, c) = len(rows), len(self._space), self._widths
         floats = np.zeros((self._size, 2 * d + m + c), self._dtype)
-        whole = np.zeros((self._size, 2 * d), np.int32)
+        integers = np.zeros((self._size, 2 * d), np.int32)
         x = np.array([row.x for row in rows], np.float64).reshape(n, d)
         at = self._frame.nearest(x)
-        losses = np.array([self._objectives(row) for row in rows]).reshape(n, m)
-        given = np.array([row.constraints if c else () for row in rows], np.float64).reshape(n, c)
+        losses = np.array([self._losses(row) for row in rows]).reshape(n, m)
+        constraints = np.array([row.constraints if c else () for row in rows], np.float64).reshape(n, c)
         complete = at.valid.all(axis=-1)
         counts = np.array([complete[: n - n_pending].sum(), complete.sum()], np.int32)
         with np.errstate(over="ignore"):
-            floats[: counts[1]] = np.hstack([x, at.unit, losses, violations(given, self._dtype)])[complete]
-        whole[: counts[1]] = np.hstack([at.regime, at.index])[complete]
-        return floats, whole, counts
+            numbers = np.hstack([x, at.unit, losses, violations(constraints, self._dtype)])
+            floats[: counts[1]] = numbers[complete]
+        integers[: counts[1]] = np.hstack([at.regime, at.index])[complete]
+        return floats, integers, counts
 
-    def _objectives(self, row: Row) -> Sequence[float] | np.ndarray:
+    def _losses(self, row: Row) -> Sequence[float] | np.ndarray:
+        """The m losses of a row as numbers that the device holds."""
         if row.losses is None:
             return [np.nan] * self._widths[0]
         if self._widths[0] == 1:
-            return [self._order.label(row.losses)]
+            return [self._labels.label(row.losses)]
         return np.clip(row.losses, -_LARGEST, _LARGEST)
+
+
+# A study of normal length does not earn back the longer compilation of a faster program.
+@program(size="middling")
+def advance(
+    model: tuple[Any, list[Any]],
+    leaves: list[Any],
+    floats: FloatArray[Any, "n w"],
+    integers: IntArray[Any, "n v"],
+    counts: IntArray[Any, "2"],
+    numbers: UInt32[Any, " k"],
+) -> tuple[list[Any], Points]:
+    """Add rows to a state, and ask.
+
+    Args:
+        model: a strategy and a basis, see `split_model`.
+        leaves: the leaves of the state.
+        floats: of each row the values, their places, the losses and the constraints.
+        integers: of each row the regimes, and the numbers of the values.
+        counts: how many rows stay in the state, and how many count in this call.
+        numbers: the seed, and what is folded into it.
+
+    Returns:
+        The leaves of the state with the rows that stay, and the suggestion.
+    """
+    structure, model_leaves = model
+    strategy, basis = structure.unflatten(model_leaves)
+    state = jax.tree.unflatten(_STATE, leaves)
+    d, m = state.x.shape[1], state.objectives.shape[1]
+    yes, no = jnp.ones((1, d), bool), jnp.zeros(1, bool)
+
+    def add(i: Array, state: State) -> State:
+        row, number = (jax.lax.dynamic_slice_in_dim(a, i, 1) for a in (floats, integers))
+        at = Points(number[:, :d], row[:, d : 2 * d], number[:, d:], yes)
+        return state.add(row[:, :d], at, row[:, 2 * d : 2 * d + m], row[:, 2 * d + m :], no)
+
+    state = jax.lax.fori_loop(0, counts[0], add, state)
+    with_pending = jax.lax.fori_loop(counts[0], counts[1], add, state)
+    key = reduce(jax.random.fold_in, numbers[1:], jax.random.key(numbers[0]))
+    return jax.tree.leaves(state), strategy.ask(basis, key, with_pending)
+
+
+def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
+    """The structure of a model, and its leaves: arrays on the device, their floats in the dtype."""
+    leaves, structure = jax.tree.flatten(model)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, (jax.Array, np.ndarray)):
+            leaves[i] = jax.device_put(leaf.astype(dtype) if leaf.dtype.kind == "f" else leaf)
+    return structure, leaves
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
     """Stepped parameters of more than ``most`` values as `Float`, half a step longer at both ends.
 
-    A step is then where its values are nearest. Parameters on which others depend stay as they are.
+    A step then stands for the places nearest to it. Parameters on which others depend stay as they are.
     """
 
-    def smooth(_: str, domain: Domain, fixed: bool) -> Domain:
-        if fixed or not isinstance(domain, (Float, Int)) or not domain.step or (domain.n_values or 0) <= most:
+    def smooth(_: str, domain: Domain, is_parent: bool) -> Domain:
+        if not isinstance(domain, (Float, Int)) or is_parent or (domain.n_values or 0) <= most:
             return domain
-        half = domain.step / 2
+        half = (domain.step or 0) / 2
         return Float(domain.low - half, domain.high + half, log=domain.log, when=domain.when)
 
     return _mapped(space, smooth)
 
 
-def _bare(space: Space, dtype: Any) -> Space:
+def _without_bounds(space: Space, dtype: Any) -> Space:
     """The space of the same points, without bounds and logarithms of what no other parameter depends on."""
 
-    def bare(name: str, domain: Domain, fixed: bool) -> Domain:
+    def normalise(name: str, domain: Domain, is_parent: bool) -> Domain:
         if domain.axis.discrete:
             return domain
-        if not fixed:
+        if not is_parent:
             return Float(0, 1, when=domain.when)
         check_dtype(Space({name: replace(domain, when=())}), dtype, native=True, arrays=False)
         return domain
 
-    return _mapped(space, bare)
+    return _mapped(space, normalise)
 
 
 def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Space:
     """The space of function(name, domain, whether others depend on it); itself where nothing changes."""
     parents = {parent for name in space.names for parent in space.parents(name)}
-    found = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
-    return space if tuple(found.values()) == space.domains else Space(found)
+    domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
+    return space if tuple(domains.values()) == space.domains else Space(domains)
 
 
 def choice_label(choice: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ _TERM = re.compile(rf"\s*{_WORD}\s*(==|!=|<=|>=|<|>)\s*{_WORD}(?:\s+(and)\s|\s*$
 _HELP = """write comparisons such as "state == COMPLETE and lr < 0.1" (== != < <= > >=, joined by and)"""
 
 
-@dataclass(frozen=True)
-class FilterTerm:
+class FilterTerm(NamedTuple):
     """``column op value``; ``number`` is the value as a number, None for words and quoted text."""
 
     column: str
@@ -28,8 +27,8 @@ class FilterTerm:
     def mask(self, column: Column) -> np.ndarray:
         """(n,) rows where it holds, never those without a value; ValueError for an order of text."""
         if column.index is not None and self.op in _EQUAL:
-            equal = [self._is(label) == (self.op == "==") for label in column.labels]
-            return np.array([*equal, False])[column.index]  # the last one is for index -1, missing
+            outcomes = [self._matches(label) == (self.op == "==") for label in column.labels]
+            return np.array([*outcomes, False])[column.index]  # the last one is for index -1, missing
         if self.number is None:
             raise ValueError(
                 f"--filter: {self.column!r} {self.op} needs a number, got {self.text!r}"
@@ -37,7 +36,7 @@ class FilterTerm:
             )
         return _OPERATORS[self.op](column.as_numbers(), self.number) & ~column.missing()
 
-    def _is(self, label: object) -> bool:
+    def _matches(self, label: object) -> bool:
         if isinstance(label, bool):
             return str(label).lower() == self.text.lower()
         if isinstance(label, (int, float)) and self.number is not None:
@@ -53,16 +52,16 @@ def parse_filter(text: str) -> list[FilterTerm]:
     """
     terms, position, joined = [], 0, True
     while joined:
-        found = _TERM.match(text, position)
-        if found is None:
+        match = _TERM.match(text, position)
+        if match is None:
             raise ValueError(f"--filter: cannot read {text[position:].strip()[:60]!r}; {_HELP}.")
-        *column, op, double, single, word, joined = found.groups()
-        value = next(part for part in (double, single, word) if part is not None)
+        *column, op, double, single, word, joined = match.groups()
         name = next(part for part in column if part is not None)
+        value = next(part for part in (double, single, word) if part is not None)
         number = number_of(word)
         finite = number is not None and np.isfinite(number)
         terms.append(FilterTerm(name, op, value, number if finite else None))
-        position = found.end()
+        position = match.end()
     return terms
 
 

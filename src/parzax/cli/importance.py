@@ -1,7 +1,6 @@
 """``parzax importance FILE``: read, compute in float64, print, write."""
 
 import math
-import sys
 from argparse import Namespace
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -12,35 +11,42 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.cli import objectives, writing
+from parzax.cli import writing
 from parzax.cli.reading import log_path, read_log
-from parzax.cli.writing import progress, say
+from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
-from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
 from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, shuffles_by_default
 from parzax.results.seeds import usual_level
 from parzax.results.table import importance_table
+from parzax.results.targets import objective_index, objective_names
 from parzax.results.uncertainty import may_matter
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-# Samples of a single log unless asked otherwise: of one level, of several, as many as can be counted in some
-# seconds, and none below a number that says little.
-_RESAMPLES, _RESAMPLES_OF_SWEEPS, _MOST_NUMBERS, _FEWEST = 1000, 200, 100_000_000, 50
-_OUTPUTS = ("plot", "json", "csv", "npz", "write-space")
+# Default numbers of samples of a single log: for one level, and for several.
+_RESAMPLES, _RESAMPLES_OF_SWEEPS = 1000, 200
+# So many rows times parameters are counted in some seconds; a log that leaves fewer samples gets none.
+_MOST_NUMBERS, _FEWEST = 100_000_000, 50
+# What writes each output, by the name of its option.
+_WRITERS = {
+    "plot": lambda result, args: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
+    "json": lambda result, _: writing.json_writer(result),
+    "csv": lambda result, _: writing.csv_writer(result),
+    "npz": lambda result, _: result.save,
+    "write_space": lambda result, _: writing.text_writer(result.space.to_json()),
+}
 
 
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
     levels = parse_levels("--target-quantile", args.target_quantile)
-    how, path, inputs = settings_and_files(args)
-    wanted = {f"--{name}": getattr(args, name.replace("-", "_")) for name in _OUTPUTS}
-    outputs = {option: path for option, path in wanted.items() if path is not None}
-    writing.check_outputs(outputs, inputs)
+    outputs = {name: path for name in _WRITERS if (path := getattr(args, name)) is not None}
+    log, how = prepare(args, {f"--{name.replace('_', '-')}": path for name, path in outputs.items()})
     if args.plot_kind is not None and args.plot is None:
         raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
     if args.plot_parameter is not None and args.plot_kind != "values":
@@ -50,84 +56,108 @@ def run_importance(args: Namespace) -> None:
             "--objective all prints a table for each objective; files, pictures and good values are of one: "
             "give its number or name, or pareto."
         )
+    if args.objective == "all" and args.resamples:
+        raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
     if args.plot is not None:
         from parzax import plotting as plotting  # says now if it cannot be drawn
-    with progress(f"reading {path}"):
-        obs = read_log(path, args)
+    obs = read_log(log, args)
     if args.plot_parameter is not None and args.plot_parameter not in obs.space:
         raise ValueError(
             f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
         )
     if args.objective == "all":
-        if args.resamples:
-            raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
         with progress("compiling and computing"), jax.enable_x64(True):
-            objectives.say_all(obs, levels, **how)
+            lines = _each_table(obs, levels, **how)
+        say(*lines)
         return
-    asked = objectives.chosen(args.objective, obs)
+    how |= chosen_objective(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        known = resampling(args.resamples, len(levels), obs)
-        result = cond_ped_anova(obs, target_quantile=levels, **asked, **how, **known)
+        how |= resampling(args.resamples, len(levels), obs)
+        result = cond_ped_anova(obs, target_quantile=levels, **how)
     text = importance_table(result, inferred=False).to_text()
-    writers = {
-        "--plot": lambda: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
-        "--json": lambda: writing.json_writer(result),
-        "--csv": lambda: writing.csv_writer(result),
-        "--npz": lambda: result.save,
-        "--write-space": lambda: writing.text_writer(obs.space.to_json()),
-    }
-    writing.write_all([(path, writers[option]()) for option, path in outputs.items()])
-    # What was inferred stands on stderr, as notes.
-    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
-    say(*objectives.heading(args.objective, obs))
+    writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
+    say_notes(obs)
+    say(*_heading(args.objective, obs))
     if args.good_values:
         level = usual_level(result.target_quantile, result.status)
-        good = result.good_values(level)
-        tested = partial(may_matter, result.uncertainty, result.n_seeds, level)
-        sure = [own for own in good if tested(result.names.index(own.parameter))]
-        rest = len(result.names) - len({own.parameter for own in sure})
-        say(*to_lines(sure, obs.space, float(result.target_quantile[level]), rest), "")
+        matters = partial(may_matter, result.uncertainty, result.n_seeds, level)
+        good = [g for g in result.good_values(level) if matters(result.names.index(g.parameter))]
+        n_others = len(result.names) - len({g.parameter for g in good})
+        say(*to_lines(good, obs.space, float(result.target_quantile[level]), n_others), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
-def settings_and_files(args: Namespace) -> tuple[dict[str, Any], Path, dict[str, Path]]:
-    """Arguments of `cond_ped_anova` beside the levels, the log, and what is read by what it is."""
+def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
+    """The path of the log, and arguments of `cond_ped_anova` beside the levels; refuse wrong outputs."""
     region = parse_levels("--region-quantile", args.region_quantile)
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
-    path = log_path(args.file)
-    inputs = {"the log": path} | ({} if args.space is None else {"the search space": Path(args.space)})
+    log = log_path(args.file)
+    inputs = {"the log": log} | ({} if args.space is None else {"the search space": Path(args.space)})
+    writing.check_outputs(outputs, inputs)
     how = {"region_quantile": region[0], "estimator": ESTIMATORS[args.estimator]}
-    return how | {"rows": args.rows, "reference": args.reference}, path, inputs
+    return log, how | {"rows": args.rows, "reference": args.reference}
 
 
 def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:
     """How often the log is resampled: unless asked otherwise a single log whose rows count once.
 
-    Every run draws the same samples. Of a log too large for them there are shuffles alone, whose time does
+    Every run draws the same samples. A log that is too large for them gets shuffles alone, whose time does
     not grow with the rows.
     """
-    key = jax.random.key(0)
-    if asked is not None:
-        n_shuffles = shuffles_by_default(max(asked, SHUFFLES), len(obs.space)) if asked else 0
-        return {"n_resamples": asked, "n_shuffles": n_shuffles, "key": key}
-    single = not obs.batch_shape and (obs.weight is None or (obs.weight == np.floor(obs.weight)).all())
-    if not single:
-        return {}
-    wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
-    n = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
-    n_shuffles = shuffles_by_default(SHUFFLES, len(obs.space))
-    return {"n_resamples": n if n >= _FEWEST else 0, "n_shuffles": n_shuffles, "key": key}
+    n_shuffles = shuffles_by_default(max(asked or 0, SHUFFLES), len(obs.space)) if asked != 0 else 0
+    if asked is None:
+        if obs.batch_shape or not (obs.weight is None or (obs.weight == np.floor(obs.weight)).all()):
+            return {}
+        wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
+        asked = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+        asked = asked if asked >= _FEWEST else 0
+    return {"n_resamples": asked, "n_shuffles": n_shuffles, "key": jax.random.key(0)}
 
 
 def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:
     """The lowest level with enough rows, where the only one asked for has too few."""
-    few = (np.asarray(result.status) & int(Status.LOW_DATA) != 0).any()
+    low_data = (np.asarray(result.status) & int(Status.LOW_DATA) != 0).any()
     n, enough = float(np.min(result.n_region)), LOW_DATA_ROWS + 1
-    # A level is a share of all rows, which are those of the region only at level 1.
-    if result.region_quantile < 1 or len(levels) > 1 or not few or levels[0] >= 0.5 or 2 * enough > n:
+    # A level is a share of all rows; those are the region's rows only at region level 1.
+    if result.region_quantile < 1 or len(levels) > 1 or not low_data or levels[0] >= 0.5 or 2 * enough > n:
         return []
     return [f"of {n:g} rows --target-quantile {math.ceil(100 * enough / n) / 100:g} takes {enough} or more"]
+
+
+def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
+    """The arguments of `cond_ped_anova` that --objective stands for: a number, a name, or "pareto"."""
+    if text == "pareto":
+        return {"selection": "pareto"}
+    try:
+        return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
+    except ValueError as error:
+        words = ", all or pareto" if obs.n_objectives > 1 else ""
+        raise ValueError(f"--objective takes a number or name{words}: {error}") from error
+
+
+def _heading(text: str, obs: Observations) -> list[str]:
+    """For a log of several objectives a line above its table: which it is about, and how to get others."""
+    if obs.n_objectives == 1:
+        return []
+    if text == "pareto":
+        ways = " and ".join(obs.report.direction)
+        about = f"all {obs.n_objectives} objectives ({ways}) by Pareto rank"
+        return [f"{about}; --objective all for each by itself"]
+    number = chosen_objective(text, obs)["objective"]
+    about = f"objective {number} of {obs.n_objectives} ({obs.report.direction[number]})"
+    name = f", {objective_names(obs)[number]!r}" if obs.report.objectives else ""
+    return [f"{about}{name}; --objective I for another, or all, or pareto"]
+
+
+def _each_table(obs: Observations, levels: list[float], **how: Any) -> list[str]:
+    """Lines of a table for each objective."""
+    results = importance_by_objective(obs, levels, **how)
+    lines: list[str] = []
+    for i, (name, result) in enumerate(results.items()):
+        lines += ["", f"objective {i} of {len(results)}, {name!r} ({obs.report.direction[i]})"]
+        lines += importance_table(result, inferred=False).to_text().split("\n")
+    return lines[1:]
 
 
 def parse_levels(option: str, text: str) -> list[float]:

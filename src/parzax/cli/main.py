@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -84,8 +85,8 @@ def _parser() -> argparse.ArgumentParser:
         "levels for all seeds in one compiled call, print a table and save the figure."
     )
     add = _command(commands, "demo", "a first look, without files or network", description)
-    add("--seeds", type=_positive, default=10, help="number of searches (10)")
-    add("--n", type=_positive, default=1000, help="configurations in each (1000)")
+    add("--seeds", type=partial(_whole_number, 1), default=10, help="number of searches (10)")
+    add("--n", type=partial(_whole_number, 1), default=1000, help="configurations in each (1000)")
     add("--seed", type=int, default=0, help="seed of the random numbers (0)")
     add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
     _importance_arguments(commands)
@@ -148,6 +149,10 @@ def _report_arguments(commands: Any) -> None:
 
 def _log_arguments(add: Any) -> None:
     """What log is read, and how importances are computed."""
+
+    def choose(option: str, choices: tuple[str, ...], text: str) -> None:
+        add(option, choices=choices, default=choices[0], help=f"{text} ({choices[0]})")
+
     add("file", metavar="FILE", help="the log; sqlite:/// URLs too")
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
@@ -157,35 +162,24 @@ def _log_arguments(add: Any) -> None:
     text = "of several objectives a number or name, all for a table of each, or pareto for their front (0)"
     add("--objective", default="0", metavar="WHICH", help=text)
     text = "samples of the log for intervals; 0 for none, and no p-values (1000, or 200 for several levels)"
-    add("--resamples", type=_count, metavar="N", help=text)
+    add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
     add("--study", metavar="NAME", help="which study of an Optuna file, if it has several")
     add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
     add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
     add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
-    both = ("minimize", "maximize")
-    add("--direction", choices=both, help="of the objective (minimize)", type=_whole_word)
-    fates, text = ("drop", "worst"), "what happens to failed rows, and pruned ones (drop)"
-    add("--failed", choices=fates, default="drop", help=text)
-    add("--pruned", choices=fates, help="the same for pruned rows alone (as --failed)")
-    text = "feasible: those that satisfy all constraints (all)"
-    add("--rows", choices=("all", "feasible"), default="all", help=text)
-    text = "local or global importance (region)"
-    add("--reference", choices=("region", "uniform"), default="region", help=text)
-    text = "smoothed: by densities; optuna: Optuna 5's numbers"
-    add("--estimator", choices=("default", "smoothed", "optuna"), default="default", help=text)
+    senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
+    add("--direction", choices=senses, help="of the objective (minimize)", type=lambda x: full.get(x, x))
+    choose("--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
+    add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
+    choose("--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
+    choose("--reference", ("region", "uniform"), "local or global importance")
+    choose(
+        "--estimator", ("default", "smoothed", "optuna"), "smoothed: by densities; optuna: Optuna 5's numbers"
+    )
 
 
-def _whole_word(text: str) -> str:
-    return {"min": "minimize", "max": "maximize"}.get(text, text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0, got {text!r}")
+def _whole_number(least: int, text: str) -> int:
+    if not (text.isdecimal() and int(text) >= least):
+        limit = " above 0" if least else ", 0 or more"
+        raise argparse.ArgumentTypeError(f"must be a whole number{limit}, got {text!r}")
     return int(text)

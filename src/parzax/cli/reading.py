@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from parzax.cli.filters import filter_mask
-from parzax.cli.tables import COLUMNAR, LINES, SEPARATORS, kind_of, read_table
+from parzax.cli.tables import FORMATS, kind_of, read_table
+from parzax.cli.writing import progress
 from parzax.observations import Observations
 from parzax.observations.columns import Column, Table, listed
 from parzax.observations.frames import open_table
@@ -18,10 +19,10 @@ from parzax.observations.roles import results_of, unsaid_direction
 from parzax.space import Categorical, Space
 from parzax.space.serialization import load
 
-# Formats that run code from the file when read, or may.
+# Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
-# Options of tables alone.
+# Options that go with tables alone.
 _TABLES = ("parameters", "drop", "seed", "constraints")
 
 
@@ -46,7 +47,7 @@ def read_log(path: Path, args: Namespace) -> Observations:
         raise ValueError(f"there is no file {name}.")
     if not path.is_file() or path.stat().st_size == 0:
         raise ValueError(f"{name} is {'empty' if path.is_file() else 'not a file'}.")
-    if suffix in (*SEPARATORS, *LINES, *COLUMNAR):
+    if suffix in FORMATS:
         read, kind, unfit = _from_table, "a table", ("study",)
     elif suffix == ".npz":
         read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", *_TABLES)
@@ -64,7 +65,8 @@ def read_log(path: Path, args: Namespace) -> Observations:
     for option in unfit:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option} does not go with {kind} ({name}).")
-    return read(path, args)
+    with progress(f"reading {path}"):
+        return read(path, args)
 
 
 def _read_space(args: Namespace) -> tuple[Space | None, str | None]:
@@ -106,29 +108,29 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     if space is None:
         raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
     targets = args.target or ["objective"]
+    needed = ["values", *targets]
     try:
         # NumPy does not close a damaged file that it opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            wanted = ["values", *targets, *(x for x in ("names", "regime") if x in data)]
-            absent = [name for name in wanted if name not in data]
+            absent = [name for name in needed if name not in data]
             if absent:
                 raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}")
-            arrays = {name: data[name] for name in wanted}
+            arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
     except Exception as error:  # zipfile, zlib and NumPy each raise their own kinds
         raise ValueError(f"{str(path)!r} cannot be read as npz: {error}.") from error
     values, regime = arrays["values"], arrays.get("regime")
-    stored = [str(x) for x in np.ravel(arrays.get("names", space.names))]
-    absent = [name for name in space.names if name not in stored]
+    names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
+    absent = [name for name in space.names if name not in names]
     if absent:
-        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; there are {listed(stored)}.")
-    if values.ndim < 2 or values.shape[-1] != len(stored):
-        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {len(stored)} names.")
-    at = [stored.index(name) for name in space.names]
+        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; there are {listed(names)}.")
+    if values.ndim < 2 or values.shape[-1] != len(names):
+        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {len(names)} names.")
+    columns = [names.index(name) for name in space.names]
     if regime is not None and regime.shape == values.shape:
-        regime = regime[..., at]
+        regime = regime[..., columns]
     losses = np.stack([arrays[target] for target in targets], axis=-1)
     obs = Observations.from_arrays(
-        space, values[..., at], losses, direction or "minimize", regime=regime, failed=args.failed
+        space, values[..., columns], losses, direction or "minimize", regime=regime, failed=args.failed
     )
     if direction is None:
         obs = replace(obs, report=replace(obs.report, inferred=(unsaid_direction(targets),)))
@@ -140,7 +142,7 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
 
 
 def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray) -> Table:
-    """What the rows of an npz file, of all seeds, can be filtered by: objectives, parameters."""
+    """The columns by which the rows of an npz file, of all seeds, can be filtered: objectives, parameters."""
     rows = np.broadcast_to(np.arange(obs.n), obs.values.shape[:-1]).reshape(-1)
 
     def column(name: str) -> Column:
@@ -179,7 +181,7 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
 
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
-    """What Optuna's trials can be filtered by: state, number, objectives, parameters."""
+    """The columns by which Optuna's trials can be filtered: state, number, objectives, parameters."""
     objectives = ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
     parameters = dict.fromkeys(f"params_{name}" for trial in trials for name in trial.params)
     rows = np.array([trial.number for trial in trials], dtype=int)
@@ -188,11 +190,12 @@ def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
         if name == "state":
             return Column.of_labels(name, rows, (trial.state.name for trial in trials))
         if name in parameters:
-            own = name.removeprefix("params_")
-            return Column.of_labels(name, rows, (trial.params.get(own) for trial in trials))
-        i = None if name == "number" else objectives.index(name)
-        found = rows if i is None else [math.nan if t.values is None else t.values[i] for t in trials]
-        return Column(name, rows, numbers=np.array(found, dtype=float))
+            parameter = name.removeprefix("params_")
+            return Column.of_labels(name, rows, (trial.params.get(parameter) for trial in trials))
+        if name == "number":
+            return Column(name, rows, numbers=rows.astype(float))
+        i = objectives.index(name)
+        return Column(name, rows, numbers=np.array([t.values[i] if t.values else math.nan for t in trials]))
 
     return Table(["state", "number", *objectives, *parameters], len(trials), column)
 

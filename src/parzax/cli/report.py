@@ -2,17 +2,17 @@
 
 import datetime
 import math
+import re
 import shlex
-import sys
 from argparse import Namespace
 from pathlib import Path
 
 import jax
 
-from parzax.cli import objectives, writing
-from parzax.cli.importance import parse_levels, resampling, settings_and_files
+from parzax.cli import writing
+from parzax.cli.importance import chosen_objective, parse_levels, prepare, resampling
 from parzax.cli.reading import read_log
-from parzax.cli.writing import progress, say
+from parzax.cli.writing import progress, say, say_notes
 
 
 def run_report(args: Namespace) -> None:
@@ -20,16 +20,14 @@ def run_report(args: Namespace) -> None:
     levels = None
     if args.target_quantile is not None:
         levels = parse_levels("--target-quantile", args.target_quantile)
-    how, path, inputs = settings_and_files(args)
-    writing.check_outputs({"-o": args.out}, inputs)
+    log, how = prepare(args, {"-o": args.out})
     from parzax import page
     from parzax.page import rendering as rendering  # says now if a page cannot be made
 
     if args.objective == "all":
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")
-    with progress(f"reading {path}"):
-        obs = read_log(path, args)
-    asked = objectives.chosen(args.objective, obs)
+    obs = read_log(log, args)
+    how |= chosen_objective(args.objective, obs)
 
     def write(file: Path) -> None:
         with progress("compiling and computing"), jax.enable_x64(True):
@@ -38,30 +36,26 @@ def run_report(args: Namespace) -> None:
                 file,
                 target_quantile=levels,
                 **how,
-                **asked,
                 **resampling(args.resamples, 2 if levels is None else len(levels), obs),
-                title=path.name if args.title is None else args.title,
-                command=_command(args, path),
+                title=log.name if args.title is None else args.title,
+                command=_command(args, log),
                 date=datetime.date.today().isoformat() if args.date is None else args.date,
             )
 
     writing.write_all([(args.out, write)])
-    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
+    say_notes(obs)
     lines = obs.report.lines(math.prod(obs.batch_shape))
     say(*lines[: len(lines) - len(obs.report.inferred)], f"written: {args.out}")
 
 
-def _command(args: Namespace, path: Path) -> str:
+def _command(args: Namespace, log: Path) -> str:
     """The command as it was given, files by their names alone: a page says nothing about folders."""
-    files = {Path(given) for given in (args.file, args.out, args.space) if given is not None}
-    words = []
-    for word in args.words:
-        if word == args.file:
-            words.append(path.name)
-            continue
+    names = {Path(path): Path(path).name for path in (args.out, args.space) if path is not None}
+    names[Path(args.file)] = log.name
+
+    def shorten(word: str) -> str:
         # An option may hold its value: --out=FILE, -oFILE.
-        option, sign, value = word.partition("=") if word.startswith("--") else ("", "", word)
-        if word.startswith("-o"):
-            option, sign, value = "-o", "", word[2:]
-        words.append(f"{option}{sign}{Path(value).name}" if value and Path(value) in files else word)
-    return shlex.join(["parzax", *words])
+        option, value = re.findall(r"^(--[^=]*=|-o(?=.))?(.*)$", word, re.DOTALL)[0]
+        return option + names.get(Path(value), value)
+
+    return shlex.join(["parzax", *map(shorten, args.words)])

@@ -10,27 +10,21 @@ import re
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from parzax.observations.spelling import SURELY_COMMA
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-LINES = (".jsonl", ".ndjson")
-PARQUET = (".parquet", ".pq")
-COLUMNAR = (*PARQUET, ".feather", ".arrow", ".ipc")
+# Formats by the ending of a file, before ``.gz`` if it is packed.
+FORMATS = {
+    ".csv": "csv", ".tsv": "csv", ".jsonl": "ndjson", ".ndjson": "ndjson", ".parquet": "parquet",
+    ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
+}  # fmt: skip
 MAX_COLUMNS = 100_000
-# What a packed file may hold.
+# The most that a packed file may hold.
 _MAX_UNPACKED = 1 << 31
 # A longer row is not a row of a log.
 _MAX_ROW = 1 << 26
 _NULLS = ["", "NaN", "nan", "NA", "N/A", "<NA>", "null", "NULL"]
-
-
-class Text(NamedTuple):
-    """How the numbers of a table in text are written."""
-
-    separator: str
-    decimal: str
 
 
 def kind_of(path: Path) -> str:
@@ -41,7 +35,7 @@ def kind_of(path: Path) -> str:
 
 def read_table(path: Path) -> Any:
     """A pyarrow, polars or pandas table; ValueError for a file that is none."""
-    suffix, text = kind_of(path), None
+    suffix = kind_of(path)
     readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
     read = next((reader for library, reader in readers.items() if find_spec(library)), None)
     if read is None:
@@ -49,17 +43,14 @@ def read_table(path: Path) -> Any:
             f"reading {suffix} files needs pyarrow, polars or pandas; pip install 'parzax[dataframe]'."
         )
     with path.open("rb") as packed, _unpacked(path, packed) as file:
-        if suffix in SEPARATORS or suffix in LINES:
+        form = FORMATS[suffix]
+        if form in ("csv", "ndjson"):
             head = file.readline(1 << 24)
             if b"\0" in head[:8192] + file.read(8192):
                 raise ValueError(f"{str(path)!r} is not a text file.")
             file.seek(0)
         try:
-            if suffix in SEPARATORS:
-                text = _written(file, suffix)
-                _check_width(file.readline(1 << 24).count(text.separator.encode()) + 1)
-                file.seek(0)
-            return read(file, suffix, text)
+            return read(file, form, *(_separator_and_point(file, suffix) if form == "csv" else ("", "")))
         except Exception as error:  # each library has its own errors for a damaged file
             if isinstance(error, ImportError) or str(error).startswith(repr(str(path))):
                 raise
@@ -89,76 +80,70 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
         raise ValueError(f"{str(path)!r} begins as UTF-16 but is not: {error}.") from error
 
 
-def _written(file: BinaryIO, suffix: str) -> Text:
-    """From the first lines: what parts the names in the header, and commas in numbers that are no lists."""
+def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
+    """The separator of a header's names, and the decimal point of the numbers in the first lines."""
     header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     file.seek(0)
     names = re.sub(r'"[^"]*"', "", header)
-    usual = SEPARATORS[suffix]
-    separator = max((usual, ";", "\t", ","), key=lambda own: (names.count(own), own == usual))
+    usual = "\t" if suffix == ".tsv" else ","
+    separator = max((usual, ";", "\t", ","), key=lambda sign: (names.count(sign), sign == usual))
+    _check_width(header.count(separator) + 1)
     cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
     points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
     comma = separator != "," and not points and any(SURELY_COMMA.fullmatch(cell) for cell in cells)
-    return Text(separator, "," if comma else ".")
+    return separator, "," if comma else "."
 
 
-def _with_pyarrow(file: BinaryIO, suffix: str, text: Text | None) -> Any:
-    import pyarrow
+def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
+    from pyarrow import ArrowInvalid, csv, ipc, json
 
     # One block as far as possible: types are inferred from the first one.
     block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
     file.seek(0)
-    if suffix in LINES:
-        from pyarrow import json
-
+    if form == "ndjson":
         return json.read_json(file, read_options=json.ReadOptions(block_size=block))
-    if text is not None:
-        from pyarrow import csv
-
+    if form == "csv":
         return csv.read_csv(
             file,
             read_options=csv.ReadOptions(block_size=block),
-            parse_options=csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                null_values=_NULLS, strings_can_be_null=True, decimal_point=text.decimal
+                null_values=_NULLS, strings_can_be_null=True, decimal_point=point
             ),
         )
-    if suffix in PARQUET:
+    if form == "parquet":
         from pyarrow import parquet
 
         with parquet.ParquetFile(file) as columns:
             _check_width(columns.metadata.num_columns)
             return columns.read()
     try:
-        return pyarrow.ipc.open_file(file).read_all()
-    except pyarrow.ArrowInvalid:
+        return ipc.open_file(file).read_all()
+    except ArrowInvalid:
         file.seek(0)
-        return pyarrow.ipc.open_stream(file).read_all()
+        return ipc.open_stream(file).read_all()
 
 
-def _with_polars(file: BinaryIO, suffix: str, text: Text | None) -> Any:
+def _with_polars(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     import polars
 
-    if suffix in LINES:
-        return polars.read_ndjson(file, infer_schema_length=None)
-    if text is not None:
-        how: Any = {"separator": text.separator, "decimal_comma": text.decimal == ","}
-        return polars.read_csv(file, null_values=_NULLS, infer_schema_length=None, **how)
-    return polars.read_parquet(file) if suffix in PARQUET else polars.read_ipc(file)
+    options: dict[str, Any] = {"infer_schema_length": None} if form in ("csv", "ndjson") else {}
+    if form == "csv":
+        options |= {"separator": separator, "decimal_comma": point == ",", "null_values": _NULLS}
+    return getattr(polars, f"read_{form}")(file, **options)
 
 
-def _with_pandas(file: BinaryIO, suffix: str, text: Text | None) -> Any:
+def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     import pandas
 
-    if suffix in LINES:
-        return pandas.read_json(file, lines=True, precise_float=True)
-    if text is not None:
+    options: dict[str, Any] = {"lines": True, "precise_float": True} if form == "ndjson" else {}
+    if form == "csv":
+        options = {"sep": separator, "decimal": point, "na_values": _NULLS, "keep_default_na": False}
         # Before version 3.1 pandas rounds decimals roughly in the last place, unless it is asked not to.
-        inexact = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
-        exact: Any = {"float_precision": "round_trip"} if inexact else {}
-        how: Any = {"sep": text.separator, "decimal": text.decimal, **exact}
-        return pandas.read_csv(file, na_values=_NULLS, keep_default_na=False, **how)
-    return pandas.read_parquet(file) if suffix in PARQUET else pandas.read_feather(file)
+        if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
+            options["float_precision"] = "round_trip"
+    name = {"ndjson": "json", "ipc": "feather"}.get(form, form)
+    return getattr(pandas, f"read_{name}")(file, **options)
 
 
 def _check_width(n_columns: int) -> None:

@@ -1,11 +1,11 @@
-"""What the command gives: lines on the terminal, and files, checked before the work and written together."""
+"""The command's output: lines on the terminal, and files, checked before the work and written together."""
 
 import csv
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,6 +14,7 @@ import numpy as np
 
 import parzax
 from parzax._words import visible
+from parzax.observations import Observations
 from parzax.results import ImportanceResult
 from parzax.results.base import status_names
 from parzax.results.seeds import usual_level
@@ -24,9 +25,14 @@ _ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",), "-o": (".
 
 
 def say(*lines: str, file: TextIO | None = None) -> None:
-    """Print lines; characters that would move the cursor, or break a line, are written out."""
+    """Print lines; characters that would move the cursor, or break a line, are printed as escapes."""
     for line in lines:
         print(visible(line), file=file)
+
+
+def say_notes(obs: Observations) -> None:
+    """Print on stderr what was inferred about a log."""
+    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
 
 
 @contextmanager
@@ -70,30 +76,31 @@ def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
 
     After any error, also in putting them in place, nothing new is left, and what was there before still is.
     """
-    beside = ((path, path.with_name(f".parzax-{os.getpid()}-{i}")) for i, (path, _) in enumerate(outputs))
-    files = [(path, Path(f"{own}-new{path.suffix}"), Path(f"{own}-old{path.suffix}")) for path, own in beside]
-    touched: list[tuple[Path, Path, Path]] = []
-    try:
-        for (path, new, _), (_, write) in zip(files, outputs, strict=True):
+    files = []
+    with ExitStack() as cleaning, ExitStack() as undoing:
+        for i, (path, write) in enumerate(outputs):
+            beside = path.with_name(f".parzax-{os.getpid()}-{i}")
+            new, old = (Path(f"{beside}-{word}{path.suffix}") for word in ("new", "old"))
+            files.append((path, new, old))
+            for file in (new, old):
+                cleaning.callback(file.unlink, missing_ok=True)
             with _naming(path):
                 write(new)
         for path, new, old in files:
             with _naming(path):
-                touched.append((path, new, old))
+                undoing.callback(_restore, path, new, old)
                 if path.is_file() or path.is_symlink():
                     os.replace(path, old)
                 os.replace(new, path)
-    except BaseException:
-        for path, new, old in touched:
-            if os.path.lexists(old):
-                os.replace(old, path)
-            elif not new.exists():
-                path.unlink()
-        raise
-    finally:
-        for _, *temporary in files:
-            for file in temporary:
-                file.unlink(missing_ok=True)
+        undoing.pop_all()
+
+
+def _restore(path: Path, new: Path, old: Path) -> None:
+    """Undo what was done to put a new file in the place of an old one, as far as it was done."""
+    if os.path.lexists(old):
+        os.replace(old, path)
+    elif not new.exists():
+        path.unlink()
 
 
 @contextmanager

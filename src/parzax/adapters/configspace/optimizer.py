@@ -3,10 +3,11 @@
 import copy
 import math
 import warnings
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace, exceptions
+from ConfigSpace import Configuration, ConfigurationSpace
 
 from parzax import _checks
 from parzax.adapters.configspace.translation import native_rows, space, to_values
@@ -14,19 +15,15 @@ from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler, tpe
 from parzax.space import host_frame
 
-# Suggestions that break a forbidden clause are drawn again, so often.
+# How often a suggestion that breaks a forbidden clause is drawn again.
 _MOST_DRAWS = 30
-_ILLEGAL = (
-    exceptions.ActiveHyperparameterNotSetError, exceptions.ForbiddenValueError,
-    exceptions.IllegalValueError, exceptions.InactiveHyperparameterSetError,
-)  # fmt: skip
 
 
 class Evaluated(NamedTuple):
-    """What a configuration gave.
+    """A configuration and the values that it gave.
 
     Attributes:
-        configuration: that was told.
+        configuration: the one that was told.
         objectives: m numbers.
         constraints: c numbers, satisfied where <= 0.
     """
@@ -52,7 +49,7 @@ class Optimizer:
         seed: a whole number in [0, 2^32).
 
     Raises:
-        TypeError, ValueError: arguments that are none; what `parzax.adapters.configspace.space` raises.
+        TypeError, ValueError: wrong arguments; what `parzax.adapters.configspace.space` raises.
 
     >>> from ConfigSpace import ConfigurationSpace
     >>> import parzax as px
@@ -66,7 +63,7 @@ class Optimizer:
 
     def __init__(self, cs: ConfigurationSpace, sampler: Sampler | None = None, seed: int = 0) -> None:
         with warnings.catch_warnings():
-            # Forbidden clauses, which are heeded here.
+            # Suggestions obey forbidden clauses, unlike the space.
             warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
             self._native = space(cs)
         if sampler is None:
@@ -94,7 +91,7 @@ class Optimizer:
         return self._pending[before:]
 
     def tell(self, configuration: Configuration, objectives: Any, constraints: Any = None) -> None:
-        """Learn what a configuration gave, whether it was asked for or not.
+        """Learn the values that a configuration gave, whether it was asked for or not.
 
         Args:
             configuration: of the configuration space.
@@ -104,39 +101,38 @@ class Optimizer:
         Raises:
             TypeError, ValueError: not a configuration of this space; another number of values.
         """
-        losses = _values("objectives", objectives, self._session.sampler.n_objectives)
-        given = _values("constraints", constraints, self._session.sampler.n_constraints)
-        row = self._row(configuration, None if any(map(math.isnan, losses)) else losses, given)
+        losses = _numbers("objectives", objectives, self._session.sampler.n_objectives)
+        excess = _numbers("constraints", constraints, self._session.sampler.n_constraints)
+        row = self._row(configuration, None if any(map(math.isnan, losses)) else losses, excess)
         if configuration in self._pending:
             self._pending.remove(configuration)
         self._session.tell([row])
-        self._told.append(Evaluated(configuration, losses, given))
+        self._told.append(Evaluated(configuration, losses, excess))
 
     def best(self) -> list[Evaluated]:
         """The best feasible configurations so far, in the order in which they were told.
 
-        The first one of smallest loss, or of several objectives the front, of which repeats are left out;
-        none while nothing is feasible.
+        The first one of smallest loss; with several objectives the front without repeats. Empty while
+        nothing is feasible.
         """
-        known = (one for one in self._told if not any(map(math.isnan, one.objectives)))
-        feasible = [one for one in known if all(value <= 0 for value in one.constraints)]
-        losses = np.array([one.objectives for one in feasible])
+        evaluated = (told for told in self._told if not any(map(math.isnan, told.objectives)))
+        feasible = [told for told in evaluated if all(value <= 0 for value in told.constraints)]
+        losses = np.array([told.objectives for told in feasible])
         front: dict[Any, Evaluated] = {}
-        for one, own in zip(feasible, losses, strict=True):
-            if not ((losses <= own).all(axis=1) & (losses < own).any(axis=1)).any():
-                key = one.objectives if len(own) == 1 else (one.configuration, one.objectives)
-                front.setdefault(key, one)
+        for told, loss in zip(feasible, losses, strict=True):
+            if not ((losses <= loss).all(axis=1) & (losses < loss).any(axis=1)).any():
+                front.setdefault(told.objectives if len(loss) == 1 else told[:2], told)
         return list(front.values())
 
     def _suggest(self) -> Configuration:
-        unknown = (math.nan,) * self._session.sampler.n_constraints
-        pending = [self._row(config, None, unknown) for config in self._pending]
+        not_measured = (math.nan,) * self._session.sampler.n_constraints
+        pending = [self._row(config, None, not_measured) for config in self._pending]
         for attempt in range(_MOST_DRAWS):
-            row = self._session.ask(self._seed, self._n_asked, attempt, pending=pending)
-            try:
-                return Configuration(self._cs, values=to_values(self._cs, self._native, row))
-            except _ILLEGAL:
-                continue
+            x = self._session.ask(self._seed, self._n_asked, attempt, pending=pending)
+            values = to_values(self._cs, self._native, x)
+            # ConfigSpace raises for forbidden values, and for values that rounding moved out of a domain.
+            with suppress(ValueError):
+                return Configuration(self._cs, values=values)
         at_random = copy.deepcopy(self._cs)
         at_random.seed(int(np.random.default_rng([self._seed, self._n_asked]).integers(2**31)))
         return Configuration(self._cs, values=dict(at_random.sample_configuration()))
@@ -150,8 +146,8 @@ class Optimizer:
         return Row(x[0], losses, constraints)
 
 
-def _values(name: str, values: Any, n: int) -> tuple[float, ...]:
-    given = [] if values is None else np.atleast_1d(np.asarray(values, np.float64)).tolist()
-    if len(given) != n:
+def _numbers(name: str, values: Any, n: int) -> tuple[float, ...]:
+    numbers = [] if values is None else np.atleast_1d(np.asarray(values, np.float64)).tolist()
+    if len(numbers) != n:
         raise ValueError(f"{name} must hold {n} numbers, got {values!r}.")
-    return tuple(given)
+    return tuple(numbers)

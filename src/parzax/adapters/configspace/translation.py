@@ -13,9 +13,10 @@ from ConfigSpace.hyperparameters import FloatHyperparameter, IntegerHyperparamet
 
 from parzax import _checks
 from parzax.adapters.session import choice_label
-from parzax.space import Between, Categorical, Condition, Domain, Float, In, Int, Ordinal, Space
+from parzax.observations import Observations
+from parzax.space import INACTIVE, Between, Categorical, Condition, Domain, Float, In, Int, Ordinal, Space
 
-# A condition is rewritten as a list of the parent's values up to so many.
+# The largest number of a parent's values that are listed in a condition.
 _MAX_LISTED = 1000
 _EQUALS = (CS.EqualsCondition, CS.InCondition)
 _COMPARES = (CS.LessThanCondition, CS.GreaterThanCondition)
@@ -50,18 +51,14 @@ def space(cs: ConfigurationSpace) -> Space:
             f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax spaces have no such thing.",
             stacklevel=_checks.outside(),
         )
-    own = [name for name, hp in cs.items() if _has_distribution(hp)]
-    if own:
+    not_uniform = [repr(name) for name, hp in cs.items() if _has_distribution(hp)]
+    if not_uniform:
         warnings.warn(
-            f"the distribution of {', '.join(map(repr, own))} is left out: here all values of a domain are "
+            f"the distribution of {', '.join(not_uniform)} is left out: here all values of a domain are "
             "equally likely, on its log axis if it has one.",
             stacklevel=_checks.outside(),
         )
-    conditions = {
-        name: tuple(chain.from_iterable(map(_translated, own)))
-        for name, own in cs.parent_conditions_of.items()
-    }
-    return Space({name: _domain(hp, conditions.get(name, ())) for name, hp in cs.items()})
+    return Space({name: _domain(hp, cs.parent_conditions_of.get(name, ())) for name, hp in cs.items()})
 
 
 def _has_distribution(hp: Any) -> bool:
@@ -72,7 +69,8 @@ def _has_distribution(hp: Any) -> bool:
     return weights is not None and len(set(weights)) > 1
 
 
-def _domain(hp: Any, when: tuple[Condition, ...]) -> Domain:
+def _domain(hp: Any, conditions: Sequence[Any]) -> Domain:
+    when = [_translate(part) for condition in conditions for part in _conjuncts(condition)]
     try:
         if isinstance(hp, FloatHyperparameter):
             return Float(float(hp.lower), float(hp.upper), log=bool(hp.log), when=when)
@@ -97,73 +95,60 @@ def raw_choices(hp: Any) -> Sequence[Any]:
     """The choices of a categorical, an ordinal or a constant, in the order of its vector."""
     if isinstance(hp, CS.Constant):
         return (hp.value,)
-    if isinstance(hp, (CS.CategoricalHyperparameter, CS.OrdinalHyperparameter)):
-        return hp.choices if isinstance(hp, CS.CategoricalHyperparameter) else hp.sequence
+    if isinstance(hp, CS.CategoricalHyperparameter):
+        return hp.choices
+    if isinstance(hp, CS.OrdinalHyperparameter):
+        return hp.sequence
     raise TypeError(f"parameter {hp.name!r} is of an unknown class, {type(hp).__name__}.")
 
 
-def _translated(condition: Any) -> tuple[Condition, ...]:
-    """Conditions that must all hold."""
+def _conjuncts(condition: Any) -> list[Any]:
+    """Conditions that must all hold, none of which is an "and"."""
     if isinstance(condition, CS.AndConjunction):
-        return tuple(chain.from_iterable(map(_translated, condition.components)))
-    return (_union(condition) if isinstance(condition, CS.OrConjunction) else _atom(condition),)
+        return list(chain.from_iterable(map(_conjuncts, condition.components)))
+    return [condition]
 
 
-def _atom(condition: Any) -> Condition:
-    parent = condition.parent
-    if isinstance(parent, (FloatHyperparameter, IntegerHyperparameter)):
-        if isinstance(condition, _EQUALS):
-            return In(parent.name, _values(condition))
-        if isinstance(condition, CS.LessThanCondition):
-            return Between(parent.name, high=float(condition.value))
-        if isinstance(condition, CS.GreaterThanCondition):
-            # Strict, whereas Between includes its low end.
-            whole = isinstance(parent, IntegerHyperparameter)
-            above = condition.value + 1 if whole else np.nextafter(condition.value, math.inf)
-            return Between(parent.name, low=float(above))
-    return _listed(condition, parent)
-
-
-def _values(condition: Any) -> tuple[Any, ...]:
-    return tuple(condition.values) if isinstance(condition, CS.InCondition) else (condition.value,)
-
-
-def _union(condition: Any) -> Condition:
-    """An "or" as one condition: a list of values of the one parent, or one range of it."""
-    if len({c.parent.name for c in condition.dlcs}) > 1:
+def _translate(condition: Any) -> Condition:
+    """A condition on one parent, perhaps an "or" of several, as one range or one list of values."""
+    atoms = getattr(condition, "dlcs", (condition,))
+    if len({atom.parent.name for atom in atoms}) > 1:
         raise _not_expressible(condition, "its alternatives have different parents")
-    parent, parts = condition.dlcs[0].parent, condition.components
-    ranges = [r for r in (_atom(c) for c in parts if isinstance(c, _COMPARES)) if isinstance(r, Between)]
-    if len(ranges) == len(parts):
-        below = max((r.high for r in ranges if r.high < math.inf), default=math.inf)
-        above = min((r.low for r in ranges if r.low > -math.inf), default=-math.inf)
-        # All "less", all "greater", or both without a gap: one range.
-        if above <= below:
-            return Between(parent.name, min(r.low for r in ranges), max(r.high for r in ranges))
+    parent, parts = atoms[0].parent, getattr(condition, "components", (condition,))
+    name = parent.name
+    if isinstance(parent, (FloatHyperparameter, IntegerHyperparameter)):
+        if all(isinstance(part, _EQUALS) for part in parts):
+            return In(name, [v for part in parts for v in getattr(part, "values", None) or [part.value]])
+        less, greater = ([part.value for part in parts if isinstance(part, kind)] for kind in _COMPARES)
+        if len(less) + len(greater) == len(parts):
+            high = float(max(less)) if less else math.inf
+            low = _next_value(parent, min(greater)) if greater else -math.inf
+            if not (less and greater):
+                return Between(name, low, high)
+            if low <= high:
+                return Between(name)
     if isinstance(parent, FloatHyperparameter):
-        if all(isinstance(c, _EQUALS) for c in parts):
-            return In(parent.name, tuple(value for c in parts for value in _values(c)))
-        raise _not_expressible(condition, "its alternatives leave a gap")
-    return _listed(condition, parent)
-
-
-def _listed(condition: Any, parent: Any) -> In:
-    """The parent's values for which a condition on it alone holds."""
-    if isinstance(parent, FloatHyperparameter):
-        raise _not_expressible(condition, "it excludes a single value of a continuous parent")
+        why = "it excludes a single value of a continuous parent"
+        in_parts = isinstance(condition, CS.OrConjunction)
+        raise _not_expressible(condition, "its alternatives leave a gap" if in_parts else why)
     if isinstance(parent, IntegerHyperparameter):
         if parent.size > _MAX_LISTED:
-            raise _not_expressible(condition, f"{parent.name!r} has more than {_MAX_LISTED} values")
+            raise _not_expressible(condition, f"{name!r} has more than {_MAX_LISTED} values")
         values = range(int(parent.lower), int(parent.upper) + 1)
     else:
         values = raw_choices(parent)
-    for atom in getattr(condition, "dlcs", (condition,)):
+    for atom in atoms:
         if not isinstance(atom, (*_EQUALS, *_COMPARES, CS.NotEqualsCondition)):
             raise TypeError(f"condition {atom!r} is of an unknown class, {type(atom).__name__}.")
-    allowed = [choice_label(v) for v in values if condition.satisfied_by_value({parent.name: v})]
+    allowed = [choice_label(v) for v in values if condition.satisfied_by_value({name: v})]
     if not allowed:
         raise _not_expressible(condition, "it never holds")
-    return In(parent.name, allowed)
+    return In(name, allowed)
+
+
+def _next_value(parent: Any, value: Any) -> float:
+    """The lowest value of a numeric parent above ``value``: `Between` includes its low end."""
+    return float(value + 1 if isinstance(parent, IntegerHyperparameter) else np.nextafter(value, math.inf))
 
 
 def _not_expressible(condition: Any, why: str) -> ValueError:
@@ -171,8 +156,29 @@ def _not_expressible(condition: Any, why: str) -> ValueError:
     return ValueError(f"parameter {name!r}: the condition {condition} cannot be expressed, since {why}.")
 
 
+def observations(
+    cs: ConfigurationSpace, configs: Sequence[Configuration], objectives: Any, **options: Any
+) -> Observations:
+    """Observations from n configurations of ``cs``; a parameter is inactive where its configuration says so.
+
+    Args:
+        cs: the configuration space, see `space`.
+        configs: n configurations.
+        objectives: (n,) or (n, m).
+        **options: ``direction``, ``constraints``, ``weight``, ``failed``, as in `Observations.from_arrays`.
+
+    Raises:
+        TypeError: an entry of ``configs`` is not a Configuration.
+        ValueError: a configuration of another space, or what `space` or `Observations.from_arrays` raises.
+    """
+    target = space(cs)
+    values = native_rows(cs, target, configs)
+    regime = np.where(np.isnan(values), INACTIVE, 0)
+    return Observations.from_arrays(target, values, objectives, regime=regime, **options)
+
+
 def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configuration]) -> np.ndarray:
-    """Native values (n, d) of n configurations of ``cs``, in the space that `space` makes of it."""
+    """Native values (n, d) of n configurations of ``cs``; ``target`` is the space that `space` gives."""
     for i, config in enumerate(configs):
         _checks.instance(f"configs[{i}]", config, Configuration, "a ConfigSpace.Configuration")
         if config.config_space is not cs and config.config_space != cs:
@@ -187,7 +193,7 @@ def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configu
 
 
 def _native(hp: Any, domain: Domain, vector: np.ndarray) -> np.ndarray:
-    """Native values of the entries of a configuration's vector; its own look-ups round to nine places."""
+    """Native values of a configuration's vector; ConfigSpace's own look-ups round to nine places."""
     if isinstance(domain, (Float, Int)):
         return np.clip(np.asarray(hp.to_value(vector), dtype=np.float64), domain.low, domain.high)
     if isinstance(domain, Ordinal):
@@ -197,15 +203,15 @@ def _native(hp: Any, domain: Domain, vector: np.ndarray) -> np.ndarray:
 
 def to_values(cs: ConfigurationSpace, target: Space, row: np.ndarray) -> dict[str, Any]:
     """The values of a native row (d,), as ConfigSpace has them; inactive parameters are left out."""
-    out = {}
+    named = {}
     for name, (domain, *_), value in zip(target.names, target.domains, row.tolist(), strict=True):
         if math.isnan(value):
             continue
         hp: Any = cs[name]
         if isinstance(domain, Categorical):
-            out[name] = raw_choices(hp)[round(value)]
+            named[name] = raw_choices(hp)[round(value)]
         elif isinstance(domain, Ordinal):
-            out[name] = min(hp.sequence, key=lambda v, at=value: abs(v - at))
+            named[name] = min(hp.sequence, key=lambda v, at=value: abs(v - at))
         else:
-            out[name] = round(value) if isinstance(domain, Int) else value
-    return out
+            named[name] = round(value) if isinstance(domain, Int) else value
+    return named

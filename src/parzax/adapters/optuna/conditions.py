@@ -1,7 +1,6 @@
 """Conditions of a define-by-run space, from which parameters each trial had."""
 
 import math
-from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import chain, combinations
 from typing import NamedTuple
@@ -10,23 +9,28 @@ import numpy as np
 
 from parzax.space import Between, Categorical, Domain, In, Int, holds
 
-# A list of an integer's values says something while there are few.
+# A list of values explains an integer parent only while the parent has few.
 _MOST_LISTED = 16
 
 Conditions = tuple[In | Between, ...]
 
 
 class Presence(NamedTuple):
-    """A parameter in a log: (n,) native values, NaN where it has none; of pruned trials that is not known."""
+    """A parameter in a log: (n,) native values, NaN where it has none, and which trials are complete."""
 
     domain: Domain
     values: np.ndarray
-    known: np.ndarray
+    complete: np.ndarray
 
     @property
     def present(self) -> np.ndarray:
         """Where it has a value."""
         return ~np.isnan(self.values)
+
+    @property
+    def absent(self) -> np.ndarray:
+        """Where it surely has none: a pruned trial may have ended before it asked for the parameter."""
+        return self.complete & np.isnan(self.values)
 
 
 def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozenset[tuple[str, str]]]:
@@ -39,48 +43,42 @@ def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozen
     log alone, and while new trials agree with it, it stays.
 
     Returns:
-        Conditions of each parameter whose presence is explained, parents first; and pairs that are undecided.
-        Of these the second is a parent that may explain the first, a child, once it was without the child.
+        Conditions of each parameter whose presence is explained, parents first; and undecided pairs of a
+        child and a parent, which may explain the child once a trial has the parent alone.
     """
     # Parents are in more trials than their children.
     conditions: dict[str, Conditions] = {}
     undecided = []
     for name in sorted(columns, key=lambda name: -np.count_nonzero(columns[name].present)):
         child = columns[name]
-        if (child.present | ~child.known).all():
+        if not child.absent.any():
             conditions[name] = ()
             continue
-        able = [p for p in conditions if columns[p].present[child.present].all()]
-        without = {p: columns[p].present & child.known & ~child.present for p in able}
-        undecided += [(name, p) for p in able if not without[p].any()]
-        parents = [p for p in able if without[p].any()]
-        if found := _found(child, parents, columns):
-            conditions[name] = found
+        candidates = [p for p in conditions if columns[p].present[child.present].all()]
+        parents = {p: columns[p] for p in candidates if (columns[p].present & child.absent).any()}
+        undecided += [(name, p) for p in candidates if p not in parents]
+        if explanation := _explanation(child, parents):
+            conditions[name] = explanation
     return conditions, frozenset(undecided)
 
 
-def inside(domain: Domain, values: np.ndarray) -> np.ndarray:
-    """Values with those that a domain does not have moved to its nearest one; NaN stays."""
-    moved = domain.axis.native(domain.axis.unit(values), domain.axis.index(values))
-    return np.where(np.isnan(values) | ~domain.outside(values), values, moved)
-
-
-def _found(child: Presence, parents: Sequence[str], columns: dict[str, Presence]) -> Conditions:
-    """One condition that explains a child exactly, or two; none where there are none."""
-    listed = {p: one for p in parents if (one := _listed(p, columns[p], child)) is not None}
-    # Categorical parents first, then integers: a threshold explains few trials easily by chance.
-    categorical = [(listed[p],) for p in listed if isinstance(columns[p].domain, Categorical)]
-    ordered = sorted(parents, key=lambda p: not isinstance(columns[p].domain, Int))
-    thresholds = ((one,) for p in ordered if (one := _threshold(p, columns[p], child)) is not None)
-    whole = [(listed[p],) for p in listed if isinstance(columns[p].domain, Int)]
-    for way in chain(categorical, thresholds, whole, combinations(listed.values(), 2)):
-        held = [holds(one, columns[one.parent].domain, columns[one.parent].values) for one in way]
-        if (np.logical_and.reduce(held) == child.present)[child.known].all():
-            return way
+def _explanation(child: Presence, parents: dict[str, Presence]) -> Conditions:
+    """One condition that explains a child exactly, or two; empty where there are none."""
+    lists = {p: c for p, parent in parents.items() if (c := _list_values(p, parent, child)) is not None}
+    choices = [c for p, c in lists.items() if isinstance(parents[p].domain, Categorical)]
+    integers = [c for p, c in lists.items() if isinstance(parents[p].domain, Int)]
+    integers_first = sorted(parents, key=lambda p: not isinstance(parents[p].domain, Int))
+    thresholds = (c for p in integers_first if (c := _threshold(p, parents[p], child)) is not None)
+    # Choices come first, then integers: a threshold explains few trials easily by chance.
+    for conditions in chain(zip(chain(choices, thresholds, integers)), combinations(lists.values(), 2)):
+        outcomes = [holds(c, parents[c.parent].domain, parents[c.parent].values) for c in conditions]
+        active = np.logical_and.reduce(outcomes)
+        if active[child.present].all() and not active[child.absent].any():
+            return conditions
     return ()
 
 
-def _listed(name: str, parent: Presence, child: Presence) -> In | None:
+def _list_values(name: str, parent: Presence, child: Presence) -> In | None:
     domain = parent.domain
     few = isinstance(domain, Int) and domain.n_values <= _MOST_LISTED
     if not few and not isinstance(domain, Categorical):
@@ -90,12 +88,11 @@ def _listed(name: str, parent: Presence, child: Presence) -> In | None:
 
 
 def _threshold(name: str, parent: Presence, child: Presence) -> Between | None:
-    domain = parent.domain
     # On the device the parent travels in float32.
-    if isinstance(domain, Categorical) or not domain.axis.resolved(np.float32, True):
+    if isinstance(parent.domain, Categorical) or not parent.domain.axis.resolved(np.float32, True):
         return None
     having = parent.values[child.present]
-    lacking = parent.values[parent.present & child.known & ~child.present]
+    lacking = parent.values[parent.present & child.absent]
     if lacking.max() < having.min():
         return Between(name, low=roundest(lacking.max(), having.min()))
     if having.max() < lacking.min():

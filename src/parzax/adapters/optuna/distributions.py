@@ -1,17 +1,19 @@
-"""Optuna's distributions as domains, and as regimes of one parameter, and its values in parzax's units."""
+"""Optuna's distributions as domains, as the regimes of one parameter, and as parameters to sample."""
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from parzax.adapters.session import choice_label
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Recorded, Varying, choice_key
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Varying, choice_key
 from parzax.space.domains import MAX_INTEGER
 
-# More steps than points number, in int32.
+# The steps that points can number, in int32.
 _MOST_STEPS = 2**31 - 2
 
 
@@ -24,120 +26,170 @@ def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, i
     a domain moves from row to row (x in [0, c], say). There is one for each kind of numbers (whole or not, on
     a log axis or not, of one step) with at least two. Optuna leaves all of them out of the sum.
     """
-    orders: dict[Any, list[int]] = {}
-    for i, distribution in enumerate(distributions):
-        orders.setdefault(_exact_key(distribution), []).append(i)
+    exact_keys = [_exact_key(distribution) for distribution in distributions]
     rows: dict[Any, list[int]] = {}
-    for order, of_order in orders.items():
-        rows.setdefault(frozenset(order) if CategoricalDistribution in order else order, []).extend(of_order)
-    reordered = len(rows) < len(orders)
-    single: dict[Any, list[Any]] = {}
+    for i, key in enumerate(exact_keys):
+        rows.setdefault(frozenset(key) if CategoricalDistribution in key else key, []).append(i)
+    reordered = len(rows) < len(set(exact_keys))
+    singles: dict[Any, list[Any]] = {}
     for key, (first, *others) in rows.items():
         d = distributions[first]
         if not others and not isinstance(d, CategoricalDistribution):
-            single.setdefault((type(d), bool(d.log), d.step), []).append(key)
-    moving = [[rows.pop(key)[0] for key in keys] for keys in single.values() if len(keys) > 1]
-    regimes, which = [distributions[first] for first, *_ in rows.values()], np.empty(len(distributions), int)
-    for pool in moving:
-        first, ranges = distributions[pool[0]], [(distributions[i].low, distributions[i].high) for i in pool]
-        low, high = min(ranges)[0], max(high for _, high in ranges)
+            singles.setdefault((type(d), bool(d.log), d.step), []).append(key)
+    pools = [[rows.pop(key)[0] for key in keys] for keys in singles.values() if len(keys) > 1]
+    regimes: list[Any] = [distributions[first] for first, *_ in rows.values()]
+    for pool in pools:
+        first, *_ = members = [distributions[i] for i in pool]
+        low, high = min(d.low for d in members), max(d.high for d in members)
         regimes.append(Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),)))
-    for number, of_regime in enumerate([*rows.values(), *moving]):
-        which[of_regime] = number
-    return regimes, which, reordered, sum(map(len, moving))
+    regime = np.empty(len(distributions), np.int16)
+    for number, members in enumerate([*rows.values(), *pools]):
+        regime[members] = number
+    return regimes, regime, reordered, sum(map(len, pools))
 
 
 def _exact_key(distribution: Any) -> tuple[Any, ...]:
     if isinstance(distribution, CategoricalDistribution):
         return CategoricalDistribution, *map(identity, distribution.choices)
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
-        whole = isinstance(distribution, IntDistribution)
-        return whole, distribution.low, distribution.high, distribution.log, distribution.step
+        d = distribution
+        return type(d), d.low, d.high, d.log, d.step
     raise ValueError(f"unknown distribution {distribution!r}.")
 
 
 def identity(choice: Any) -> tuple[str, str]:
-    """What tells choices apart: type and value, the repr of what is not plain."""
+    """The key that tells choices apart: type and value, or the repr of a choice that is not plain."""
     return choice_key(choice_label(choice))
 
 
-def moving_bounds(
-    regimes: list[Any], which: np.ndarray, distributions: list[Any], values: np.ndarray
-) -> tuple[np.ndarray | None, int]:
-    """(n, 2) bounds of the rows of `Varying` domains, NaN in others; None where there are none.
+def moving_bounds(distributions: list[Any], moves: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n, 2) bounds of the rows whose domain ``moves``, NaN in others.
 
-    And how many values, moved in place to the nearest bound, missed them (enqueued, say).
+    Their values that miss the bounds (enqueued, say) are moved to the nearest bound, in place.
     """
-    moves = np.array([isinstance(d, Varying) for d in regimes])[which]
-    if not moves.any():
-        return None, 0
-    rows = np.flatnonzero(moves)
-    own = [distributions[row] for row in rows.tolist()]
-    bounds, moved = np.full((len(which), 2), np.nan), 0
-    bounds[rows] = [(d.low, d.high) for d in own]
+    bounds, rows = np.full((len(moves), 2), np.nan), np.flatnonzero(moves)
+    if not len(rows):
+        return bounds
+    moving = [distributions[row] for row in rows.tolist()]
+    bounds[rows] = [(d.low, d.high) for d in moving]
     low, high = bounds[rows].T
-    steps = (values[rows] - low) / np.array([d.step or math.inf for d in own])
-    odd = (values[rows] < low) | (values[rows] > high) | (steps != np.round(steps))
-    for i in np.flatnonzero(odd).tolist():
-        moved += to_inside(domain_of(own[i]), values, np.arange(len(values)) == rows[i])
-    return bounds, moved
+    steps = (values[rows] - low) / np.array([d.step or math.inf for d in moving])
+    suspicious = (values[rows] < low) | (values[rows] > high) | (steps != np.round(steps))
+    for i in np.flatnonzero(suspicious).tolist():
+        values[rows[i]] = nearest_inside(domain_of(moving[i]), values[rows[i]])
+    return bounds
 
 
 def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
     """The domain of an Optuna distribution (a `Varying` passes through).
 
-    With ``sampled`` also of what a log cannot have: choices that are equal; and, as a continuum from half a
-    step below to half a step above, whole numbers beyond 2^53 and more steps than an int32 numbers.
+    With ``sampled`` also of distributions that a log cannot have: equal choices are told apart; integers
+    beyond 2^53, and more steps than an int32 numbers, are a continuum, half a step longer at both ends.
     """
     if isinstance(distribution, Varying):
         return distribution
     if isinstance(distribution, CategoricalDistribution):
         labels = map(choice_label, distribution.choices)
-        return Categorical(_told_apart(labels) if sampled else tuple(labels), when=when)
+        return Categorical(_distinct(labels) if sampled else tuple(labels), when=when)
     low, high, log, step = distribution.low, distribution.high, bool(distribution.log), distribution.step
-    whole = isinstance(distribution, IntDistribution)
+    is_integer = isinstance(distribution, IntDistribution)
     if sampled and step is not None:
-        beyond = whole and max(abs(low), abs(high)) > MAX_INTEGER
+        beyond = is_integer and max(abs(low), abs(high)) > MAX_INTEGER
         if beyond or (high - low) / step > _MOST_STEPS:
             return Float(float(low) - step / 2, float(high) + step / 2, log=log, when=when)
-    if whole:
-        return Int(low, high, log=log, step=1 if log else distribution.step, when=when)
+    if is_integer:
+        return Int(low, high, log=log, step=step or 1, when=when)
     return Float(low, high, log=log, step=step, when=when)
 
 
-def _told_apart(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Labels that differ: their number is part of those that were there before, and of NaN."""
-    out: dict[Any, Any] = {}
+def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
+    """Labels that differ: repeated ones, and NaN, get their number."""
+    by_key: dict[Any, Any] = {}
     for number, label in enumerate(labels):
-        again = label != label or choice_key(label) in out
-        label = f"{label!r}, choice {number}" if again else label
-        out[choice_key(label)] = label
-    return tuple(out.values())
+        repeated = label != label or choice_key(label) in by_key
+        label = f"{label!r}, choice {number}" if repeated else label
+        by_key[choice_key(label)] = label
+    return tuple(by_key.values())
 
 
-def to_codes(domains: tuple[Categorical, ...], which: np.ndarray, external: list[Any]) -> np.ndarray:
-    """Codes (n,) of external values, found by type and value; Optuna's own codes take 1 for True."""
-    codes = np.empty(len(external))
-    for row, (value, regime) in enumerate(zip(external, which.tolist(), strict=True)):
-        code = domains[regime].codes.get(identity(value))
-        if code is None:
-            raise ValueError(f"value {value!r} is not among the choices {list(domains[regime].choices)!r}.")
-        codes[row] = code
-    return codes
+def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
+    """Values, of which those outside the domain are moved to its nearest value.
 
-
-def to_inside(domain: Domain, values: np.ndarray, here: np.ndarray) -> int:
-    """Move values (n,) that miss ``domain`` in the rows ``here`` to its nearest value, in place; how many.
-
-    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell.
+    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. NaN and codes stay,
+    and so do values of a `Varying` domain, whose rows have bounds of their own.
     """
-    assert isinstance(domain, Numeric)
-    if isinstance(domain, Varying):  # its rows have bounds of their own
-        return 0
-    outside, step = here & domain.outside(values), getattr(domain, "step", None)
-    inside = np.clip(values[outside], domain.low, domain.high)
-    if step is not None:
+    if isinstance(domain, Varying) or not isinstance(domain, Numeric):
+        return values
+    nearest = np.clip(values, domain.low, domain.high)
+    if domain.step is not None:
         # Midway goes down, as on Optuna's grid.
-        inside = domain.low + step * np.ceil((inside - domain.low) / step - 0.5)
-    values[outside] = inside
-    return len(inside)
+        nearest = domain.low + domain.step * np.ceil((nearest - domain.low) / domain.step - 0.5)
+    return np.where(domain.outside(values), nearest, values)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Optuna's distribution and parzax's domains; ``choices`` go by code, a numeric parameter has none."""
+
+    name: str
+    distribution: BaseDistribution
+    domains: tuple[Domain, ...]
+    choices: tuple[Any, ...] = ()
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        """Identity of a choice -> code; the first code of equal choices."""
+        return {identity(self.choices[code]): code for code in reversed(range(len(self.choices)))}
+
+    def to_native(self, value: Any) -> float:
+        """A value as a number; NaN for one that the parameter does not have."""
+        if self.choices:
+            return self._codes.get(identity(value), math.nan)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return float(value) if is_number else math.nan
+
+    def to_external(self, native: float) -> Any:
+        """A number as the nearest value that the distribution contains (nearly always: Optuna checks)."""
+        d: Any = self.distribution
+        if self.choices:
+            return self.choices[round(native)]
+        if isinstance(d, CategoricalDistribution):  # an ordinal's numbers
+            return d.choices[int(np.abs(np.asarray(d.choices, np.float64) - native).argmin())]
+        value = round(native) if isinstance(d, IntDistribution) else native
+        if d.step is not None:
+            value = d.low + round((value - d.low) / d.step) * d.step
+        return type(d.low)(min(max(value, d.low), d.high))
+
+
+def inferred(name: str, distribution: BaseDistribution) -> Parameter:
+    """The parameter of a distribution."""
+    choices = tuple(distribution.choices) if isinstance(distribution, CategoricalDistribution) else ()
+    return Parameter(name, distribution, (domain_of(distribution, sampled=True),), choices)
+
+
+def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribution | None) -> Parameter:
+    """A parameter of a given space as the study asks for it; ValueError where they cannot mean the same."""
+    first = domains[0]
+    distribution = distribution or _distribution(first)
+    suggested = f"the study suggests {distribution!r}"
+    choices = distribution.choices if isinstance(distribution, CategoricalDistribution) else ()
+    if not isinstance(first, Categorical):
+        if choices and not (isinstance(first, Ordinal) and set(choices) >= set(first.values)):
+            raise ValueError(f"space: {name!r} is {first!r}, but {suggested}; use Categorical.")
+        return Parameter(name, distribution, domains)
+    if any(not isinstance(d, Categorical) or d.choices != first.choices for d in domains):
+        raise ValueError(f"space: the domains of {name!r} have different choices; use two parameters.")
+    by_identity = {identity(choice): choice for choice in choices}
+    missing = [choice for choice in first.choices if choice_key(choice) not in by_identity]
+    if missing:
+        raise ValueError(f"space: {name!r} has the choice {missing[0]!r}, but {suggested}.")
+    return Parameter(name, distribution, domains, tuple(by_identity[key] for key in first.codes))
+
+
+def _distribution(domain: Domain) -> BaseDistribution:
+    """The distribution that a study will probably ask for, for a domain that it has not asked for yet."""
+    if isinstance(domain, (Categorical, Ordinal)):
+        return CategoricalDistribution(domain.choices if isinstance(domain, Categorical) else domain.values)
+    assert isinstance(domain, (Int, Float))
+    kind: Any = IntDistribution if domain.whole else FloatDistribution
+    return kind(domain.low, domain.high, log=domain.log, step=domain.step)

@@ -3,7 +3,7 @@
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from optuna.study import StudyDirection
@@ -14,45 +14,43 @@ from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler
 from parzax.space import Space
 
-# What a trial was given jointly and may not have asked for yet: visible to other processes.
+# Where other processes see the values that a trial got jointly and may not have asked for yet.
 GIVEN_KEY = "parzax:given"
-# States of trials that count with what they gave.
+# States of trials that count with their results.
 LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
-# Histories of other studies, brackets and fixed parameters that are kept.
+# How many histories are kept: of other studies, brackets and fixed parameters.
 _MOST_HISTORIES = 64
 
 
 class Memory:
-    """What a sampler saw of studies; a copy of it, in this process or another, begins without."""
+    """What a sampler has seen of studies; a copy, in this process or another, begins empty."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.local = threading.local()
-        # The space that is likely to stay, and whether its program was begun.
-        self.likely: Space | None = None
+        # Whether the compilation of the joint program was begun.
         self.prepared = False
-        # What is sampled -> histories of it, the one used last at the end.
+        # Pairs of what is sampled and a history of it, the one used last at the end.
         self._histories: list[tuple[Any, History]] = []
 
     def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
         return Memory, ()
 
     def forget(self, gone: Callable[[Any], bool]) -> None:
-        """Forget histories by what is sampled."""
-        self._histories = [(key, history) for key, history in self._histories if not gone(key)]
+        """Forget the histories for whose key ``gone`` is true."""
+        self._histories = [pair for pair in self._histories if not gone(pair[0])]
 
-    def history(self, what: Any, trials: Sequence[FrozenTrial], new: Callable[[], "History"]) -> "History":
-        """The history of this study (or Hyperband's bracket of it), new where there is none."""
-        found = next((pair for pair in self._histories if pair[0] == what and pair[1].fits(trials)), None)
-        if found is None:
-            found = what, new()
-        others = [pair for pair in self._histories if pair is not found]
-        self._histories = [*others[-_MOST_HISTORIES + 1 :], found]
-        return found[1]
+    def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], "History"]) -> "History":
+        """The history of this study (or Hyperband's bracket of it) for what is sampled; else a new one."""
+        fitting = (pair for pair in self._histories if pair[0] == key and pair[1].fits(trials))
+        used = next(fitting, None) or (key, new())
+        others = [pair for pair in self._histories if pair is not used]
+        self._histories = [*others[-_MOST_HISTORIES + 1 :], used]
+        return used[1]
 
 
 class History:
-    """A study so far. The trials are the only truth: what is kept here is made anew when it does not match.
+    """A study so far. The trials are the only truth: what does not match them is made anew.
 
     Rows come in the order of the trials' numbers. The finished trials before the first unfinished one cannot
     change any more and stay in the sampler's state; those after it, finished or running, are told anew at
@@ -62,7 +60,7 @@ class History:
     def __init__(
         self, plan_of: Callable[[list[FrozenTrial]], Plan], sampler_of: Callable[[Space, int, int], Sampler]
     ) -> None:
-        """Nothing so far, with the plan for some finished trials, and the sampler of a space, m and c."""
+        """Begin empty; ``sampler_of`` takes a space and the numbers of objectives and constraints."""
         self._plan_of, self._sampler_of = plan_of, sampler_of
         self._settled: list[FrozenTrial] = []
         self._plan: Plan | None = None
@@ -85,28 +83,29 @@ class History:
         if not self.fits(trials):
             self._settled, self._plan = [], None
             self._reset()
-        known = len(self._settled)
-        unfinished = (i for i in range(known, len(trials)) if not trials[i].state.is_finished())
-        end = next(unfinished, len(trials))
-        # Those after the first unfinished one are looked at again every time; they are few.
-        new = (t for t in trials[known:] if t.state in LEARNED)
-        if self._plan is None or not all(self._plan.agrees_with(t) for t in new):
+        # Finished trials after the first unfinished one are looked at again every time; they are few.
+        unsettled = trials[len(self._settled) :]
+        finished = [t for t in unsettled if t.state in LEARNED]
+        if self._plan is None or not self._plan.agrees_with(finished):
             plan = self._plan_of([t for t in trials if t.state in LEARNED])
             if self._plan is None or not self._plan.reads_like(plan):
                 self._reset()
             self._plan = plan
-        self._settled += trials[known:end]
+        self._settled += takewhile(lambda trial: trial.state.is_finished(), unsettled)
         self._seen = trials
         return self._plan
 
-    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> None:
-        """Begin to compile what the first suggestion needs, if the trials to come are like those so far.
+    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> bool:
+        """Begin to compile what the first suggestion needs; False where the space has just changed.
 
-        Nothing is kept of it but the program: a suggestion must not depend on who prepared it when.
+        Only the program is kept: a suggestion must not depend on who prepared it when.
         """
-        space, names = self.plan(trials).space, _names(t.constraints for t in trials if t.state in LEARNED)
-        if space is not None:
-            Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)
+        before, space = self._plan, self.plan(trials).space
+        if before is None or space is None or before.space != space:
+            return False
+        names = _names(t.constraints for t in trials if t.state in LEARNED)
+        Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)
+        return True
 
     def suggest(
         self, trials: list[FrozenTrial], number: int, directions: list[StudyDirection], seed: int, stream: int
@@ -118,36 +117,35 @@ class History:
         others = (t for t in trials[len(self._settled) :] if t.number != number)
         changing = [t for t in others if t.state in (*LEARNED, TrialState.RUNNING)]
         fresh = [t for t in self._settled[self._n_told :] if t.state in LEARNED]
-        own = {t.number: t.constraints for t in (*fresh, *changing) if t.state in LEARNED}
-        if not set(self._constraints).issuperset(chain.from_iterable(own.values())):
+        # Optuna makes a new dict at every look.
+        constraints = {t.number: t.constraints for t in (*fresh, *changing) if t.state in LEARNED}
+        if not set(self._constraints).issuperset(chain.from_iterable(constraints.values())):
             # A constraint that no trial had before: all rows get one more column.
             self._reset()
             fresh = [t for t in self._settled if t.state in LEARNED]
-            own = {t.number: t.constraints for t in fresh} | own
-            self._constraints = _names(own.values())
+            constraints = {t.number: t.constraints for t in fresh} | constraints
+            self._constraints = _names(constraints.values())
         if self._session is None:
             self._session = Session(self._sampler_of(plan.space, len(directions), len(self._constraints)))
-        self._session.tell(self._row(plan, t, directions, own[t.number]) for t in fresh)
-        self._n_told = len(self._settled)
-        pending = [self._row(plan, t, directions, own.get(t.number, {})) for t in changing]
-        return plan.params(self._session.ask(seed, number, stream, pending=pending))
 
-    def _row(
-        self, plan: Plan, trial: FrozenTrial, directions: list[StudyDirection], given: dict[str, float]
-    ) -> Row:
-        running = trial.state == TrialState.RUNNING
-        x = plan.row(trial.params, trial.system_attrs.get(GIVEN_KEY) if running else None)
-        constraints = tuple(given.get(name, math.nan) for name in self._constraints)
-        return Row(x, _loss(trial, directions), constraints)
+        def row(trial: FrozenTrial) -> Row:
+            given = trial.system_attrs.get(GIVEN_KEY) if trial.state == TrialState.RUNNING else None
+            values = constraints.get(trial.number, {})
+            excess = tuple(values.get(name, math.nan) for name in self._constraints)
+            return Row(plan.row(trial.params, given), _loss(trial, directions), excess)
+
+        self._session.tell(map(row, fresh))
+        self._n_told = len(self._settled)
+        return plan.params(self._session.ask(seed, number, stream, pending=list(map(row, changing))))
 
 
 def _names(constraints: Iterable[dict[str, float]]) -> tuple[str, ...]:
-    """Of all constraints, in the order in which they came."""
+    """Names of all constraints, in order of first appearance."""
     return tuple(dict.fromkeys(chain.from_iterable(constraints)))
 
 
 def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[float, ...] | None:
-    """The losses of several objectives, or what one is sorted by; None for a running or undefined one.
+    """The losses of several objectives, or a sort key for one; None for a running or undefined trial.
 
     Pruned trials come after complete ones: those that came further first, then by their last value, as in
     Optuna; those without any value last.
@@ -158,9 +156,9 @@ def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[flo
         if any(map(math.isnan, losses)):
             return None
         return losses if len(signs) > 1 else (0.0, losses[0], 0.0)
-    if trial.state == TrialState.PRUNED and len(signs) == 1:
-        if not trial.intermediate_values:
-            return (1.0, 1.0, 0.0)
-        step, value = max(trial.intermediate_values.items())
-        return (1.0, -float(step), math.inf if math.isnan(value) else signs[0] * value)
-    return None
+    if trial.state != TrialState.PRUNED or len(signs) > 1:
+        return None
+    if not trial.intermediate_values:
+        return (1.0, 1.0, 0.0)
+    step, value = max(trial.intermediate_values.items())
+    return (1.0, -float(step), math.inf if math.isnan(value) else signs[0] * value)

@@ -1,7 +1,7 @@
 """A sampler for Optuna that computes with parzax."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Never
@@ -15,8 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna import plan as plans
+from parzax.adapters.optuna.distributions import Parameter, inferred
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
-from parzax.adapters.optuna.parameters import Parameter, inferred
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.samplers import tpe
@@ -24,32 +24,33 @@ from parzax.space import Space
 
 # Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
 _CONSTRAINTS_KEY = "constraints"
-_JOINT = 0  # stream of random numbers; that of a single parameter is a hash of its name
+# Stream of random numbers of the joint draw; a single parameter's is a hash of its name.
+_JOINT = 0
 
 
 class TPESampler(BaseSampler):
     """TPE for Optuna studies: constraints, several objectives, conditional spaces and pending trials in one.
 
-    The place of `optuna.samplers.TPESampler`, with its arguments where they mean the same; docs/optuna.md has
-    the differences. Parameters are sampled jointly, those of a define-by-run space too: from which parameters
-    each trial had it is found out on which choice or threshold of which other parameter they depend; or say
-    so with ``space``. A parameter whose presence is not explained, or whose range keeps changing, is sampled
-    by itself, and so is everything at random in the first ``n_startup_trials``.
+    It takes the place of `optuna.samplers.TPESampler`, with its arguments where they mean the same;
+    docs/optuna.md lists the differences. Parameters are sampled jointly, also those of a define-by-run space:
+    the sampler finds, from the parameters that each trial had, on which choice or threshold of which other
+    parameter they depend; or ``space`` says so. A parameter whose presence is not explained, or whose range
+    keeps changing, is sampled by itself. In the first ``n_startup_trials`` trials all are sampled at random.
 
-    A suggestion depends on the seed, the trial's number and the study's trials, on nothing else. Running
+    A suggestion depends only on the seed, the trial's number and the study's trials. Running
     trials fall above. Pruned trials come after complete ones, those that came further first, then by their
     last value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) falls above.
-    Constraints are those of ``constraints_func`` and `Trial.set_constraint`, and enter by the score of the
-    preset, that of c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A
+    Constraints come from ``constraints_func`` and `Trial.set_constraint`, and enter by the score of the
+    preset: that of c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A
     finished trial that lacks one counts as violating it. `parzax.adapters.Session` says how rows travel, and
     what is compiled when.
 
     With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
     each of another one, as far as their distributions have them. Parameters are matched by name, choices by
     label. After that the study's own trials decide, as in `parzax.meta_learn_tpe`; or a preset that takes
-    sources mixes their densities into its own: they are fitted once per space, what a source lacks is left to
-    the prior, constraints go by their order, and a source may lack all of them. What is sampled by itself
-    does not see these densities.
+    sources mixes their densities into its own. They are fitted once per space. The prior stands for what a
+    source lacks, constraints go by their order, and a source may lack all of them. Parameters that are
+    sampled by themselves do not see these densities.
 
     Args:
         n_startup_trials: finished trials before which parameters are random, or with source studies those of
@@ -66,15 +67,16 @@ class TPESampler(BaseSampler):
             ``functools.partial(parzax.tpe, gamma=parzax.gamma.linear(0.1))``. With source studies also
             `parzax.paper_meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe, task_weights=...)``.
             The preset's ``n_startup`` and ``start`` do not count.
-        space: the search space, where it is known: its bounds, conditions and order of ordinals count. What
-            else a trial asks for is sampled independently.
+        space: the search space, where it is known: its bounds, conditions and order of ordinals count. Other
+            parameters that a trial asks for are sampled independently.
         source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
             by name, also of `parzax.Observations`, or a storage. They are read here, once.
-        multivariate, group, constant_liar: arguments of Optuna's sampler for what is always so here.
-        **others: none; says what became of Optuna's other arguments, and which are options of the preset.
+        multivariate, group, constant_liar: arguments of Optuna's sampler that are always True here.
+        **others: none; the error says what to do instead of Optuna's other arguments, and which are options
+            of the preset.
 
     Raises:
-        TypeError, ValueError: arguments that are none, and a preset that compares sources where there are
+        TypeError, ValueError: wrong arguments, and a preset that compares sources where there are
             none; and, when a trial asks, a ``space`` that contradicts the study's distributions, naming the
             parameter, and source studies of another number of objectives or constraints, or one of the
             study's own name.
@@ -109,11 +111,9 @@ class TPESampler(BaseSampler):
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
         seed = secrets.randbits(32) if seed is None else seed
         self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
-        if space is not None and not isinstance(space, Space):
-            raise TypeError(f"space must be a parzax.Space, got {type(space).__name__}.")
-        if constraints_func is not None and not callable(constraints_func):
-            raise TypeError(f"constraints_func must be callable, got {constraints_func!r}.")
-        self._constraints_func, self._space = constraints_func, space
+        self._space = _checks.instance("space", space, Space | None, "a parzax.Space")
+        kinds = Callable, type(None)
+        self._constraints_func = _checks.instance("constraints_func", constraints_func, kinds, "callable")
         if n_ei_candidates is not None:
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
         self._settings = Settings(
@@ -124,24 +124,23 @@ class TPESampler(BaseSampler):
                 "n_startup_trials must be positive with source_studies, unless the preset mixes their "
                 "densities: the sources play no other part."
             )
-        logs = None if source_studies is None else sources(source_studies)
-        self._sources = None if logs is None else SourceTasks(logs, self._n_startup)
+        logs = {} if source_studies is None else sources(source_studies)
+        self._sources = SourceTasks(logs, self._n_startup, self._settings)
         self._memory = Memory()
 
     def reseed_rng(self) -> None:
-        """Does nothing: random keys go by trial number, so replicas never repeat each other in a study."""
+        """Do nothing: random keys go by trial number, so replicas never repeat each other in a study."""
 
     @property
     def source_report(self) -> tuple[str, ...]:
-        """What can be used of each source study in the space sampled last; empty before it is known."""
-        return () if self._sources is None else self._sources.report
+        """A line per source study on what was used of it in the space sampled last; empty before that."""
+        return self._sources.report
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The parameters that are sampled jointly, conditional ones included; none during the start-up."""
-        if self._sources is not None:
-            self._sources.check(study.study_name, len(study.directions))
+        self._sources.check(study.study_name, len(study.directions))
         trials = self._trials(study, trial, refresh=True)
         if self._starting(trials):
             self._prepare(study, trials)
@@ -178,21 +177,16 @@ class TPESampler(BaseSampler):
         trials = self._trials(study, trial)
         if self._starting(trials):
             plan = plans.single(param_name, param_distribution)
-            if self._sources is not None:
-                native = self._sources.first(self._seed, trial.number, plan.parameters[0])
-                if native == native:
-                    return plan.parameters[0].to_external(native)
-            level = np.random.default_rng([self._seed, trial.number, stream]).random()
-            return plan.params(plan.at_level(level))[param_name]
-        what = inferred(param_name, param_distribution)
+            row = np.array([self._sources.first(self._seed, trial.number, plan.parameters[0])])
+            if np.isnan(row).all():
+                row = plan.at_level(np.random.default_rng([self._seed, trial.number, stream]).random())
+            return plan.params(row)[param_name]
+        key = inferred(param_name, param_distribution)
         plan_of = partial(plans.single, param_name, param_distribution)
-        new = partial(History, plan_of, self._settings.sampler)
         with self._memory.lock:
             # A range that moves leaves nothing behind.
-            self._memory.forget(
-                lambda key: isinstance(key, Parameter) and key.name == param_name and key != what
-            )
-            history = self._memory.history(what, trials, new)
+            self._memory.forget(lambda k: isinstance(k, Parameter) and k.name == param_name and k != key)
+            history = self._memory.history(key, trials, partial(History, plan_of, self._settings.sampler))
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
 
     def after_trial(
@@ -233,22 +227,17 @@ class TPESampler(BaseSampler):
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
-        """Compile while the objective runs, from half of the start-up on: most parameters are known then."""
+        """Compile while the objective runs, from half of the start-up on, once the space seems to stay."""
         learned = sum(trial.state in LEARNED for trial in trials)
-        # Densities of source tasks are fitted first, which is no matter of shapes.
-        if self._settings.mixes or self._memory.prepared or learned < max(1, self._n_startup // 2):
+        # With source tasks a fit would come first, not a compilation.
+        if self._settings.mixes or learned < max(1, self._n_startup // 2):
             return
         with self._memory.lock:
-            # Once for all, when a trial has added nothing to the space.
-            history, before = self._joint(None, trials), self._memory.likely
-            self._memory.likely = history.plan(trials).space
-            if not self._memory.prepared and before is not None and before == self._memory.likely:
-                self._memory.prepared = True
-                history.prepare(trials, study.directions)
+            if not self._memory.prepared:
+                self._memory.prepared = self._joint(None, trials).prepare(trials, study.directions)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""
         plan_of = plans.from_log if self._space is None else partial(plans.from_space, self._space)
-        own, tasks = self._settings, self._sources
-        sampler_of = own.sampler if tasks is None else partial(tasks.sampler, own)
-        return self._memory.history(only, trials, partial(History, partial(plan_of, only=only), sampler_of))
+        new = partial(History, partial(plan_of, only=only), self._sources.sampler)
+        return self._memory.history(only, trials, new)

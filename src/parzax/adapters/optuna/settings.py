@@ -1,4 +1,4 @@
-"""How a study is sampled: its preset, and what became of arguments of Optuna's sampler and of presets."""
+"""How a study is sampled: its preset, and advice on arguments of Optuna's sampler and of presets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from parzax.space import Float, Space
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
 
-# What became of arguments of Optuna's own sampler.
+# Arguments of Optuna's own sampler, and what to do instead.
 OPTUNAS = {
     "weights": "ages is an option of the preset, and preset=functools.partial(parzax.tpe, "
     "ages=parzax.ages.ramp()) gives older trials less weight, as Optuna's default does",
@@ -32,15 +32,13 @@ OPTUNAS = {
     "n_startup": "use n_startup_trials",
     "n_candidates": "use n_ei_candidates",
 }
-# What is always so here.
+# Arguments of Optuna's sampler that cannot be False.
 _ALWAYS = {
     "multivariate": "parameters are always sampled jointly",
     "group": "conditional parameters are always sampled jointly",
     "constant_liar": "running trials are always above",
 }
-
-
-# Options of the presets; a study has directions of its own.
+# Options of the presets. A study has its own directions.
 _OPTIONS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
 _OPTIONS.remove("directions")
 
@@ -49,12 +47,11 @@ class Settings:
     """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks."""
 
     def __init__(self, preset: Preset, has_sources: bool, **options: Any) -> None:
-        """Raise for what is no preset, and for wrong options; an option that is None is the preset's own."""
-        if not callable(preset):
-            raise TypeError(f"preset must be a function such as parzax.tpe, got {preset!r}.")
+        """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
+        _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
         given = {name: value for name, value in options.items() if value is not None}
         arguments = signature(partial(preset).func)
-        # Whether the densities are mixtures over source tasks, which the preset then takes.
+        # Whether the preset takes source tasks, and mixes their densities into its own.
         self.mixes = "sources" in arguments.parameters
         if self.mixes and "start" in arguments.parameters:
             given["start"] = RandomStart()  # the first trials come from elsewhere
@@ -66,50 +63,46 @@ class Settings:
         if self.mixes:
             defaults = {name: argument.default for name, argument in arguments.parameters.items()}
             chosen = {name: (defaults | self._preset.keywords)[name] for name in _OPTIONS if name in defaults}
-            _check_sources(chosen, has_sources)
+            if not has_sources:
+                raise TypeError(
+                    "preset compares source studies, but there are no source_studies; give some, or use "
+                    "another preset, such as parzax.tpe."
+                )
+            # Only parzax's own presets have this option.
+            if "task_weights" in chosen:
+                if chosen["task_weights"] is None:
+                    raise TypeError(
+                        "preset compares source studies, but without task_weights they give the first trials "
+                        "alone: use parzax.tpe, or functools.partial(parzax.meta_learn_tpe, "
+                        "task_weights=parzax.meta.stacking())."
+                    )
+                check_mixing(chosen)
             # The preset without sources.
             shared = chosen.keys() & signature(tpe).parameters.keys()
             self._alone = partial(tpe, **{name: chosen[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler of a study without sources, or of a parameter whose density does not see them."""
+        """The sampler of a study without sources, or of a parameter that is sampled without them."""
         sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
         return replace(sampler, n_startup=0)
 
     def with_sources(
         self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
     ) -> tuple[Sampler, tuple[str, ...]]:
-        """The sampler of a study with sources, and what could be used of each."""
+        """The sampler of a study with sources, and a line on what could be used of each source."""
         if not self.mixes:
-            # Of the first trials each constraint counts as it is.
+            # Sources that give the first trials alone need not have the study's constraints.
             rows = source_rows(space, logs, n_objectives, 0)
-            report = tuple(one.summary(mixed=False) for one in rows)
+            report = tuple(task.summary(mixed=False) for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report
         sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
         assert isinstance(sampler.smoothing, MixedSmoothing)
         return replace(sampler, n_startup=0), sampler.smoothing.sources.report
 
 
-def _check_sources(options: Mapping[str, Any], has_sources: bool) -> None:
-    """Raise where a preset that mixes source tasks gets none, or has wrong options of `meta_learn_tpe`."""
-    if not has_sources:
-        raise TypeError(
-            "preset compares source studies, but there are no source_studies; give some, or use another "
-            "preset, such as parzax.tpe."
-        )
-    if "task_weights" not in options:  # of a preset that is not parzax's
-        return
-    if options["task_weights"] is None:
-        raise TypeError(
-            "preset compares source studies, but without task_weights they give the first trials alone: use "
-            "parzax.tpe, or functools.partial(parzax.meta_learn_tpe, task_weights=parzax.meta.stacking())."
-        )
-    check_mixing(options)
-
-
 def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
-    """Raise for arguments that are none, and for what cannot be switched off."""
+    """Raise for unknown arguments, and for those of ``always`` that are switched off."""
     for name in others:
         if name in OPTUNAS:
             raise TypeError(f"{name} is no argument of this sampler; {OPTUNAS[name]}.")

@@ -1,8 +1,9 @@
-"""Optuna studies as source tasks: what was seen in each, by name; and their densities, in a plan's space."""
+"""Optuna studies as source tasks: their logs by name, and the sampler that learns from them."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
-from parzax.adapters.optuna.parameters import Parameter
+from parzax.adapters.optuna.distributions import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
@@ -22,7 +23,7 @@ from parzax.observations.columns import listed
 from parzax.samplers import Sampler
 from parzax.space import Categorical, Domain, Space
 
-# Fits that are kept: a study of two branches may go back and forth between plans.
+# How many fits are kept: a study of two branches may go back and forth between plans.
 _MOST_FITS = 4
 
 
@@ -40,37 +41,37 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
         left out, with a warning that names them.
 
     Raises:
-        TypeError: for what is no study.
+        TypeError: an entry that is not a study.
         ValueError: no study at all, or none with a complete trial; two of one name; trials that cannot be
             read, naming the study; a file that is missing or is no Optuna storage.
     """
-    left_out = {exclude} if isinstance(exclude, str) else set(exclude)
-    out: dict[str, Observations] = {}
+    excluded = {exclude} if isinstance(exclude, str) else set(exclude)
+    logs: dict[str, Observations] = {}
     empty = []
-    for name, study in _named(studies, left_out):
-        if name in left_out:
+    for name, study in _named_studies(studies, excluded):
+        if name in excluded:
             continue
-        if name in out or name in empty:
+        if name in logs or name in empty:
             raise ValueError(f"studies: two are named {name!r}; give a dict, in which names differ.")
         if isinstance(study, Observations):
-            out[name] = study
+            logs[name] = study
         elif any(trial.state == TrialState.COMPLETE for trial in study.trials):
             try:
-                out[name] = observations_from_trials(study)
+                logs[name] = observations_from_trials(study)
             except ValueError as error:
                 raise ValueError(f"studies: {name!r}: {error}") from error
         else:
             empty.append(name)
-    if not out:
+    if not logs:
         reason = f"; without a complete trial: {listed(empty)}" if empty else ""
         raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
     if empty:
         warnings.warn(f"left out of the sources, without a complete trial: {listed(empty)}", stacklevel=2)
-    return out
+    return logs
 
 
-def _named(studies: Any, exclude: set[str]) -> Iterator[tuple[str, StudyRecord | Observations]]:
-    """Names and contents, of a storage those that are not excluded."""
+def _named_studies(studies: Any, exclude: set[str]) -> Iterator[tuple[str, StudyRecord | Observations]]:
+    """Names and contents of studies; from a storage only those that are not excluded."""
     if isinstance(studies, (str, Path, BaseStorage)):
         yield from read_studies(studies, exclude).items()
         return
@@ -90,24 +91,24 @@ def _named(studies: Any, exclude: set[str]) -> Iterator[tuple[str, StudyRecord |
 
 
 class SourceTasks:
-    """Source tasks of a sampler of studies: logs by name, and how many trials take values of good rows first.
+    """The source tasks of a sampler of studies, perhaps none: their logs, and good rows for the first trials.
 
-    ``report`` is a line per task, of what was used of it in the last fit.
+    ``report`` has a line per task, on what was used of it in the last fit.
     """
 
-    def __init__(self, logs: Mapping[str, Observations], n_first: int) -> None:
-        self._logs, self._n_first = dict(logs), n_first
-        logs_in_order = list(self._logs.values())
-        for name, log in self._logs.items():
-            check_log("source_studies", name, log, logs_in_order[0].n_objectives)
-        self._first = _best(logs_in_order, n_first)
+    def __init__(self, logs: Mapping[str, Observations], n_first: int, settings: Settings) -> None:
+        self._arguments = logs, n_first, settings
+        self._logs = logs
+        for name, log in logs.items():
+            check_log("source_studies", name, log, next(iter(logs.values())).n_objectives)
+        self._first = _best_rows(list(logs.values()), n_first)
         self.report: tuple[str, ...] = ()
         self._fitted = lru_cache(maxsize=_MOST_FITS)(
-            lambda _dtype, settings, space, *widths: settings.with_sources(space, self._logs, *widths)
+            lambda _dtype, space, *widths: settings.with_sources(space, logs, *widths)
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SourceTasks, (self._logs, self._n_first)  # without the fits
+        return SourceTasks, self._arguments  # without the fits
 
     def check(self, study_name: str, n_objectives: int) -> None:
         """Raise ValueError where the sources cannot be those of a study."""
@@ -117,37 +118,38 @@ class SourceTasks:
                 f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, where it is another "
                 "study of that name, give a dict with another one."
             )
-        check_log("source_studies", *next(iter(self._logs.items())), n_objectives)
+        for name, log in islice(self._logs.items(), 1):  # the others have as many objectives
+            check_log("source_studies", name, log, n_objectives)
 
     def first(self, seed: int, number: int, parameter: Parameter) -> float:
         """The native value that trial ``number`` takes from a good source row, NaN where there is none."""
         if number >= len(self._first):
             return np.nan
-        # One for each number, so that trials that run at the same time differ.
+        # Every number has another row, so that trials that run at the same time differ.
         row = self._first[np.random.default_rng(seed).permutation(len(self._first))[number]]
         native = parameter.to_native(row[parameter.name]) if parameter.name in row else np.nan
         return np.nan if parameter.domains[0].outside(np.asarray(native)) else native
 
-    def sampler(self, settings: Settings, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
         dtype = jnp.result_type(float)
-        sampler, self.report = self._fitted(dtype, settings, space, n_objectives, n_constraints)
+        sampler, self.report = self._fitted(dtype, space, n_objectives, n_constraints)
         return sampler
 
 
-def _best(logs: list[Observations], n: int) -> list[dict[str, Any]]:
-    """The best rows of all logs as name -> value, each once."""
+def _best_rows(logs: list[Observations], n: int) -> list[dict[str, Any]]:
+    """The best rows of all logs as name -> value, without repeats."""
     tasks = []
     for log in logs:
         feasible = np.ones(log.n, bool) if log.constraints is None else (log.constraints <= 0).all(axis=-1)
         tasks.append((log.losses, feasible, ~np.isnan(log.losses).any(axis=-1)))
-    out = {}
-    for log, index in zip(logs, best_of(tasks, n), strict=True):
-        for i in index:
+    rows = {}
+    for log, best in zip(logs, best_of(tasks, n), strict=True):
+        for i in best:
             row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
             named = {name: _external(log.space[name][r], x) for name, x, r in row if r >= 0}
-            out[tuple(sorted((name, repr(x)) for name, x in named.items()))] = named
-    return list(out.values())
+            rows[tuple(sorted((name, repr(x)) for name, x in named.items()))] = named
+    return list(rows.values())
 
 
 def _external(domain: Domain, value: float) -> Any:

@@ -5,19 +5,87 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
-from parzax.adapters.optuna import distributions as regimes
-from parzax.adapters.optuna.storage import StudyRecord
+from parzax.adapters.optuna.distributions import (
+    domain_of,
+    identity,
+    moving_bounds,
+    nearest_inside,
+    regimes_of,
+)  # fmt: skip
+from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
 from parzax.adapters.session import choice_label
 from parzax.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, Varying
+from parzax.space import INACTIVE, Categorical, Recorded, Space, Varying
 
 Target = Callable[[FrozenTrial], float]
+
+
+def observations(
+    study: Study | str | Path,
+    study_name: str | None = None,
+    *,
+    failed: str = "drop",
+    pruned: str | None = None,
+    target: Target | None = None,
+) -> Observations:
+    """Read the trials of an Optuna study.
+
+    Each distribution that a parameter had becomes one of its domains. A parameter with one distribution
+    in every row is unconditional; otherwise its domains are `parzax.Recorded`, and the regime of every row
+    is what the trial records (inactive where it has no value). Numeric domains seen in one trial each, two
+    or more of one kind (whole numbers or not, log, step), are one `parzax.Varying` domain, which moves from
+    row to row; the ``bounds`` of the rows are those of the trials.
+
+    Args:
+        study: a study, or the path of an sqlite or journal file, which is opened read-only.
+        study_name: which study of a file; may be left out where there is only one.
+        failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
+            waiting trials are left out.
+        pruned: the same for PRUNED trials alone; as ``failed`` if not given. What was pruned is part of what
+            the study has tried, so that "worst" compares with all of it.
+        target: called with each COMPLETE trial, gives the one objective, which is minimised. By default the
+            study's m objectives with their directions.
+
+    Returns:
+        `Observations` of n trials and d parameters, in order of first appearance. Constraint values are
+        taken over where all complete trials have the same ones. The ``report`` has the number of trials,
+        those left out by state, and what was inferred.
+
+    Raises:
+        ValueError: no COMPLETE trial, no parameter, a parameter both categorical and numeric; for a file,
+            one that is missing, is no Optuna storage, or holds several studies while ``study_name`` is None.
+        TypeError: ``study`` is neither a study nor a path, ``target`` is not callable or gives no number.
+
+    Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
+    domain; choices of other types than None, bool, int, float and str are known by their repr. Values
+    outside their domain (Optuna lets one enqueue them) count as the nearest value inside.
+
+    >>> import optuna, parzax as px
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=20)
+    >>> px.adapters.optuna.observations(study)
+    Observations(20 rows, 1 parameters, minimize)
+    """
+    if target is not None and not callable(target):
+        raise TypeError(f"target must be a function of a trial, got {target!r}.")
+    if isinstance(study, Study):
+        if study_name is not None:
+            raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
+        record = recorded(study)
+    elif isinstance(study, (str, Path)):
+        record = read_study(study, study_name)
+    else:
+        raise TypeError(f"study must be an optuna.Study or the path of a file, got {type(study).__name__}.")
+    return observations_from_trials(record, failed=failed, pruned=pruned, target=target)
 
 
 def observations_from_trials(
@@ -31,28 +99,33 @@ def observations_from_trials(
     kept = [t for t in trials if t.state in kept_states]
     if not any(t.state == TrialState.COMPLETE for t in kept):
         raise ValueError(f"study has no COMPLETE trial among its {len(trials)} trials.")
-    columns = read_columns(kept)
+    columns: dict[str, tuple[Any, ...]] = {}
+    for name in parameter_names(kept):
+        try:
+            columns[name] = _read_column(name, kept)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"study: parameter {name!r}: {error}") from error
     if not columns:
         raise ValueError("study has no parameters: its trials never called suggest_*.")
-    conditional = any(column.domains[0].conditions for column in columns)
+    domains, values, regimes, bounds, notes = zip(*columns.values(), strict=True)
+    conditional = any(first.conditions for first, *_ in domains)
     constraints, note = _constraints(kept)
-    bounds = {c.name: (c.bounds[:, 0], c.bounds[:, 1]) for c in columns if c.bounds is not None}
+    moving = {n: tuple(b.T) for n, b in zip(columns, bounds, strict=True) if not np.isnan(b).all()}
     obs = Observations.from_arrays(
-        Space({column.name: column.domains for column in columns}),
-        np.stack([column.values for column in columns], axis=-1),
+        Space(dict(zip(columns, domains, strict=True))),
+        np.stack(values, axis=-1),
         _objectives(kept, len(directions), target),
         directions if target is None else "minimize",
-        regime=np.stack([column.regime for column in columns], axis=-1) if conditional else None,
+        regime=np.stack(regimes, axis=-1) if conditional else None,
         constraints=constraints,
-        bounds=bounds or None,
+        bounds=moving or None,
         failed="worst" if len(kept_states) > 1 else "drop",
     )
-    left_out = Counter(t.state.name for t in trials if t.state not in kept_states)
     report = replace(
         obs.report,
         n_rows=len(trials),
-        dropped={f"state {state}": count for state, count in left_out.items()},
-        inferred=tuple(chain.from_iterable(column.notes for column in columns)) + note,
+        dropped=dict(Counter(f"state {t.state.name}" for t in trials if t.state not in kept_states)),
+        inferred=(*chain.from_iterable(notes), *note),
         objectives=names if target is None else (),
     )
     return replace(obs, report=report)
@@ -64,93 +137,78 @@ def parameter_names(trials: Iterable[FrozenTrial]) -> list[str]:
 
 
 def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | None) -> np.ndarray:
-    failed = (math.nan,) * n_objectives
-    if target is None:
-        return np.array([t.values if t.state == TrialState.COMPLETE else failed for t in trials], np.float64)
-    objectives = np.full(len(trials), math.nan)
+    """(n, m) objectives, or (n, 1) values of the target; NaN where a trial is not complete."""
+    objectives = np.full((len(trials), n_objectives if target is None else 1), math.nan)
     for i, trial in enumerate(trials):
-        if trial.state == TrialState.COMPLETE:
-            value = target(trial)
-            try:
-                objectives[i] = float(value)
-            except (TypeError, ValueError) as error:
-                raise TypeError(
-                    f"target must return a number, got {value!r} for trial {trial.number}."
-                ) from error
+        if trial.state != TrialState.COMPLETE:
+            continue
+        value = trial.values if target is None else target(trial)
+        try:
+            objectives[i] = value if target is None else float(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"target must return a number, got {value!r} for trial {trial.number}."
+            ) from error
     return objectives
 
 
 def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """Constraint values where every complete trial has the same ones; +inf for a failed trial without."""
-    given = [t.constraints if t.system_attrs else {} for t in trials]
-    names = next(filter(None, given), None)
+    constraints = [t.constraints if t.system_attrs else {} for t in trials]
+    names = next(filter(None, constraints), None)
     if names is None:
         return None, ()
-    complete = (c for c, t in zip(given, trials, strict=True) if t.state == TrialState.COMPLETE)
-    lacking = sum(c.keys() != names.keys() for c in complete)
-    if lacking:
-        return None, (f"constraints are left out, since {lacking} complete trials lack some of them",)
-    return np.array([[c.get(name, math.inf) for name in names] for c in given]), ()
+    complete = (c for c, t in zip(constraints, trials, strict=True) if t.state == TrialState.COMPLETE)
+    n_lacking = sum(c.keys() != names.keys() for c in complete)
+    if n_lacking:
+        return None, (f"constraints are left out, since {n_lacking} complete trials lack some of them",)
+    return np.array([[c.get(name, math.inf) for name in names] for c in constraints]), ()
 
 
-class TrialColumn(NamedTuple):
-    """One parameter: its domains, values, regimes and bounds that move (n, 2), and what was inferred."""
+def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
+    """One parameter: its domains, values (n,), regimes (n,), bounds that move (n, 2), and notes."""
+    rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
 
-    name: str
-    domains: tuple[Domain, ...]
-    values: np.ndarray
-    regime: np.ndarray
-    bounds: np.ndarray | None
-    notes: list[str]
-
-
-def read_columns(trials: Sequence[FrozenTrial]) -> list[TrialColumn]:
-    """The parameters of some trials, in order of first appearance."""
-    columns = []
-    for name in parameter_names(trials):
-        rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
-        try:
-            columns.append(_column(name, [trials[i] for i in rows], rows, len(trials)))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"study: parameter {name!r}: {error}") from error
-    return columns
-
-
-def _column(name: str, trials: Sequence[FrozenTrial], rows: list[int], n: int) -> TrialColumn:
-    """One parameter from the ``trials`` that have it, which are these ``rows`` of all n."""
-
-    def in_all(values: np.ndarray, absent: float) -> np.ndarray:
-        out = np.full((n, *values.shape[1:]), absent, values.dtype)
+    def spread(values: np.ndarray, absent: float) -> np.ndarray:
+        """Values of these rows in all n rows."""
+        out = np.full((len(trials), *values.shape[1:]), absent, values.dtype)
         out[rows] = values
         return out
 
-    distributions, external = [t.distributions[name] for t in trials], [t.params[name] for t in trials]
-    found, regime, reordered, pooled = regimes.regimes_of(distributions)
-    always = len(trials) == n and len(found) == 1 and not pooled
-    domains = tuple(regimes.domain_of(d, () if always else (Recorded(),)) for d in found)
-    categorical = tuple(d for d in domains if isinstance(d, Categorical))
-    if categorical and len(categorical) < len(domains):
+    distributions = [trials[i].distributions[name] for i in rows]
+    external = [trials[i].params[name] for i in rows]
+    regimes, regime, reordered, n_pooled = regimes_of(distributions)
+    unconditional = len(rows) == len(trials) and len(regimes) == 1 and not n_pooled
+    domains = tuple(domain_of(d, () if unconditional else (Recorded(),)) for d in regimes)
+    moves = np.array([isinstance(domain, Varying) for domain in domains])
+    if all(isinstance(domain, Categorical) for domain in domains):
+        external = [_code(domains[i], choice) for i, choice in zip(regime.tolist(), external, strict=True)]
+    elif any(isinstance(domain, Categorical) for domain in domains):
         raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
-    bounds = None
-    if categorical:
-        values, moved = regimes.to_codes(categorical, regime, external), 0
-    else:
-        values = np.array(external, dtype=np.float64)
-        bounds, moved = regimes.moving_bounds(found, regime, distributions, values)
-        moved += sum(regimes.to_inside(domain, values, regime == i) for i, domain in enumerate(domains))
-    n_moving = sum(isinstance(domain, Varying) for domain in domains)
-    choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in found)
+    given = np.array(external, dtype=np.float64)
+    values = given.copy()
+    bounds = moving_bounds(distributions, moves[regime], values)
+    for i, domain in enumerate(domains):
+        values[regime == i] = nearest_inside(domain, values[regime == i])
+    n_moved = np.count_nonzero(values != given)
+    choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in regimes)
     relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
+    n_kinds = sum(moves.tolist())
     notes = {
         ": the same choices in another order count as one domain": reordered,
-        f": {pooled} domains were seen in one trial each; together they count as one that moves"
-        + f", {n_moving} by kind" * (n_moving > 1): pooled,
-        f" has {len(found)} domains; each trial records which one applied": len(found) > 1,
+        f": {n_pooled} domains were seen in one trial each; together they count as one that moves"
+        + f", {n_kinds} by kind" * (n_kinds > 1): n_pooled,
+        f" has {len(regimes)} domains; each trial records which one applied": len(regimes) > 1,
         ": choices that are not None, bool, int, float or str go by their repr": relabelled,
-        f": {moved} values outside their domain (enqueued, say) count as the nearest inside": moved,
+        f": {n_moved} values outside their domain (enqueued, say) count as the nearest inside": n_moved,
     }
-    inferred = [name + note for note, holds in notes.items() if holds]
-    # In the other rows it is inactive.
-    values, regime = in_all(values, math.nan), in_all(regime.astype(np.int16), INACTIVE)
-    bounds = None if bounds is None else in_all(bounds, math.nan)
-    return TrialColumn(name, domains, values, regime, bounds, inferred)
+    true_notes = [name + note for note, holds in notes.items() if holds]
+    return domains, spread(values, math.nan), spread(regime, INACTIVE), spread(bounds, math.nan), true_notes
+
+
+def _code(domain: Categorical, choice: Any) -> int:
+    """The code of a choice, by type and value; Optuna's own codes take 1 for True."""
+    code = domain.codes.get(identity(choice))
+    if code is None:
+        raise ValueError(f"value {choice!r} is not among the choices {list(domain.choices)!r}.")
+    return code
