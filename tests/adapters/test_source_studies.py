@@ -163,7 +163,7 @@ def test_presets_beside_sources():
         own, plain = (TPESampler(preset=preset, source_studies=given)._settings for given in ([log], None))
         for m, c in ((1, 0), (1, 1), (2, 1)):
             assert own.sampler(log.space, m, c) == plain.sampler(log.space, m, c)
-        found, report = own.with_sources(log.space, {"a": log}, 1, 1)
+        found, report = own.with_sources({"a": log}, log.space, 1, 1)
         assert found == plain.sampler(log.space, 1, 1)
         assert report == ("a: 2 rows",)
     with pytest.raises(ValueError, match=r"^n_startup_trials must be positive with source_studies"):
@@ -179,6 +179,7 @@ def test_presets_beside_sources():
 SETTINGS = Settings(
     partial(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.by_similarity()),
     True,
+    {},
 )
 
 

@@ -18,6 +18,5 @@ def __getattr__(name: str) -> _Any:
     try:
         return _import_module(f"parzax.adapters.{name}")
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"parzax.adapters.{name} needs {error.name}; install it with pip install 'parzax[{name}]'."
-        ) from error
+        remedy = f"install it with pip install 'parzax[{name}]'."
+        raise ModuleNotFoundError(f"parzax.adapters.{name} needs {error.name}; {remedy}") from error

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, UInt32
-from jaxtyping import Float as FloatArray
-from jaxtyping import Int as IntArray
+from jaxtyping import Array, Inexact, Integer, UInt32
 
 from parzax._programs import program
 from parzax.adapters.labels import Labels
@@ -177,9 +175,9 @@ class Session:
 def advance(
     model: tuple[Any, list[Any]],
     leaves: list[Any],
-    floats: FloatArray[Any, "n w"],
-    integers: IntArray[Any, "n v"],
-    counts: IntArray[Any, "2"],
+    floats: Inexact[Any, "n w"],
+    integers: Integer[Any, "n v"],
+    counts: Integer[Any, "2"],
     numbers: UInt32[Any, " k"],
 ) -> tuple[list[Any], Points]:
     """Add rows to a state, and ask.

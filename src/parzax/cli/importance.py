@@ -61,10 +61,8 @@ def run_importance(args: Namespace) -> None:
     if args.plot is not None:
         from parzax import plotting as plotting  # says now if it cannot be drawn
     obs = read_log(log, args)
-    if args.plot_parameter is not None and args.plot_parameter not in obs.space:
-        raise ValueError(
-            f"--plot-parameter: no parameter {args.plot_parameter!r}; there are {listed(obs.space.names)}."
-        )
+    if (name := args.plot_parameter) is not None and name not in obs.space:
+        raise ValueError(f"--plot-parameter: no parameter {name!r}; there are {listed(obs.space.names)}.")
     if args.objective == "all":
         with progress("compiling and computing"), jax.enable_x64(True):
             lines = _each_table(obs, levels, **how)

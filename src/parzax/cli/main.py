@@ -80,38 +80,41 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"parzax {parzax.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    description = (
-        "Draw random searches on the activation problem, compute the importance of all parameters at 99 "
-        "levels for all seeds in one compiled call, print a table and save the figure."
-    )
-    add = _command(commands, "demo", "a first look, without files or network", description)
+    for name, add_arguments, about in (
+        ("demo", _add_demo, "a first look, without files or network"),
+        ("importance", _add_importance, "the importance of every parameter in a log"),
+        ("report", _add_report, "a page about a log: one HTML file for a browser"),
+    ):
+        command = commands.add_parser(name, help=about, description=add_arguments.__doc__)
+        command.set_defaults(run=partial(_run, name))
+        add_arguments(command.add_argument)
+    return parser
+
+
+def _run(name: str, args: argparse.Namespace) -> None:
+    """Import the module of a command and run it: help and misspelt options need not wait for the import."""
+    getattr(import_module(f"parzax.cli.{name}"), f"run_{name}")(args)
+
+
+# The docstrings of these functions are the descriptions of the commands.
+
+
+def _add_demo(add: Any) -> None:
+    """Draw random searches on the activation problem, compute the importance of all parameters at 99 levels
+    for all seeds in one compiled call, print a table and save the figure.
+    """
     add("--seeds", type=partial(_whole_number, 1), default=10, help="number of searches (10)")
     add("--n", type=partial(_whole_number, 1), default=1000, help="configurations in each (1000)")
     add("--seed", type=int, default=0, help="seed of the random numbers (0)")
     add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
-    _importance_arguments(commands)
-    _report_arguments(commands)
-    return parser
 
 
-def _command(commands: Any, name: str, about: str, description: str) -> Any:
-    """Add a command, and return what adds its arguments.
-
-    Its module is imported when it runs: help and misspelt options need not wait for it.
+def _add_importance(add: Any) -> None:
+    """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or npz),
+    compute the importance of every parameter in float64, and print it. Files are only read, and without
+    executing anything in them.
     """
-    command = commands.add_parser(name, help=about, description=description)
-    command.set_defaults(run=lambda args: getattr(import_module(f"parzax.cli.{name}"), f"run_{name}")(args))
-    return command.add_argument
-
-
-def _importance_arguments(commands: Any) -> None:
-    description = (
-        "Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or "
-        "npz), compute the importance of every parameter in float64, and print it. Files are only read, and "
-        "without executing anything in them."
-    )
-    add = _command(commands, "importance", "the importance of every parameter in a log", description)
-    _log_arguments(add)
+    _add_log(add)
     add(
         "--good-values",
         action="store_true",
@@ -131,14 +134,12 @@ def _importance_arguments(commands: Any) -> None:
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
 
-def _report_arguments(commands: Any) -> None:
-    description = (
-        "Read a log, as parzax importance does, and write one HTML file that opens without a network: which "
-        "parameters matter at which level, which values are good, what is not above chance, and how the log "
-        "was read."
-    )
-    add = _command(commands, "report", "a page about a log: one HTML file for a browser", description)
-    _log_arguments(add)
+def _add_report(add: Any) -> None:
+    """Read a log, as parzax importance does, and write one HTML file that opens without a network: which
+    parameters matter at which level, which values are good, what is not above chance, and how the log was
+    read.
+    """
+    _add_log(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
     text = "levels of the slider (0.01:0.99:0.01, below the region's)"
@@ -147,7 +148,7 @@ def _report_arguments(commands: Any) -> None:
     add("--date", metavar="TEXT", help="date on the page (today)")
 
 
-def _log_arguments(add: Any) -> None:
+def _add_log(add: Any) -> None:
     """What log is read, and how importances are computed."""
 
     def choose(option: str, choices: tuple[str, ...], text: str) -> None:

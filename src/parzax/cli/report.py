@@ -17,9 +17,8 @@ from parzax.cli.writing import progress, say, say_notes
 
 def run_report(args: Namespace) -> None:
     """Write the page; its summary is printed nowhere else, so one line says where it is."""
-    levels = None
-    if args.target_quantile is not None:
-        levels = parse_levels("--target-quantile", args.target_quantile)
+    asked = args.target_quantile
+    levels = None if asked is None else parse_levels("--target-quantile", asked)
     log, how = prepare(args, {"-o": args.out})
     from parzax import page
     from parzax.page import rendering as rendering  # says now if a page cannot be made
@@ -28,19 +27,14 @@ def run_report(args: Namespace) -> None:
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")
     obs = read_log(log, args)
     how |= chosen_objective(args.objective, obs)
+    how |= {"target_quantile": levels, "command": _command(args, log)}
+    how["title"] = log.name if args.title is None else args.title
+    how["date"] = datetime.date.today().isoformat() if args.date is None else args.date
 
     def write(file: Path) -> None:
         with progress("compiling and computing"), jax.enable_x64(True):
-            page.report(
-                obs,
-                file,
-                target_quantile=levels,
-                **how,
-                **resampling(args.resamples, 2 if levels is None else len(levels), obs),
-                title=log.name if args.title is None else args.title,
-                command=_command(args, log),
-                date=datetime.date.today().isoformat() if args.date is None else args.date,
-            )
+            samples = resampling(args.resamples, 2 if levels is None else len(levels), obs)
+            page.report(obs, file, **how, **samples)
 
     writing.write_all([(args.out, write)])
     say_notes(obs)

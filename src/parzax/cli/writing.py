@@ -38,14 +38,16 @@ def say_notes(obs: Observations) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Show ``what ...`` on stderr meanwhile, if that is a terminal; no trace of it is left."""
-    shown = sys.stderr.isatty()
-    if shown:
-        print(f"{visible(what)} ...", end="", file=sys.stderr, flush=True)
+
+    def show(text: str) -> None:
+        if sys.stderr.isatty():
+            print(text, end="", file=sys.stderr, flush=True)
+
+    show(f"{visible(what)} ...")
     try:
         yield
     finally:
-        if shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        show("\r\033[K")
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
@@ -76,23 +78,25 @@ def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
 
     After any error, also in putting them in place, nothing new is left, and what was there before still is.
     """
-    files = []
-    with ExitStack() as cleaning, ExitStack() as undoing:
-        for i, (path, write) in enumerate(outputs):
-            beside = path.with_name(f".parzax-{os.getpid()}-{i}")
-            new, old = (Path(f"{beside}-{word}{path.suffix}") for word in ("new", "old"))
-            files.append((path, new, old))
-            for file in (new, old):
-                cleaning.callback(file.unlink, missing_ok=True)
-            with _naming(path):
+    files, path = [], Path()
+    try:
+        with ExitStack() as cleaning, ExitStack() as undoing:
+            for i, (path, write) in enumerate(outputs):
+                beside = path.with_name(f".parzax-{os.getpid()}-{i}")
+                new, old = (Path(f"{beside}-{word}{path.suffix}") for word in ("new", "old"))
+                files.append((path, new, old))
+                for file in (new, old):
+                    cleaning.callback(file.unlink, missing_ok=True)
                 write(new)
-        for path, new, old in files:
-            with _naming(path):
+            for path, new, old in files:
                 undoing.callback(_restore, path, new, old)
                 if path.is_file() or path.is_symlink():
                     os.replace(path, old)
                 os.replace(new, path)
-        undoing.pop_all()
+            undoing.pop_all()
+    except OSError as error:
+        # The path that the user asked for, not the temporary one.
+        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
 
 
 def _restore(path: Path, new: Path, old: Path) -> None:
@@ -101,15 +105,6 @@ def _restore(path: Path, new: Path, old: Path) -> None:
         os.replace(old, path)
     elif not new.exists():
         path.unlink()
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file that the user asked for in errors about it."""
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
 
 
 def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
@@ -122,15 +117,15 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
     plt = import_module("matplotlib.pyplot")
     # No window, whatever the machine has.
     plt.switch_backend("Agg")
-    kind = kind or ("bars" if len(result.target_quantile) == 1 else "sweep")
     level = usual_level(result.target_quantile, result.status)
+    draw = {
+        "sweep": lambda: plotting.importance_sweep(result),
+        "bars": lambda: plotting.importance_bars(result, level=level),
+        "regimes": lambda: plotting.regimes(result, level=level),
+        "values": lambda: plotting.values(result, parameter or result.ranking(level)[0], level=level),
+    }
     with plt.rc_context({"font.family": _fonts_for("".join(result.names))}):
-        if kind == "sweep":
-            ax = plotting.importance_sweep(result)
-        elif kind == "values":
-            ax = plotting.values(result, parameter or result.ranking(level)[0], level=level)
-        else:
-            ax = {"bars": plotting.importance_bars, "regimes": plotting.regimes}[kind](result, level=level)
+        ax = draw[kind or ("bars" if len(result.target_quantile) == 1 else "sweep")]()
     figure = ax.figure.figure
     plt.close(figure)
     return lambda path: figure.savefig(path, dpi=160)
@@ -159,7 +154,8 @@ def json_writer(result: ImportanceResult) -> Writer:
     With an uncertainty also intervals and p-values.
     """
     mean, error = result.over_seeds()
-    defined, level = result.by_seed(result.is_defined), usual_level(result.target_quantile, result.status)
+    by_seed, level = result.by_seed, usual_level(result.target_quantile, result.status)
+    defined = by_seed(result.is_defined)
     content = {
         "version": parzax.__version__,
         "names": list(result.names),
@@ -170,24 +166,26 @@ def json_writer(result: ImportanceResult) -> Writer:
             "mean": np.where(defined.any(axis=0), mean, np.nan),
             "standard_error": error,
             "seeds_counted": result.seeds_counted,
-            "per_seed": np.where(defined, result.by_seed(result.importance), np.nan),
+            "per_seed": np.where(defined, by_seed(result.importance), np.nan),
         },
         # At one level, as it is text in every entry.
         "good_values": [good._asdict() for good in result.good_values(level)],
         "good_values_level": result.target_quantile[level],
-        "variance": result.by_seed(result.variance),
-        "status": np.vectorize(status_names, otypes=[object])(result.by_seed(result.status)),
-        "n_target": result.by_seed(result.n_target),
-        "n_region": result.by_seed(result.n_region),
+        "variance": by_seed(result.variance),
+        "status": np.vectorize(status_names, otypes=[object])(by_seed(result.status)),
+        "n_target": by_seed(result.n_target),
+        "n_region": by_seed(result.n_region),
         "report": result.report.lines(result.n_seeds),
         "advice": result.advice(),
     }
     if (sampled := result.uncertainty) is not None:
         settings = ("n_resamples", "n_shuffles", "method", "level")
         arrays = ("importance_interval", "variance_interval", "p_value", "p_adjusted", "rank_stability")
-        content["uncertainty"] = {name: getattr(sampled, name) for name in settings}
-        content["uncertainty"] |= {name: result.by_seed(getattr(sampled, name)) for name in arrays}
-        content["uncertainty"]["rows_needed"] = result.by_seed(sampled.rows_needed())
+        content["uncertainty"] = {
+            **{name: getattr(sampled, name) for name in settings},
+            **{name: by_seed(getattr(sampled, name)) for name in arrays},
+            "rows_needed": by_seed(sampled.rows_needed()),
+        }
 
     def plain(array: np.ndarray) -> Any:
         return np.where(array != array, np.array(None), array).tolist()

@@ -1,6 +1,7 @@
 """An importance evaluator for Optuna that computes with parzax."""
 
 import warnings
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,7 +15,7 @@ from parzax.adapters.optuna.trials import Target, observations_from_trials, para
 from parzax.results import GridEstimator, cond_ped_anova
 from parzax.status import Status
 
-# What makes every importance meaningless; the other statuses are in the result of `cond_ped_anova`.
+# Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.
 _WORTH_A_WARNING = (Status.NO_DATA, Status.ALL_EQUAL, Status.SAME_SETS)
 
 
@@ -81,8 +82,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         Args:
             study: its COMPLETE trials are read once.
             params: names to report, all that occur by default. What is left out has no effect on the rest.
-            target: what to explain, of a trial; low is good, and NaN and +inf are left out. The objective by
-                default; with several of them, what it takes to come near the Pareto front.
+            target: a function of a trial, whose value is explained; low is good, and NaN and +inf are left
+                out. The objective by default; with several of them the rank towards the Pareto front.
 
         Returns:
             name -> variance >= 0; 0 for all, with a warning, where there are fewer than two usable trials,
@@ -98,29 +99,26 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         if not all(isinstance(name, str) for name in params or ()):
             raise TypeError(f"params must hold names (strings), got {params!r}.")
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        known = parameter_names(trials)
-        missing = [name for name in params or () if name not in known]
-        if missing:
-            raise ValueError(f"params: no completed trial has {', '.join(map(repr, missing))}.")
+        names = parameter_names(trials)
+        if missing := [repr(name) for name in params or () if name not in names]:
+            raise ValueError(f"params: no completed trial has {', '.join(missing)}.")
         if target is not None:
             warnings.warn(
                 "low values of target count as good; to explain high ones, return the negative.",
                 stacklevel=_checks.outside(),
             )
-        names = known if params is None else list(dict.fromkeys(params))
         record = StudyRecord(trials, tuple(study.directions))
-        obs = observations_from_trials(record, target=target) if known else None
+        obs = observations_from_trials(record, target=target) if names else None
+        asked = names if params is None else list(dict.fromkeys(params))
         if obs is None or np.count_nonzero(~np.isnan(obs.losses).any(axis=-1)) < 2:
             _warn(Status.NO_DATA)
-            return dict.fromkeys(names, 0.0)
+            return dict.fromkeys(asked, 0.0)
+        options: Any = {"selection": "pareto", "estimator": self._estimator, "reference": self._reference}
         with jax.enable_x64(True):
-            levels = self._target_quantile, self._region_quantile
-            result = cond_ped_anova(
-                obs, *levels, selection="pareto", estimator=self._estimator, reference=self._reference
-            )
+            result = cond_ped_anova(obs, self._target_quantile, self._region_quantile, **options)
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
-        return {name: variance[name] for name in sorted(names, key=lambda name: -variance[name])}
+        return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}
 
 
 def _warn(status: Status) -> None:

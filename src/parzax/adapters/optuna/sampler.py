@@ -106,8 +106,9 @@ class TPESampler(BaseSampler):
         **others: Never,
     ) -> None:
         refuse(others, {"multivariate": multivariate, "group": group, "constant_liar": constant_liar})
+        has_sources = source_studies is not None
         if n_startup_trials is None:
-            n_startup_trials = 10 if source_studies is None else 5
+            n_startup_trials = 5 if has_sources else 10
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
         seed = secrets.randbits(32) if seed is None else seed
         self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
@@ -116,15 +117,14 @@ class TPESampler(BaseSampler):
         self._constraints_func = _checks.instance("constraints_func", constraints_func, kinds, "callable")
         if n_ei_candidates is not None:
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
-        self._settings = Settings(
-            preset, source_studies is not None, n_candidates=n_ei_candidates, prior_weight=prior_weight
-        )
-        if source_studies is not None and not self._n_startup and not self._settings.mixes:
+        options = {"n_candidates": n_ei_candidates, "prior_weight": prior_weight}
+        self._settings = Settings(preset, has_sources, options)
+        if has_sources and not self._n_startup and not self._settings.mixes:
             raise ValueError(
                 "n_startup_trials must be positive with source_studies, unless the preset mixes their "
                 "densities: the sources play no other part."
             )
-        logs = {} if source_studies is None else sources(source_studies)
+        logs = sources(source_studies) if has_sources else {}
         self._sources = SourceTasks(logs, self._n_startup, self._settings)
         self._memory = Memory()
 

@@ -46,7 +46,7 @@ _OPTIONS.remove("directions")
 class Settings:
     """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks."""
 
-    def __init__(self, preset: Preset, has_sources: bool, **options: Any) -> None:
+    def __init__(self, preset: Preset, has_sources: bool, options: Mapping[str, Any]) -> None:
         """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
         _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
         given = {name: value for name, value in options.items() if value is not None}
@@ -88,7 +88,7 @@ class Settings:
         return replace(sampler, n_startup=0)
 
     def with_sources(
-        self, space: Space, logs: Mapping[str, Observations], n_objectives: int, n_constraints: int
+        self, logs: Mapping[str, Observations], space: Space, n_objectives: int, n_constraints: int
     ) -> tuple[Sampler, tuple[str, ...]]:
         """The sampler of a study with sources, and a line on what could be used of each source."""
         if not self.mixes:

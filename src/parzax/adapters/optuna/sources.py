@@ -1,7 +1,7 @@
 """Optuna studies as source tasks: their logs by name, and the sampler that learns from them."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -46,48 +46,43 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
             read, naming the study; a file that is missing or is no Optuna storage.
     """
     excluded = {exclude} if isinstance(exclude, str) else set(exclude)
+    if isinstance(studies, (str, Path, BaseStorage)):
+        studies = read_studies(studies, excluded)
+    elif isinstance(studies, (optuna.Study, Observations)) or not isinstance(studies, Iterable):
+        raise TypeError(
+            f"studies must be a list of studies, a dict of them by name, or a storage, got {studies!r}."
+        )
+    if isinstance(studies, Mapping):
+        entries = [(repr(name), str(name), study) for name, study in studies.items()]
+    else:
+        numbered = enumerate(studies, start=1)
+        entries = [(f"number {i}", getattr(study, "study_name", f"task {i}"), study) for i, study in numbered]
     logs: dict[str, Observations] = {}
     empty = []
-    for name, study in _named_studies(studies, excluded):
+    for place, name, study in entries:
+        if not isinstance(study, (optuna.Study, StudyRecord, Observations)):
+            raise TypeError(f"studies: {place} is {study!r}, not an optuna.Study or a parzax.Observations.")
         if name in excluded:
             continue
         if name in logs or name in empty:
             raise ValueError(f"studies: two are named {name!r}; give a dict, in which names differ.")
         if isinstance(study, Observations):
             logs[name] = study
-        elif any(trial.state == TrialState.COMPLETE for trial in study.trials):
-            try:
-                logs[name] = observations_from_trials(study)
-            except ValueError as error:
-                raise ValueError(f"studies: {name!r}: {error}") from error
-        else:
+            continue
+        record = recorded(study) if isinstance(study, optuna.Study) else study
+        if not any(trial.state == TrialState.COMPLETE for trial in record.trials):
             empty.append(name)
+            continue
+        try:
+            logs[name] = observations_from_trials(record)
+        except ValueError as error:
+            raise ValueError(f"studies: {name!r}: {error}") from error
     if not logs:
         reason = f"; without a complete trial: {listed(empty)}" if empty else ""
         raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
     if empty:
         warnings.warn(f"left out of the sources, without a complete trial: {listed(empty)}", stacklevel=2)
     return logs
-
-
-def _named_studies(studies: Any, exclude: set[str]) -> Iterator[tuple[str, StudyRecord | Observations]]:
-    """Names and contents of studies; from a storage only those that are not excluded."""
-    if isinstance(studies, (str, Path, BaseStorage)):
-        yield from read_studies(studies, exclude).items()
-        return
-    if isinstance(studies, (optuna.Study, Observations)) or not isinstance(studies, Iterable):
-        raise TypeError(
-            f"studies must be a list of studies, a dict of them by name, or a storage, got {studies!r}."
-        )
-    by_name = isinstance(studies, Mapping)
-    for number, (name, study) in enumerate(studies.items() if by_name else enumerate(studies), start=1):
-        if isinstance(study, optuna.Study):
-            yield str(name) if by_name else study.study_name, recorded(study)
-        elif isinstance(study, Observations):
-            yield str(name) if by_name else f"task {number}", study
-        else:
-            what = repr(name) if by_name else f"number {number}"
-            raise TypeError(f"studies: {what} is {study!r}, not an optuna.Study or a parzax.Observations.")
 
 
 class SourceTasks:
@@ -103,9 +98,7 @@ class SourceTasks:
             check_log("source_studies", name, log, next(iter(logs.values())).n_objectives)
         self._first = _best_rows(list(logs.values()), n_first)
         self.report: tuple[str, ...] = ()
-        self._fitted = lru_cache(maxsize=_MOST_FITS)(
-            lambda _dtype, space, *widths: settings.with_sources(space, logs, *widths)
-        )
+        self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(logs, *args))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTasks, self._arguments  # without the fits
@@ -133,7 +126,7 @@ class SourceTasks:
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
         dtype = jnp.result_type(float)
-        sampler, self.report = self._fitted(dtype, space, n_objectives, n_constraints)
+        sampler, self.report = self._fit(dtype, space, n_objectives, n_constraints)
         return sampler
 
 

@@ -5,8 +5,8 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -25,7 +25,7 @@ _SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///")
 
 
 class StudyRecord(NamedTuple):
-    """What a study holds: its trials, "minimize" or "maximize" per objective, and names of the objectives."""
+    """A study: its trials, "minimize" or "maximize" per objective, and the names of the objectives."""
 
     trials: list[optuna.trial.FrozenTrial]
     directions: tuple[_checks.Direction, ...]
@@ -39,7 +39,7 @@ def is_optuna_file(path: str | Path) -> bool:
     """
     with suppress(ValueError):
         path = file_path(path)
-        return path.is_file() and _kind(path) is not None
+        return path.is_file() and _opener(path) is not None
     return False
 
 
@@ -56,16 +56,15 @@ def study_names(path: str | Path) -> list[str]:
 def read_study(path: str | Path, study_name: str | None = None) -> StudyRecord:
     """All trials of one study of a file; ValueError for one that is unknown, or not named among several."""
     with _opened(path) as storage:
-        names = list(optuna.get_all_study_names(storage))
+        names = optuna.get_all_study_names(storage)
         if not names:
             raise ValueError(f"{str(path)!r} holds no study.")
-        listed = ", ".join(map(repr, names))
+        choice = ", ".join(map(repr, names))
         if study_name is None and len(names) > 1:
-            raise ValueError(f"{str(path)!r} holds several studies, choose one with study_name: {listed}.")
-        if study_name is not None and study_name not in names:
-            raise ValueError(f"{str(path)!r} holds no study named {study_name!r}; it has {listed}.")
-        study = optuna.load_study(study_name=study_name or names[0], storage=storage)
-        return recorded(study)
+            raise ValueError(f"{str(path)!r} holds several studies, choose one with study_name: {choice}.")
+        if study_name not in (None, *names):
+            raise ValueError(f"{str(path)!r} holds no study named {study_name!r}; it has {choice}.")
+        return recorded(optuna.load_study(study_name=study_name or names[0], storage=storage))
 
 
 def read_studies(source: str | Path | BaseStorage, exclude: Collection[str] = ()) -> dict[str, StudyRecord]:
@@ -88,28 +87,24 @@ def _opened(path: str | Path) -> Iterator[BaseStorage]:
     name = repr(str(path))
     if not path.is_file():
         raise ValueError(f"no file {name}." if not path.exists() else f"{name} is not a file.")
-    kind = _kind(path)
-    if kind is None:
+    open_storage = _opener(path)
+    if open_storage is None:
         raise ValueError(
             f"{name} is neither an Optuna sqlite file nor an Optuna journal; other files of studies "
             "(pickle, joblib, YAML) are never read, since that could run code from them."
         )
     try:
-        if kind == "sqlite":
-            with _sqlite(path) as storage:
-                yield storage
-        else:
-            yield JournalStorage(_ReadOnlyJournal(path))
+        with open_storage(path) as storage:
+            yield storage
     except ValueError:
         raise
     except Exception as error:  # sqlite3, SQLAlchemy, Alembic and Optuna each raise their own kinds
         cause = error.__cause__ or error
         first_line = (str(cause).splitlines() or [""])[0]
+        message = f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
         if "not authorized" in first_line or "prohibited" in first_line:  # by `_connect`
-            raise ValueError(f"{name} has a view where Optuna has a table; it is not read.") from error
-        raise ValueError(
-            f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
-        ) from error
+            message = f"{name} has a view where Optuna has a table; it is not read."
+        raise ValueError(message) from error
 
 
 def file_path(path: str | Path) -> Path:
@@ -122,7 +117,7 @@ def file_path(path: str | Path) -> Path:
     if url := _SQLITE_URL.match(text):
         return Path(text[url.end() :].partition("?")[0])
     if text.startswith("sqlite:"):
-        # What a Path makes of an URL: there is no telling whether it was absolute.
+        # A Path drops slashes of an URL: nobody can tell whether it was absolute.
         raise ValueError(
             f"{text!r} is no sqlite URL; give it as text, sqlite:///study.db for a relative path and "
             "sqlite:////data/study.db for an absolute one."
@@ -132,14 +127,14 @@ def file_path(path: str | Path) -> Path:
     return Path(text)
 
 
-def _kind(path: Path) -> str | None:
-    """ "sqlite", "journal" or None, by content."""
+def _opener(path: Path) -> Callable[[Path], AbstractContextManager[BaseStorage]] | None:
+    """What opens a file, by its content: an sqlite file, a journal, or neither."""
     with path.open("rb") as file:
         head = file.read(4096)
     if head.startswith(_SQLITE_MAGIC):
-        return "sqlite"
+        return _sqlite
     line = head.split(b"\n", 1)[0]
-    return "journal" if line.startswith(b"{") and b'"op_code"' in line else None
+    return _journal if line.startswith(b"{") and b'"op_code"' in line else None
 
 
 # --- sqlite ------------------------------------------------------------------------------------
@@ -149,9 +144,9 @@ def _kind(path: Path) -> str | None:
 def _sqlite(path: Path) -> Iterator[BaseStorage]:
     with _readable(path) as uri:
         _check_tables(path, uri)
+        # A creator, since not every file name survives an SQLAlchemy URL.
+        options = {"creator": lambda: _connect(uri)}
         try:
-            # A creator, since not every file name survives an SQLAlchemy URL.
-            options = {"creator": lambda: _connect(uri)}
             storage = RDBStorage("sqlite://", options, skip_table_creation=True)
         except RuntimeError as error:  # another version of the schema; the message says how to upgrade
             raise ValueError(f"{str(path)!r}: {error}") from error
@@ -166,14 +161,14 @@ def _sqlite(path: Path) -> Iterator[BaseStorage]:
 def _readable(path: Path) -> Iterator[str]:
     """A read-only sqlite URI for ``path`` under which sqlite creates no file beside it."""
     path = path.resolve()
+    wal, uri = path.with_name(path.name + "-wal"), f"file:{quote(str(path))}?mode=ro"
     with path.open("rb") as file:
         wal_mode = file.read(_WAL_BYTE + 1)[-1] == _WAL_MODE
-    wal = path.with_name(path.name + "-wal")
     if not wal_mode:
-        yield f"file:{quote(str(path))}?mode=ro"
+        yield uri
     elif not wal.exists() or wal.stat().st_size == 0:
         # Reading a write-ahead-logged file makes sqlite create -wal and -shm, unless told that nobody writes.
-        yield f"file:{quote(str(path))}?mode=ro&immutable=1"
+        yield f"{uri}&immutable=1"
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "study.db"
@@ -183,17 +178,14 @@ def _readable(path: Path) -> Iterator[str]:
                 shutil.copyfile(path, copy)
                 shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
                 if before == [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]:
-                    break
-            else:
-                raise ValueError(
-                    f"{str(path)!r} keeps changing; read it when the run is over, or copy it first."
-                )
-            yield f"file:{quote(str(copy))}?mode=ro"
+                    yield f"file:{quote(str(copy))}?mode=ro"
+                    return
+            raise ValueError(f"{str(path)!r} keeps changing; read it when the run is over, or copy it first.")
 
 
 def _connect(uri: str) -> sqlite3.Connection:
     def tables_only(action: int, *names: str | None) -> int:
-        """Nothing is read by way of a view, which may have no end."""
+        """Refuse to read through a view, which may be endless."""
         allowed = names[-1] is None and action != sqlite3.SQLITE_RECURSIVE
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
@@ -218,6 +210,10 @@ def _check_tables(path: Path, uri: str) -> None:
 
 
 # --- journal -----------------------------------------------------------------------------------
+
+
+def _journal(path: Path) -> AbstractContextManager[BaseStorage]:
+    return nullcontext(JournalStorage(_ReadOnlyJournal(path)))
 
 
 class _ReadOnlyJournal(BaseJournalBackend):

@@ -75,16 +75,11 @@ def observations(
     >>> px.adapters.optuna.observations(study)
     Observations(20 rows, 1 parameters, minimize)
     """
-    if target is not None and not callable(target):
-        raise TypeError(f"target must be a function of a trial, got {target!r}.")
-    if isinstance(study, Study):
-        if study_name is not None:
-            raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-        record = recorded(study)
-    elif isinstance(study, (str, Path)):
-        record = read_study(study, study_name)
-    else:
-        raise TypeError(f"study must be an optuna.Study or the path of a file, got {type(study).__name__}.")
+    _checks.instance("target", target, (Callable, type(None)), "a function of a trial")
+    _checks.instance("study", study, (Study, str, Path), "an optuna.Study or the path of a file")
+    if isinstance(study, Study) and study_name is not None:
+        raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
+    record = recorded(study) if isinstance(study, Study) else read_study(study, study_name)
     return observations_from_trials(record, failed=failed, pruned=pruned, target=target)
 
 
@@ -146,9 +141,8 @@ def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | N
         try:
             objectives[i] = value if target is None else float(value)
         except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"target must return a number, got {value!r} for trial {trial.number}."
-            ) from error
+            what = f"target must return a number, got {value!r}"
+            raise TypeError(f"{what} for trial {trial.number}.") from error
     return objectives
 
 
