@@ -36,7 +36,7 @@ class Row(NamedTuple):
         x: (d,) native values, NaN where inactive, categories as codes. A value outside its domain counts as
             the nearest inside, and one of an inactive parameter is left out.
         losses: m losses; of one objective any key by which rows can be sorted, such as a pair. None for a
-            pending or failed row, which is above.
+            pending or failed row, which falls above.
         constraints: c values, satisfied where <= 0; NaN where not measured.
     """
 

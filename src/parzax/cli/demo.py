@@ -1,4 +1,4 @@
-"""``parzax demo``: the main job on data drawn on the spot."""
+"""``parzax demo``: importances of random searches that are drawn on the spot."""
 
 import time
 from argparse import Namespace
@@ -12,7 +12,7 @@ from parzax.problems import activation
 from parzax.results import cond_ped_anova
 
 _LEVELS = np.arange(1, 100) / 100
-_WHAT = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the
+_PROBLEM = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the
 objective, elsewhere y is. The best half is where c < 0.5: so c decides at level 0.5, and y is nothing below.
 """
 
@@ -40,7 +40,7 @@ def run_demo(args: Namespace) -> None:
     q, d = result.importance.shape[-2:]
     first, again = (f"{t:.2f} s" if t >= 1 else f"{t * 1000:.1f} ms" for t in np.diff(times))
     say(
-        *f"{_WHAT}\n{result}\n".split("\n"),
+        *f"{_PROBLEM}\n{result}\n".split("\n"),
         f"{args.seeds * args.n:,} configurations, {args.seeds * q * d:,} importances "
         f"({args.seeds} seeds x {q} levels x {d} parameters) in one call:",
         f"  first call (compiles)  {first}",

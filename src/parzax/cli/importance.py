@@ -30,9 +30,10 @@ from parzax.status import Status
 MAX_LEVELS = 10_000
 # Default numbers of samples of a single log: for one level, and for several.
 _RESAMPLES, _RESAMPLES_OF_SWEEPS = 1000, 200
-# So many rows times parameters are counted in some seconds; a log that leaves fewer samples gets none.
+# Rows times parameters times samples that are counted in some seconds; and the fewest samples: a log that
+# is too large for them gets none.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 50
-# What writes each output, by the name of its option.
+# Functions that make the writer of each output, by the name of its option.
 _WRITERS = {
     "plot": lambda result, args: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
     "json": lambda result, _: writing.json_writer(result),
@@ -59,7 +60,7 @@ def run_importance(args: Namespace) -> None:
     if args.objective == "all" and args.resamples:
         raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
     if args.plot is not None:
-        from parzax import plotting as plotting  # says now if it cannot be drawn
+        from parzax import plotting as plotting  # raises now if it cannot draw
     obs = read_log(log, args)
     if (name := args.plot_parameter) is not None and name not in obs.space:
         raise ValueError(f"--plot-parameter: no parameter {name!r}; there are {listed(obs.space.names)}.")

@@ -40,12 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
         if argv is None:
-            # Objects are looked through seldom, and not at the end: that would take a fifth of the time.
+            # Collecting garbage often, and at exit, would take a fifth of the time.
             gc.set_threshold(100_000, 50, 100)
             atexit.register(gc.freeze)
         args = _parser().parse_args(argv)
         args.words = list(sys.argv[1:] if argv is None else argv)
-        # What a user should know is printed as notes; the rest is chatter of libraries.
+        # Notes tell users what they should know; warnings of libraries are left out.
         logging.getLogger("jax").setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output (`| head`) has gone; do not complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt) as error:  # whatever goes wrong in a file is one line
+    except (Exception, KeyboardInterrupt) as error:  # any error in a file is one line
         print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
@@ -149,7 +149,7 @@ def _add_report(add: Any) -> None:
 
 
 def _add_log(add: Any) -> None:
-    """What log is read, and how importances are computed."""
+    """Add the options that say which log is read, and how importances are computed."""
 
     def choose(option: str, choices: tuple[str, ...], text: str) -> None:
         add(option, choices=choices, default=choices[0], help=f"{text} ({choices[0]})")

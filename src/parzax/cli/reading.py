@@ -168,15 +168,10 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
     from parzax.adapters.optuna.trials import observations_from_trials
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        study = read_study(path, args.study)
-        passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
-        kept = study._replace(trials=list(compress(study.trials, passing)))
-        obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
-    except ValueError as error:
-        # The adapter speaks of its own argument.
-        message = str(error).replace("choose one with study_name:", "choose one with --study:")
-        raise ValueError(message) from error
+    study = read_study(path, args.study, "--study")
+    passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
+    kept = study._replace(trials=list(compress(study.trials, passing)))
+    obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
     return _reported(obs, len(study.trials), passing)
 
 

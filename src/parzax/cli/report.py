@@ -21,7 +21,7 @@ def run_report(args: Namespace) -> None:
     levels = None if asked is None else parse_levels("--target-quantile", asked)
     log, how = prepare(args, {"-o": args.out})
     from parzax import page
-    from parzax.page import rendering as rendering  # says now if a page cannot be made
+    from parzax.page import rendering as rendering  # raises now if a page cannot be made
 
     if args.objective == "all":
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")

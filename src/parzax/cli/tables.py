@@ -1,6 +1,6 @@
 """CSV, TSV, JSON lines, Parquet, Feather and Arrow files, by pyarrow, polars or pandas, whichever is there.
 
-Of text also with semicolons and decimal commas, in UTF-16, and packed with gzip.
+Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip.
 """
 
 import codecs
@@ -34,7 +34,7 @@ def kind_of(path: Path) -> str:
 
 
 def read_table(path: Path) -> Any:
-    """A pyarrow, polars or pandas table; ValueError for a file that is none."""
+    """A pyarrow, polars or pandas table; ValueError for a file that is not one."""
     suffix = kind_of(path)
     readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
     read = next((reader for library, reader in readers.items() if find_spec(library)), None)

@@ -112,10 +112,10 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
 
     By default bars for one level, the sweep for several, and the values of the most important parameter.
     """
-    from parzax import plotting  # says what to install
+    from parzax import plotting  # its error says what to install
 
     plt = import_module("matplotlib.pyplot")
-    # No window, whatever the machine has.
+    # Open no window.
     plt.switch_backend("Agg")
     level = usual_level(result.target_quantile, result.status)
     draw = {
@@ -136,7 +136,7 @@ def _fonts_for(text: str) -> list[str]:
     fonts, rc = import_module("matplotlib.font_manager"), import_module("matplotlib").rcParams
     families, wanted = list(rc["font.family"]), {ord(c) for c in text if c.isprintable()}
     missing = wanted - fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap().keys()
-    # The font of last resort has a box for everything.
+    # The font of last resort draws a box for every character.
     others = [(f.name, f.fname) for f in fonts.fontManager.ttflist if "Last" not in f.name] if missing else []
     for name, file in others:
         with suppress(OSError, RuntimeError):
@@ -195,7 +195,7 @@ def json_writer(result: ImportanceResult) -> Writer:
 
 
 def csv_writer(result: ImportanceResult) -> Writer:
-    """The long form, one line per seed, level and parameter."""
+    """Write the long form, one line per seed, level and parameter."""
     columns = result.to_columns()
 
     def write(path: Path) -> None:
@@ -208,5 +208,5 @@ def csv_writer(result: ImportanceResult) -> Writer:
 
 
 def text_writer(text: str) -> Writer:
-    """The text and a line end."""
+    """Write a text and a line end."""
     return lambda path: path.write_text(text + "\n", encoding="utf-8")

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Optuna's evaluators load scikit-learn where it is installed: a second that samplers need not wait.
+    # Optuna's evaluators load scikit-learn, if it is installed; samplers need not wait that second.
     if name == "CondPedAnovaImportanceEvaluator":
         from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
 

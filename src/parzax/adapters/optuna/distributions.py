@@ -20,11 +20,11 @@ _MOST_STEPS = 2**31 - 2
 def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, int]:
     """Distinct distributions, the index of each row's, whether orders were merged, and how many were pooled.
 
-    Two are one regime where Optuna calls them equal, with two exceptions: choices stay apart by type
-    (True is not 1), and the same choices in another order are the same regime. They come in order of
-    appearance; numeric distributions seen in one row each are pooled into `Varying` domains, put last. Such
-    a domain moves from row to row (x in [0, c], say). There is one for each kind of numbers (whole or not, on
-    a log axis or not, of one step) with at least two. Optuna leaves all of them out of the sum.
+    Two distributions are one regime where Optuna calls them equal, with two exceptions: choices stay apart by
+    type (True is not 1), and the same choices in another order are the same regime. Regimes come in order of
+    appearance. Numeric distributions that one row each has are pooled into `Varying` domains, put last: a
+    domain that moves from row to row (x in [0, c], say). There is one for each kind of numbers (integers or
+    not, log axis or not, one step) with at least two distributions. Optuna leaves all of them out of the sum.
     """
     exact_keys = [_exact_key(distribution) for distribution in distributions]
     rows: dict[Any, list[int]] = {}
@@ -149,7 +149,7 @@ class Parameter:
         return float(value) if is_number else math.nan
 
     def to_external(self, native: float) -> Any:
-        """A number as the nearest value that the distribution contains (nearly always: Optuna checks)."""
+        """A number as the nearest value of the distribution; Optuna checks what rounding made of it."""
         d: Any = self.distribution
         if self.choices:
             return self.choices[round(native)]

@@ -74,7 +74,7 @@ class Plan:
         return {name: float(self.distributions[name].to_internal_repr(x)) for name, x in params.items()}
 
     def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> list[float]:
-        """A trial's values in the space, NaN where it has none; those in ``given`` are in reserve."""
+        """A trial's values in the space, NaN where it has none; ``given`` stands in for missing ones."""
         distributions, given = self.distributions, given or {}
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)

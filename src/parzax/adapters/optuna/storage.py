@@ -53,15 +53,18 @@ def study_names(path: str | Path) -> list[str]:
         return list(optuna.get_all_study_names(storage))
 
 
-def read_study(path: str | Path, study_name: str | None = None) -> StudyRecord:
-    """All trials of one study of a file; ValueError for one that is unknown, or not named among several."""
+def read_study(path: str | Path, study_name: str | None = None, option: str = "study_name") -> StudyRecord:
+    """All trials of one study of a file; ValueError for an unknown name, and for none among several studies.
+
+    The error names the ``option`` that chooses a study.
+    """
     with _opened(path) as storage:
         names = optuna.get_all_study_names(storage)
         if not names:
             raise ValueError(f"{str(path)!r} holds no study.")
         choice = ", ".join(map(repr, names))
         if study_name is None and len(names) > 1:
-            raise ValueError(f"{str(path)!r} holds several studies, choose one with study_name: {choice}.")
+            raise ValueError(f"{str(path)!r} holds several studies, choose one with {option}: {choice}.")
         if study_name not in (None, *names):
             raise ValueError(f"{str(path)!r} holds no study named {study_name!r}; it has {choice}.")
         return recorded(optuna.load_study(study_name=study_name or names[0], storage=storage))
