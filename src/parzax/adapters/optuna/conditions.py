@@ -64,13 +64,10 @@ def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozen
 
 def _explanation(child: Presence, parents: dict[str, Presence]) -> Conditions:
     """One condition that explains a child exactly, or two; empty where there are none."""
-    lists = {p: c for p, parent in parents.items() if (c := _list_values(p, parent, child)) is not None}
-    choices = [c for p, c in lists.items() if isinstance(parents[p].domain, Categorical)]
-    integers = [c for p, c in lists.items() if isinstance(parents[p].domain, Int)]
-    integers_first = sorted(parents, key=lambda p: not isinstance(parents[p].domain, Int))
-    thresholds = (c for p in integers_first if (c := _threshold(p, parents[p], child)) is not None)
-    # Choices come first, then integers: a threshold explains few trials easily by chance.
-    for conditions in chain(zip(chain(choices, thresholds, integers)), combinations(lists.values(), 2)):
+    ranked = [pair for name, parent in parents.items() for pair in _conditions_on(name, parent, child)]
+    single = [(condition,) for _, condition in sorted(ranked, key=lambda pair: pair[0])]
+    lists = (condition for _, condition in ranked if isinstance(condition, In))
+    for conditions in chain(single, combinations(lists, 2)):
         outcomes = [holds(c, parents[c.parent].domain, parents[c.parent].values) for c in conditions]
         active = np.logical_and.reduce(outcomes)
         if active[child.present].all() and not active[child.absent].any():
@@ -78,26 +75,23 @@ def _explanation(child: Presence, parents: dict[str, Presence]) -> Conditions:
     return ()
 
 
-def _list_values(name: str, parent: Presence, child: Presence) -> In | None:
-    domain = parent.domain
-    few = isinstance(domain, Int) and domain.n_values <= _MOST_LISTED
-    if not few and not isinstance(domain, Categorical):
-        return None
-    values = np.unique(parent.values[child.present]).astype(int).tolist()
-    return In(name, [domain.choices[v] for v in values] if isinstance(domain, Categorical) else values)
-
-
-def _threshold(name: str, parent: Presence, child: Presence) -> Between | None:
+def _conditions_on(name: str, parent: Presence, child: Presence) -> list[tuple[int, In | Between]]:
+    """Conditions on one parent that a child may have, by rank: a threshold explains few trials by chance."""
+    domain, having = parent.domain, parent.values[child.present]
+    values = np.unique(having).astype(int).tolist() if isinstance(domain, (Categorical, Int)) else []
+    if isinstance(domain, Categorical):
+        return [(0, In(name, [domain.choices[value] for value in values]))]
+    conditions: list[tuple[int, In | Between]] = []
     # On the device the parent travels in float32.
-    if isinstance(parent.domain, Categorical) or not parent.domain.axis.resolved(np.float32, True):
-        return None
-    having = parent.values[child.present]
-    lacking = parent.values[parent.present & child.absent]
-    if lacking.max() < having.min():
-        return Between(name, low=roundest(lacking.max(), having.min()))
-    if having.max() < lacking.min():
-        return Between(name, high=roundest(having.max(), lacking.min()))
-    return None
+    if domain.axis.resolved(np.float32, True):
+        lacking, rank = parent.values[parent.present & child.absent], 1 if isinstance(domain, Int) else 2
+        if lacking.max() < having.min():
+            conditions.append((rank, Between(name, low=roundest(lacking.max(), having.min()))))
+        if having.max() < lacking.min():
+            conditions.append((rank, Between(name, high=roundest(having.max(), lacking.min()))))
+    if isinstance(domain, Int) and domain.n_values <= _MOST_LISTED:
+        conditions.append((3, In(name, values)))
+    return conditions
 
 
 def roundest(above: float, upto: float) -> float:
