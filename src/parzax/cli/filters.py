@@ -30,10 +30,8 @@ class FilterTerm(NamedTuple):
             outcomes = [self._matches(label) == (self.op == "==") for label in column.labels]
             return np.array([*outcomes, False])[column.index]  # the last one is for index -1, missing
         if self.number is None:
-            raise ValueError(
-                f"--filter: {self.column!r} {self.op} needs a number, got {self.text!r}"
-                + ("." if column.numbers is None else "; the column holds numbers.")
-            )
+            hint = "" if column.numbers is None else "; the column holds numbers"
+            raise ValueError(f"--filter: {self.column!r} {self.op} needs a number, got {self.text!r}{hint}.")
         return _OPERATORS[self.op](column.as_numbers(), self.number) & ~column.missing()
 
     def _matches(self, label: object) -> bool:

@@ -115,12 +115,9 @@ def _add_importance(add: Any) -> None:
     executing anything in them.
     """
     _add_log(add)
-    add(
-        "--good-values",
-        action="store_true",
-        help="print which values are good, of parameters above chance; of several levels at that nearest to "
-        "0.1 with more than ten rows in the target and outside it",
-    )
+    values = "list, for each parameter above chance, the values over-represented among the best rows"
+    text = f"{values}, at the level nearest to 0.1 that leaves more than ten rows on each side"
+    add("--good-values", action="store_true", help=text)
     text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
     add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
     add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")

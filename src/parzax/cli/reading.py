@@ -39,10 +39,8 @@ def read_log(path: Path, args: Namespace) -> Observations:
     """The log of any supported kind, as the arguments say; errors are one sentence that names the file."""
     suffix, name = kind_of(path), repr(str(path))
     if suffix in _REFUSED:
-        raise ValueError(
-            f"{name}: {suffix} files are never read, since that could run code from them; export the log as "
-            "CSV or Parquet."
-        )
+        reason = "are never read, since that could run code from them"
+        raise ValueError(f"{name}: {suffix} files {reason}; export the log as CSV or Parquet.")
     if not path.exists():
         raise ValueError(f"there is no file {name}.")
     if not path.is_file() or path.stat().st_size == 0:

@@ -66,8 +66,7 @@ class Optimizer:
             # Suggestions obey forbidden clauses, unlike the space.
             warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
             self._native = space(cs)
-        if sampler is None:
-            sampler = tpe(self._native)
+        sampler = tpe(self._native) if sampler is None else sampler
         _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
         if sampler.space != self._native:
             raise ValueError("sampler must have the space px.adapters.configspace.space(cs), got another.")

@@ -8,9 +8,7 @@ from parzax.adapters.optuna.storage import is_optuna_file, study_names
 from parzax.adapters.optuna.trials import observations
 
 if TYPE_CHECKING:
-    from parzax.adapters.optuna.evaluator import (
-        CondPedAnovaImportanceEvaluator as CondPedAnovaImportanceEvaluator,
-    )
+    from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
 
 __all__ = [
     "CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "sources",

@@ -61,12 +61,10 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         self._region_quantile = _checks.quantile("region_quantile", region_quantile)
         self._target_quantile = _checks.quantile("target_quantile", target_quantile)
         if self._target_quantile >= self._region_quantile:
-            raise ValueError(
-                f"target_quantile must be below region_quantile = {region_quantile!r}, "
-                f"got {target_quantile!r}."
-            )
-        self._estimator = GridEstimator.optuna() if estimator is None else estimator
-        _checks.instance("estimator", self._estimator, GridEstimator, "a parzax.GridEstimator")
+            limit = f"below region_quantile = {region_quantile!r}"
+            raise ValueError(f"target_quantile must be {limit}, got {target_quantile!r}.")
+        estimator = GridEstimator.optuna() if estimator is None else estimator
+        self._estimator = _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
         if region_quantile != 1.0 and not evaluate_on_local:
             warnings.warn(
                 "region_quantile has no effect on the density compared with when evaluate_on_local is False.",

@@ -204,12 +204,10 @@ class TPESampler(BaseSampler):
         try:
             if isinstance(returned, str):
                 raise TypeError
-            constraints = tuple(float(value) for value in returned)
+            constraints = tuple(map(float, returned))
         except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"constraints_func must return a sequence of numbers, got {returned!r} "
-                f"for trial {trial.number}."
-            ) from error
+            what = f"constraints_func must return a sequence of numbers, got {returned!r}"
+            raise TypeError(f"{what} for trial {trial.number}.") from error
         if any(map(np.isnan, constraints)):
             raise ValueError(f"constraints_func returned NaN for trial {trial.number}: {constraints!r}.")
         study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS_KEY, constraints)

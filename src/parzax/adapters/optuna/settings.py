@@ -57,12 +57,12 @@ class Settings:
             given["start"] = RandomStart()  # the first trials come from elsewhere
         self._preset = self._alone = partial(preset, **given)
         try:
-            arguments.bind_partial(**self._preset.keywords)
+            bound = arguments.bind_partial(**self._preset.keywords)
         except TypeError as error:
             raise TypeError(f"preset {error}.") from error
         if self.mixes:
-            defaults = {name: argument.default for name, argument in arguments.parameters.items()}
-            chosen = {name: (defaults | self._preset.keywords)[name] for name in _OPTIONS if name in defaults}
+            bound.apply_defaults()
+            chosen = {name: value for name, value in bound.arguments.items() if name in _OPTIONS}
             if not has_sources:
                 raise TypeError(
                     "preset compares source studies, but there are no source_studies; give some, or use "
