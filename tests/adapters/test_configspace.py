@@ -78,6 +78,9 @@ CONDITIONS = {
         EqualsCondition(c, P("cat"), "x"), EqualsCondition(c, P("cat"), "z")
     ),
     "or of in": lambda c: OrConjunction(InCondition(c, P("int"), [1, 2]), EqualsCondition(c, P("int"), 9)),
+    "or of equals, wide": lambda c: OrConjunction(
+        EqualsCondition(c, P("wide"), 1), InCondition(c, P("wide"), [2, 3])
+    ),
     "or with a gap, int": lambda c: OrConjunction(
         LessThanCondition(c, P("int"), 3), GreaterThanCondition(c, P("int"), 8)
     ),
