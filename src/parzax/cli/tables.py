@@ -103,14 +103,10 @@ def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     if form == "ndjson":
         return json.read_json(file, read_options=json.ReadOptions(block_size=block))
     if form == "csv":
-        return csv.read_csv(
-            file,
-            read_options=csv.ReadOptions(block_size=block),
-            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                null_values=_NULLS, strings_can_be_null=True, decimal_point=point
-            ),
-        )
+        reading = csv.ReadOptions(block_size=block)
+        parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+        converting = csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, decimal_point=point)
+        return csv.read_csv(file, reading, parsing, converting)
     if form == "parquet":
         from pyarrow import parquet
 
