@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from parzax import _checks
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
 from parzax.parzen.forms import Form, form_for_many
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space
@@ -172,6 +174,20 @@ def basis_of(
         free_continuum=any(part.n_always for part in (*products, *pairs)),
         form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
     )
+
+
+def basis_for(arrays: Any, *settings: Any) -> Basis:
+    """`basis_of` for use with some arrays: its leaves are NumPy's where these are traced, else JAX's."""
+    if _checks.is_traced(arrays):
+        return basis_of(*settings)
+    return _basis_on(jax.config.jax_default_device, *settings)
+
+
+@lru_cache(maxsize=256)
+def _basis_on(_: Any, *settings: Any) -> Basis:
+    """`basis_of`, put on the default device once and not in every call."""
+    with jax.ensure_compile_time_eval():
+        return jax.device_put(basis_of(*settings))
 
 
 def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None) -> Families:

@@ -15,7 +15,7 @@ from parzax.kernels.bandwidth import FixedTop
 from parzax.parzen import terms
 from parzax.parzen.basis import Basis, Regimes, Values
 from parzax.parzen.densities import AbstractDensities
-from parzax.parzen.evaluation import BLOCK, in_blocks
+from parzax.parzen.evaluation import in_blocks
 from parzax.parzen.fitting import Settings, of_regime, slot_scales
 from parzax.parzen.forms import LOG2_E, shift_of
 from parzax.parzen.many import ManyTerms, many_logs, many_terms_of_one_scale
@@ -85,8 +85,7 @@ class CommonScale(AbstractDensities):
         parts += [of_values(part, *own) for part in basis.values]
         if basis.many:
             parts.append(of_many(basis, *own, len(at)))
-        block = max(1, BLOCK // (len(self.scale) * max(len(self.rows), 1)))
-        return in_blocks(lambda at: self._block(parts, at), at, block)
+        return in_blocks(lambda at: self._block(parts, at), at, len(self.scale) * len(self.rows))
 
     def _block(self, parts: list[Callable[[Points], Term]], at: Points) -> Float[Array, "g j"]:
         (g, _), n, shift = self.scale.shape, len(self.rows), shift_of(self.scale.dtype)

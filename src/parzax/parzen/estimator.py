@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Literal
 
 import equinox as eqx
 import jax
@@ -13,17 +14,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax._programs import program
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, as_top, scott
 from parzax.parzen import restriction, rows
-from parzax.parzen.basis import Basis, Families, basis_of, families_of
+from parzax.parzen.basis import Basis, Families, basis_for, basis_of, families_of
 from parzax.parzen.evaluation import Prepared
-from parzax.parzen.fitting import check_settings, fit_rows
+from parzax.parzen.fitting import check_settings
 from parzax.parzen.forms import LEAST_PRIOR, Form
+from parzax.parzen.methods import EstimatorMethod
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.prior import check_masses, user_priors
-from parzax.space import Space, check_dtype, frame_of, host_frame
+from parzax.space import Points, Space, check_dtype
 from parzax.status import Status
 
 Measure = Literal["native", "unit"]
@@ -122,10 +123,10 @@ class ParzenEstimator(eqx.Module):
         check_settings(space, bandwidth, prior_weight)
         families, dtype = families_of(space, kernels), jnp.result_type(float)
         check_masses(space, prior, dtype)
-        at, weight, mixture_weight = rows.encoded_rows(space, x, weight, mixture_weight)
-        dtype = at.unit.dtype
+        x, *weights = rows.checked_rows(space, x, weight, mixture_weight)
+        dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
         settings = bandwidth, as_top(top), prior_weight
-        mixture, status = _fit(basis_of(space, dtype, families), at, weight, mixture_weight, settings)
+        mixture, status = rows.fit_program(basis_for(x, space, dtype, families), x, *weights, settings)
         mixture = replace(mixture, priors=user_priors(space, prior, dtype, families))
         safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
         return cls(mixture, status, space, families, safe, bandwidth.smallest)
@@ -168,14 +169,17 @@ class ParzenEstimator(eqx.Module):
         """
         _checks.one_of("measure", measure, ("native", "unit"))
         self._check()
-        (x, shape), basis = rows.configurations(self.space, x), self.basis
+        x, shape = rows.configurations(self.space, x)
+        traced, dtype = _checks.is_traced(self, x), self.scale.dtype
+        basis = basis_for((self, x), self.space, dtype, self.families, self.smallest, self.safe_prior)
         # Few numbers of points are compiled; the form is that of the true number.
         form = self.mixture.form(basis, len(x), form)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native", form)
-        if isinstance(x, np.ndarray) and not _checks.is_traced(self):
-            return rows.in_buckets(log_prob, host_frame(self.space).encode(x)).reshape(shape)
+        if isinstance(x, np.ndarray) and not traced:
+            return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
         # By what their own dtype can hold.
-        return log_prob((frame_of(self.space, x.dtype), jnp.asarray(x))).reshape(shape)
+        x = jnp.asarray(x)
+        return log_prob((basis_for((self, x), self.space, x.dtype).frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations, exp of `log_prob`; 0 outside the space."""
@@ -233,10 +237,19 @@ class ParzenEstimator(eqx.Module):
             raise ValueError(f"shape must hold whole numbers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
         # What only evaluation needs would make programs of its own.
-        basis = basis_of(self.space, self.scale.dtype, self.families)
+        basis = basis_for((self, key), self.space, self.scale.dtype, self.families)
         joint = _checks.flag("joint", joint)
         drawn = rows.draws(basis, self.mixture, key, math.prod(shape), joint)
         return drawn.reshape(*shape, len(self.space))
+
+    if not TYPE_CHECKING:
+
+        def __getattribute__(self, name: str) -> Any:
+            value = object.__getattribute__(self, name)
+            is_public_method = isinstance(value, MethodType) and not name.startswith("_")
+            if is_public_method and value.__self__ is self:
+                return EstimatorMethod(value.__func__, self)
+            return value
 
     def __repr__(self) -> str:
         # Parts of a pytree may hold anything in the place of arrays.
@@ -255,6 +268,3 @@ class ParzenEstimator(eqx.Module):
         if self.scale.ndim != 2:
             raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
         _checks.check_precision("this estimator", self.scale.dtype)
-
-
-_fit = program(fit_rows)

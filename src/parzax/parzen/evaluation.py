@@ -1,5 +1,6 @@
 """Evaluation of a mixture at many points, in blocks of points; `parzax.parzen.forms` says in which form."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -17,10 +18,9 @@ from parzax.parzen.many import ManyTerms, many_logs
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
-# Pairs of point and kernel in one block: 2 MiB in float32, what a core keeps close.
-BLOCK = 1 << 19
-# The same of the difference form, whose intermediates are many.
-_DIFFERENCE_BLOCK = 1 << 17
+# Pairs of point and kernel in one block, on a CPU (2 MiB in float32, what a core keeps close) and elsewhere;
+# and the same where each pair has many intermediates.
+_PAIRS = {False: (1 << 19, 1 << 24), True: (1 << 17, 1 << 22)}
 
 
 class Prepared(eqx.Module):
@@ -42,9 +42,7 @@ class Prepared(eqx.Module):
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
         by_pairs = self.pairs or any(own.table is None for own in self.many)
-        pairs = _DIFFERENCE_BLOCK if by_pairs else BLOCK
-        n_features, n_kernels = self.coefficients.shape
-        return in_blocks(partial(self._block, basis), at, max(1, pairs // max(n_kernels, n_features, 1)))
+        return in_blocks(partial(self._block, basis), at, max(self.coefficients.shape), bool(by_pairs))
 
     def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
         if self.form != "product":
@@ -86,19 +84,45 @@ def pairwise(basis: Basis, form: Form) -> tuple[Regimes, ...]:
     return (*basis.products, *basis.pairs) if form == "difference" else basis.pairs
 
 
-def in_blocks(function: Callable[[Points], Array], points: Points, block: int) -> Float[Array, "... j"]:
-    """function(points), its last axis as long as there are points, at most ``block`` of them at once.
+def in_blocks(
+    function: Callable[[Points], Array], points: Points, n_kernels: int, pairwise: bool = False
+) -> Float[Array, "... j"]:
+    """function(points), its last axis as long as there are points, in blocks as large as suits the platform.
 
-    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards.
+    A block has at most so many pairs of its points and of ``n_kernels`` kernels. ``pairwise``: the function
+    has many intermediates for each pair.
+    """
+    on_cpu, elsewhere = (max(1, pairs // max(n_kernels, 1)) for pairs in _PAIRS[pairwise])
+    if len(points) <= on_cpu:
+        return function(points)
+    mapped = {
+        "cpu": partial(_map_blocks, function, on_cpu),
+        "default": partial(_map_blocks, function, elsewhere),
+    }
+    return jax.lax.platform_dependent(points, **mapped)
+
+
+def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
+    """function(points) of at most ``block`` points at once.
+
+    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards. The points
+    are a few equal parts, one after the other, and every block has points of all parts: an axis that is
+    sharded over a power of two of devices stays so, without communication.
     """
     n_points = len(points)
     if n_points <= block:
         return function(points)
-    n_blocks = -(-n_points // block)
-    block = -(-n_points // n_blocks)
-    padding = n_blocks * block - n_points
-    blocks = jax.tree.map(
-        lambda x: jnp.pad(x, ((0, padding), (0, 0)), mode="edge").reshape(n_blocks, block, -1), points
-    )
-    found = jnp.moveaxis(jax.lax.map(jax.checkpoint(lambda part: function(part)), blocks), 0, -2)
-    return found.reshape(*found.shape[:-2], n_blocks * block)[..., :n_points]
+    n_parts = math.gcd(n_points, 1 << min(6, max(block.bit_length() - 4, 0)))
+    length = n_points // n_parts
+    n_blocks = -(-length // (block // n_parts))
+    size = -(-length // n_blocks)
+
+    def split(x: Array) -> Array:
+        parts = x.reshape(n_parts, length, -1)
+        parts = jnp.pad(parts, ((0, 0), (0, n_blocks * size - length), (0, 0)), mode="edge")
+        blocks = jnp.moveaxis(parts.reshape(n_parts, n_blocks, size, -1), 1, 0)
+        return blocks.reshape(n_blocks, n_parts * size, -1)
+
+    out = jax.lax.map(jax.checkpoint(lambda at: function(at)), jax.tree.map(split, points))
+    out = jnp.moveaxis(out.reshape(*out.shape[:-1], n_parts, size), 0, -2)
+    return out.reshape(*out.shape[:-2], -1)[..., :length].reshape(*out.shape[:-3], n_points)

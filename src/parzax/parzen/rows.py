@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import placed
@@ -14,37 +14,61 @@ from parzax._programs import program
 from parzax.observations import capacity
 from parzax.observations.validation import checked_regimes, checked_weight
 from parzax.parzen.basis import Basis
+from parzax.parzen.fitting import Settings, fit_rows
 from parzax.parzen.forms import Form
 from parzax.parzen.mixture import KernelMixture
-from parzax.space import Frame, Points, Space, check_dtype, frame_of, host_frame
+from parzax.space import Frame, Points, Space, check_dtype, host_frame
+
+# NumPy rows that are encoded together: their intermediates stay in a core's cache.
+_CHUNK = 1 << 14
 
 
-def encoded_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Points, Any, Any]:
-    """Rows as points, and weights; JAX arrays are taken as they are."""
-    if isinstance(x, jax.Array):
-        return _of_device(space, x, weight, mixture_weight)
-    x = _checks.float_array("x", _checks.ordered("x", x, space.names))
-    check_shape(space, x)
-    extra = capacity(len(x)) - len(x)
+def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
+    """Rows and their weights as `fit_program` takes them; JAX arrays stay native values."""
+    on_host = not isinstance(x, jax.Array)
+    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else _floating(space, x)
+    n = len(x) if x.ndim else 0
+    if x.ndim != 2 or x.shape[1] != len(space):
+        columns = "one column per parameter"
+        remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
+        remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
+        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
+    weights = {"weight": weight, "mixture_weight": mixture_weight}
+    given = {name: values for name, values in weights.items() if values is not None}
+    if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
+        for name, values in given.items():
+            if jnp.shape(values) != (n,):
+                shape = jnp.shape(values)
+                raise ValueError(f"{name} must have shape ({n},), got {shape}; use jax.vmap for a batch.")
+    if not on_host:
+        return x, weight, mixture_weight
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
-    given = {"weight": weight, "mixture_weight": mixture_weight}
-    given = {name: np.ones(len(x)) if values is None else values for name, values in given.items()}
+    size = capacity(n)
+    given = {name: np.ones(n) if values is None else values for name, values in weights.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
-        # Only the device knows them, such as those of bootstrap replicates: which rows count is not known
-        # here, so that rows outside the space are left out there, with INVALID_ROWS.
-        weights = [_of_length(name, values, len(x), dtype) for name, values in given.items()]
-        weights = [jnp.pad(values, (0, extra)) for values in weights]
+        # Weights that only the device knows, such as those of bootstrap replicates: rows outside the space
+        # are left out there, with INVALID_ROWS.
+        padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
-        weights = [checked_weight(values, (len(x),), name) for name, values in given.items()]
-        weight = weights[0]
-        _checks.warn_of_normalised(weight, ", and the prior as much as they do")
+        checked = [checked_weight(values, (n,), name) for name, values in given.items()]
+        _checks.warn_of_normalised(checked[0], ", and the prior as much as they do")
         # A row of weight 0 may hold anything.
-        x = np.where((weight > 0)[:, None], x, np.nan)
-        checked_regimes(space, x, None, weight > 0)
-        weights = [placed(np.pad(values, (0, extra)), dtype) for values in weights]
-    padded = np.concatenate([x, np.full((extra, len(space)), np.nan)])
-    return on_device(host_frame(space).encode(padded), dtype), weights[0], weights[1]
+        x[~(checked[0] > 0)] = np.nan
+        checked_regimes(space, x, None, checked[0] > 0)
+        padded = [np.pad(values, (0, size - n)).astype(dtype) for values in checked]
+    return encoded(space, x, size, dtype), padded[0], padded[1]
+
+
+def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
+    """NumPy rows as ``size`` points in NumPy with floats of ``dtype``, zeros after the last row."""
+    frame, shape = host_frame(space), (size, len(space))
+    points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
+    for start in range(0, len(x), _CHUNK):
+        chunk = frame.encode(x[start : start + _CHUNK])
+        for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):
+            rows[start : start + len(values)] = values
+    return points
 
 
 def on_device(at: Points, dtype: Any) -> Points:
@@ -52,38 +76,11 @@ def on_device(at: Points, dtype: Any) -> Points:
     return jax.tree.map(lambda a: placed(a, dtype if a.dtype.kind == "f" else a.dtype), at)
 
 
-def check_shape(space: Space, x: Any) -> None:
-    """Raise ValueError for what is no table of rows of the space."""
-    if x.ndim == 2 and x.shape[1] == len(space):
-        return
-    columns = "one column per parameter"
-    remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
-    remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
-    raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
-
-
-def _of_device(space: Space, x: jax.Array, weight: Any, mixture_weight: Any) -> tuple[Points, Any, Any]:
-    check_shape(space, x)
-    x = _floating(space, x)
-    weight = jnp.ones(len(x), x.dtype) if weight is None else _of_length("weight", weight, len(x), None)
-    if mixture_weight is not None:
-        mixture_weight = _of_length("mixture_weight", mixture_weight, len(x), None)
-    if not len(x):  # One absent row, so that there is something to draw an index of.
-        x, weight, mixture_weight = jnp.full((1, len(space)), jnp.nan, x.dtype), jnp.zeros(1, x.dtype), None
-    return frame_of(space, x.dtype).encode(x), weight, mixture_weight
-
-
 def _floating(space: Space, x: jax.Array) -> jax.Array:
     """Native values of the device in a dtype that can hold them."""
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
     check_dtype(space, x.dtype, native=True)
     return x
-
-
-def _of_length(name: str, weight: Any, n: int, dtype: Any) -> jax.Array:
-    if jnp.shape(weight) != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {jnp.shape(weight)}; use jax.vmap for a batch.")
-    return jnp.asarray(weight, dtype)
 
 
 def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
@@ -103,12 +100,13 @@ def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
     return x.reshape(-1, len(space)), x.shape[:-1]
 
 
-def in_buckets(evaluate: Callable[[Points], Float[Array, " j"]], at: Points) -> Float[Array, " n"]:
-    """evaluate(points) of n points of the host, padded to one of few numbers."""
-    n = len(at)
-    padded = jax.tree.map(lambda a: np.pad(a, ((0, _bucket(n) - n), (0, 0))), at)
+def in_buckets(
+    evaluate: Callable[[Points], Float[Array, " j"]], space: Space, x: np.ndarray, dtype: Any
+) -> Float[Array, " n"]:
+    """evaluate(points) of n NumPy configurations, padded to one of few numbers."""
+    log_density = evaluate(encoded(space, x, _bucket(len(x)), dtype))
     # Cut on the host: a slice of a JAX array would be compiled for every n.
-    return placed(np.asarray(evaluate(padded))[:n])
+    return placed(np.asarray(log_density)[: len(x)])
 
 
 def _bucket(n: int) -> int:
@@ -117,6 +115,21 @@ def _bucket(n: int) -> int:
         return capacity(n)
     step = 1 << ((n - 1).bit_length() - 4)
     return -(-n // step) * step
+
+
+@program
+def fit_program(
+    basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
+) -> tuple[KernelMixture, Int[Array, ""]]:
+    """`fit_rows` of points, or of native values; without weights all rows count once."""
+    if not isinstance(rows, Points):
+        if not len(rows):  # One absent row, so that there is something to draw an index of.
+            rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
+            weight, mixture_weight = jnp.zeros(1, rows.dtype), None
+        rows = basis.frame.encode(rows)
+    weight = jnp.ones(len(rows), rows.unit.dtype) if weight is None else jnp.asarray(weight)
+    mixture_weight = None if mixture_weight is None else jnp.asarray(mixture_weight)
+    return fit_rows(basis, rows, weight, mixture_weight, settings)
 
 
 @program
