@@ -10,7 +10,7 @@ import pytest
 from densities import SPACES, points, rows
 
 import parzax as px
-from parzax.parzen.common import CommonScale
+from parzax.parzen.common_scale import CommonScale
 from parzax.parzen.sampling import uniforms
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers import State

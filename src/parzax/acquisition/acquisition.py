@@ -1,22 +1,25 @@
-"""What an acquisition function is: a score from the densities of the groups below and above."""
+"""An acquisition function: a score from the densities of the groups below and above."""
 
 import abc
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
+# log densities of the objective's groups, then of each constraint's, at j candidates; and one score for each.
+GroupLogs = Float[Array, "c1 j"]
+Shares = Float[Array, " c1"]
+Scores = Float[Array, " j"]
+
 
 class AbstractAcquisition(eqx.Module):
-    """A score of candidates, to be maximised; one of your own is like those here."""
+    """A score of candidates, to be maximised; your own is written like those here."""
 
     @abc.abstractmethod
-    def __call__(
-        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
-    ) -> Float[Array, " j"]:
+    def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         """Scores of j candidates.
 
         Args:
-            below, above: logs of the densities of the objective's groups, then each constraint's.
+            below, above: log densities of the objective's groups, then of each constraint's.
             gamma: share of each group below, in [0, 1].
 
         Returns:

@@ -1,11 +1,11 @@
-"""Products over groups, in logs, and that of plain ratios: the ablation of c-TPE (arXiv 2211.14411)."""
+"""Products over groups, in logs; the product of plain ratios is the ablation of c-TPE (arXiv 2211.14411)."""
 
 from typing import final
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from parzax.acquisition.acquisition import AbstractAcquisition
+from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares
 from parzax.acquisition.ratio import log_ratio
 
 
@@ -13,9 +13,7 @@ from parzax.acquisition.ratio import log_ratio
 class Naive(AbstractAcquisition):
     """prod_i r_i(x) over the objective and the constraints, as a log: `naive_product`."""
 
-    def __call__(
-        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
-    ) -> Float[Array, " j"]:
+    def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         return naive_product(below, above)
 
 
@@ -26,7 +24,7 @@ def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) 
         below, above: (C + 1, ...) logs of the densities, as for `constrained_score`.
 
     Returns:
-        (...) scores; -inf wherever a term is, as of `constrained_score`.
+        (...) scores; -inf wherever a term is -inf, as in `constrained_score`.
 
     Raises:
         ValueError: shapes that differ.
@@ -40,10 +38,10 @@ def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) 
     return product(log_ratio(below, above))
 
 
-def product(terms: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
-    """Sum of logs; a factor 0 makes it 0, beside an infinite one too."""
-    none = jnp.isneginf(terms)
-    return jnp.where(none.any(axis=0), -jnp.inf, jnp.where(none, 0, terms).sum(axis=0))
+def product(log_factors: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
+    """Sum of logs; a factor 0 makes the product 0, also beside an infinite factor."""
+    zero = jnp.isneginf(log_factors)
+    return jnp.where(zero.any(axis=0), -jnp.inf, jnp.where(zero, 0, log_factors).sum(axis=0))
 
 
 def check_groups(below: Array, above: Array, gamma: Array | None = None) -> None:

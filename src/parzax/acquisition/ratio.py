@@ -5,16 +5,14 @@ from typing import final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from parzax.acquisition.acquisition import AbstractAcquisition
+from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares
 
 
 @final
 class Ratio(AbstractAcquisition):
-    """r(x) = l(x) / g(x) of the objective, as a log; constraints have no say."""
+    """r(x) = l(x) / g(x) of the objective, as a log; constraints do not enter."""
 
-    def __call__(
-        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
-    ) -> Float[Array, " j"]:
+    def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         return log_ratio(below[0], above[0])
 
 
@@ -22,19 +20,19 @@ def log_ratio(below: Float[Array, "*j"], above: Float[Array, "*j"]) -> Float[Arr
     """log l - log g: what TPE maximises (Bergstra et al. 2011).
 
     Args:
-        below, above: logs of the densities of the groups below (good rows) and above (the others), at
-            the candidates.
+        below, above: log densities of the groups below (good rows) and above (the others) at the
+            candidates.
 
     Returns:
         Elementwise; -inf wherever l is 0, whatever g is (both are 0 outside the space), and 0 where both are
-        infinite: equal densities tell nothing apart. Pure, jit- and vmap-able, with finite gradients where
-        the densities are positive and finite.
+        infinite, as for equal densities. Pure, jit- and vmap-able, with finite gradients where the densities
+        are positive and finite.
 
     >>> import jax.numpy as jnp
     >>> log_ratio(jnp.array([1.0, 0.0]), jnp.array([0.0, 2.0])).tolist()
     [1.0, -2.0]
     """
-    nowhere = jnp.isneginf(below)
-    given = nowhere | (jnp.isposinf(below) & jnp.isposinf(above))
-    difference = jnp.where(given, 0, below) - jnp.where(given, 0, above)
-    return jnp.where(nowhere, -jnp.inf, difference)
+    outside = jnp.isneginf(below)
+    undefined = outside | (jnp.isposinf(below) & jnp.isposinf(above))
+    difference = jnp.where(undefined, 0, below) - jnp.where(undefined, 0, above)
+    return jnp.where(outside, -jnp.inf, difference)

@@ -7,17 +7,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax import _checks
-from parzax.acquisition.acquisition import AbstractAcquisition
+from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares
 from parzax.acquisition.naive import check_groups, product
 from parzax.acquisition.ratio import log_ratio
 
 
 def _power(share_power: Any) -> float | Float[Array, ""]:
-    share_power = _checks.plain(share_power)
-    value = _checks.scalar("share_power", share_power)
-    if value is not None and value <= 0:
-        raise ValueError(f"share_power must be above 0, got {share_power!r}.")
-    return share_power
+    power = _checks.plain(share_power)
+    number = _checks.scalar("share_power", power)
+    if number is not None and number <= 0:
+        raise ValueError(f"share_power must be above 0, got {power!r}.")
+    return power
 
 
 @final
@@ -43,18 +43,11 @@ class Relative(AbstractAcquisition):
 
     share_power: float | Float[Array, ""] = eqx.field(default=1.0, converter=_power)
 
-    def __call__(
-        self, below: Float[Array, "c1 j"], above: Float[Array, "c1 j"], gamma: Float[Array, " c1"]
-    ) -> Float[Array, " j"]:
-        power = self.share_power
-        if isinstance(power, (int, float)) and power == 1:
-            return constrained_score(below, above, gamma)
-        if jnp.ndim(power):
-            raise ValueError(
-                f"share_power must be a single number, got shape {jnp.shape(power)}; use jax.vmap."
-            )
+    def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
+        if shape := jnp.shape(self.share_power):
+            raise ValueError(f"share_power must be a single number, got shape {shape}; use jax.vmap.")
         check_groups(below, above, gamma)
-        return constrained_score(below, above, jnp.asarray(gamma).at[0].power(power))
+        return constrained_score(below, above, jnp.asarray(gamma).at[0].power(self.share_power))
 
 
 def log_relative_ratio(
@@ -82,14 +75,14 @@ def log_relative_ratio(
     log_gamma = jnp.where(some, jnp.log(jnp.where(some, gamma, 1)), -jnp.inf)
     log_rest = jnp.where(rest, jnp.log1p(-jnp.where(rest, gamma, 0)), 0)
     ratio = log_ratio(below, above)
-    known = rest & jnp.isfinite(ratio)
+    finite = rest & jnp.isfinite(ratio)
     # The larger of the two logs is taken out by hand: logaddexp has NaN gradients at -inf.
-    a, b = jnp.broadcast_arrays(log_gamma, log_rest - jnp.where(known, ratio, 0))
-    top, low = jnp.maximum(a, b), jnp.minimum(a, b)
-    gap = jnp.where(jnp.isfinite(low), low - top, 0)
-    both = top + jnp.where(jnp.isfinite(low), jnp.log1p(jnp.exp(gap)), 0)
-    limit = jnp.where(jnp.isneginf(ratio), -jnp.inf, -log_gamma)  # l = 0, and g = 0
-    return jnp.where(rest, jnp.where(known, -both, limit), jnp.where(jnp.isneginf(ratio), -jnp.inf, 0))
+    a, b = jnp.broadcast_arrays(log_gamma, log_rest - jnp.where(finite, ratio, 0))
+    high, low = jnp.maximum(a, b), jnp.minimum(a, b)
+    gap = jnp.where(jnp.isfinite(low), low - high, 0)
+    log_sum = high + jnp.where(jnp.isfinite(low), jnp.log1p(jnp.exp(gap)), 0)
+    limit = jnp.where(rest, -log_gamma, 0)  # g = 0, or a share of 1
+    return jnp.where(finite, -log_sum, jnp.where(jnp.isneginf(ratio), -jnp.inf, limit))
 
 
 def constrained_score(

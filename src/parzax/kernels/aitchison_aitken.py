@@ -1,12 +1,13 @@
 """The kernel of categories (Aitchison and Aitken 1976)."""
 
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float
 
 from parzax._numerics import total
-from parzax.kernels.kernel import AbstractKernel, AbstractSmoother, Count, GridRule, Scalar, uniform_on_grid
+from parzax.kernels.kernel import AbstractKernel, AbstractSmoother, uniform_on_grid
+from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 
 @final
@@ -16,8 +17,8 @@ class AitchisonAitken(AbstractKernel):
     Categories are cells of equal width, in whatever order. ``top`` in the papers on TPE is 1 - bandwidth.
 
     Attributes:
-        place: centre of the own category's cell.
-        log_own, log_other: of the two probabilities.
+        place: centre of the cell of the kernel's category.
+        log_own, log_other: logs of the two probabilities.
     """
 
     exchangeable: ClassVar[bool] = True
@@ -37,7 +38,7 @@ class AitchisonAitken(AbstractKernel):
         return 0.5 / n, (n - 1) / n
 
     def log_density(self, place: Scalar) -> Scalar:
-        """There is no density of categories."""
+        """Categories have no density."""
         raise TypeError("the Aitchison-Aitken kernel is one of categories, not of numbers.")
 
     def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
@@ -45,26 +46,23 @@ class AitchisonAitken(AbstractKernel):
 
     @classmethod
     def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
-        """Another category below the bandwidth, in equal parts, counted from the own one on."""
+        """Below the bandwidth another category, in equal parts, counted from the kernel's category on."""
         size = n_values.astype(level.dtype)
         moved = level < scale
         part = jnp.where(moved, level / jnp.where(moved, scale, 1), 0)
         step = 1 + jnp.minimum(jnp.floor(part * (size - 1)), jnp.maximum(size - 2, 0))
-        own = jnp.floor(place * size)
-        number = own + jnp.where(moved, step, 0)
+        number = jnp.floor(place * size) + jnp.where(moved, step, 0)
         return (jnp.where(number >= size, number - size, number) + 0.5) / size
 
     @classmethod
-    def on_grid(
-        cls, counts: Shaped[Array, " g"], bandwidth: GridRule, n_cells: Count | None, dtype: jnp.dtype
-    ) -> AbstractSmoother:
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
         """spread = 1 / (number of occupied categories + 1), as Optuna's evaluator has it."""
         occupied = total((counts > 0).astype(dtype))
         size = jnp.asarray(len(counts) if n_cells is None else n_cells).astype(dtype)
         return AitchisonAitkenSmoother(1 / (occupied + 1), size)
 
     @classmethod
-    def prior_on_grid(cls, width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         return uniform_on_grid(width, n_cells, dtype)
 
 
@@ -74,10 +72,10 @@ class AitchisonAitkenSmoother(AbstractSmoother):
     spread: Scalar
     n_cells: Scalar
 
-    def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth(self, x: Cells) -> Cells:
         return (x + self.spread * x.sum()) / (1 + self.n_cells * self.spread)
 
-    def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth_squared(self, x: Cells) -> Cells:
         on, off = jnp.square(1 + self.spread), jnp.square(self.spread)
         return (on * x + off * (x.sum() - x)) / jnp.square(1 + self.n_cells * self.spread)
 

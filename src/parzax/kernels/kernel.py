@@ -1,47 +1,41 @@
-"""What a kernel is: the one contract of all families, of which each has a file of its own."""
+"""The contract of all kernel families; each family has a file of its own."""
 
 import abc
-from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Float
 
-# A number of one kernel, and a number of values or cells.
-Scalar = Float[Array, ""]
-Count = Int[Array, ""]
-GridRule = Callable[[Shaped[Array, " g"], jnp.dtype], Scalar]
+from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 
 class AbstractSmoother(eqx.Module):
     """A kernel matrix K on a grid: K[b, m] is the mass in cell b of the kernel at m; columns sum to 1."""
 
     @abc.abstractmethod
-    def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth(self, x: Cells) -> Cells:
         """K x."""
 
     @abc.abstractmethod
-    def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth_squared(self, x: Cells) -> Cells:
         """(K * K) x, with K squared entry by entry."""
 
-    def moments(
-        self, x: Float[Array, " g"], y: Float[Array, " g"]
-    ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
-        """K x, K y and (K * K) y; a family that is compiled faster all at once has its own."""
+    def moments(self, x: Cells, y: Cells) -> tuple[Cells, Cells, Cells]:
+        """K x, K y and (K * K) y; a family overrides it where one pass compiles faster."""
         return self.smooth(x), self.smooth(y), self.smooth_squared(y)
 
 
 class DenseSmoother(AbstractSmoother):
-    """A kernel matrix K as it is, for families without a faster form."""
+    """A kernel matrix K in full, for families without a faster form."""
 
     matrix: Float[Array, "g g"]
 
-    def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth(self, x: Cells) -> Cells:
         return jnp.matmul(self.matrix, x, precision="highest")
 
-    def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth_squared(self, x: Cells) -> Cells:
         return jnp.matmul(jnp.square(self.matrix), x, precision="highest")
 
 
@@ -50,7 +44,7 @@ class AbstractKernel(eqx.Module):
 
     On a continuum it is a density in the unit coordinate; a domain of values to count has cells that fill the
     axis, and the probability of a value is the mass of its cell. Everything is unbatched: kernels, parameters
-    and points are axes of `jax.vmap`. A family of your own is `AbstractPlainKernel`, or, where its log
+    and points are axes of `jax.vmap`. Your own family extends `AbstractPlainKernel`, or, where its log
     density is a sum of products, `AbstractProductKernel` (`tests/extending/test_kernel.py`).
 
     Attributes:
@@ -91,13 +85,11 @@ class AbstractKernel(eqx.Module):
     @classmethod
     @abc.abstractmethod
     def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
-        """A place within the kernel of these settings, from a level in (0, 1); monotone, or at least fair."""
+        """A draw from the kernel of these settings, from a uniform level in (0, 1); monotone if possible."""
 
     @classmethod
     @abc.abstractmethod
-    def on_grid(
-        cls, counts: Shaped[Array, " g"], bandwidth: GridRule, n_cells: Count | None, dtype: jnp.dtype
-    ) -> AbstractSmoother:
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
         """The kernels at the g cells of a grid, for counts of them.
 
         Args:
@@ -109,7 +101,7 @@ class AbstractKernel(eqx.Module):
 
     @classmethod
     @abc.abstractmethod
-    def prior_on_grid(cls, width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         """Masses of the prior, 0 in padding."""
 
 
@@ -117,9 +109,7 @@ class AbstractPlainKernel(AbstractKernel):
     """A family whose log density is evaluated pair by pair, and whose matrix on a grid entry by entry."""
 
     @classmethod
-    def on_grid(
-        cls, counts: Shaped[Array, " g"], bandwidth: GridRule, n_cells: Count | None, dtype: jnp.dtype
-    ) -> AbstractSmoother:
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
         """See `AbstractKernel`; masses of the cells, normalised."""
         size = jnp.asarray(len(counts) if n_cells is None else n_cells)
         scale = bandwidth(counts, dtype) / size.astype(dtype)
@@ -129,7 +119,7 @@ class AbstractPlainKernel(AbstractKernel):
         return DenseSmoother(masses(kernels))
 
     @classmethod
-    def prior_on_grid(cls, width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         """See `AbstractKernel`; masses of the wide kernel."""
         size = jnp.asarray(width if n_cells is None else n_cells)
         return _masses(cls.around(*cls.wide(size, dtype), size), width, n_cells, size)
@@ -139,8 +129,8 @@ class AbstractProductKernel(AbstractKernel):
     """A family whose log density on a continuum is a sum of products.
 
     log density = sum_i features_i(x) weights_i(scale) centres_i(place) + constant, where the last feature has
-    no centre. So all kernels at all points are a product of matrices, whether every row has a scale of its
-    own or all rows one.
+    no centre. So all kernels at all points are a product of matrices, whether each row has its scale or all
+    rows share one.
     """
 
     @classmethod
@@ -151,33 +141,31 @@ class AbstractProductKernel(AbstractKernel):
     @classmethod
     @abc.abstractmethod
     def weights(cls, scale: Scalar) -> Float[Array, " f"]:
-        """What the scale makes of each of them."""
+        """Factor of each feature, from the scale."""
 
     @classmethod
     @abc.abstractmethod
     def centres(cls, place: Scalar) -> Float[Array, " f1"]:
-        """What the kernel's place makes of all but the last."""
+        """Factor of all features but the last, from the kernel's place."""
 
     @abc.abstractmethod
     def constant(self) -> Scalar:
-        """What there is besides."""
+        """Constant term of the log density."""
 
 
-def in_grid(x: Float[Array, " g"], n_cells: Count | None) -> Float[Array, " g"]:
+def in_grid(x: Cells, n_cells: Size) -> Cells:
     """``x`` with padding set to 0."""
     return x if n_cells is None else jnp.where(jnp.arange(x.shape[0], dtype=n_cells.dtype) < n_cells, x, 0)
 
 
-def uniform_on_grid(width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+def uniform_on_grid(width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
     """1/g in each of g cells; 0 in padding."""
     if n_cells is None:
         return jnp.full((width,), 1 / width, dtype)
     return in_grid(jnp.full((width,), 1, dtype) / n_cells.astype(dtype), n_cells)
 
 
-def _masses(
-    kernel: AbstractKernel, width: int, n_cells: Count | None, size: Count
-) -> Float[Array, " {width}"]:
+def _masses(kernel: AbstractKernel, width: int, n_cells: Size, size: Count) -> Float[Array, " {width}"]:
     """Masses of the cells of a grid under a kernel, which sum to 1; 0 in padding."""
     dtype = jax.tree.leaves(kernel)[0].dtype
     edges = jnp.arange(width + 1, dtype=dtype) / size.astype(dtype)

@@ -1,15 +1,16 @@
 """The truncated normal kernel of numbers (arXiv 2304.11127)."""
 
 import math
-from typing import Self, final
+from typing import Any, Self, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float
 
 from parzax import _numerics
-from parzax.kernels.kernel import AbstractProductKernel, AbstractSmoother, Count, GridRule, Scalar
+from parzax.kernels.kernel import AbstractProductKernel, AbstractSmoother
+from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 
 @final
@@ -69,21 +70,19 @@ class TruncatedNormal(AbstractProductKernel):
         return self.log_inside + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
 
     @classmethod
-    def on_grid(
-        cls, counts: Shaped[Array, " g"], bandwidth: GridRule, n_cells: Count | None, dtype: jnp.dtype
-    ) -> AbstractSmoother:
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
         scale, width = bandwidth(counts, dtype), len(counts)
         tails = _numerics.unit_cell_tails(scale, width)
         mass = jnp.concatenate([1 - 2 * tails[:1], tails[:-1] - tails[1:]])
         if n_cells is None:
             upper = tails[::-1]
-        else:  # what is beyond the grid's cells means nothing
+        else:  # entries beyond the grid's cells are padding
             edges = n_cells.astype(scale.dtype) - 0.5 - jnp.arange(width, dtype=scale.dtype)
             upper = _numerics.upper_tail(jnp.maximum(edges, 0.5) / scale)
         return TruncatedNormalSmoother(mass, 1 - tails - upper)
 
     @classmethod
-    def prior_on_grid(cls, width: int, n_cells: Count | None, dtype: jnp.dtype) -> Float[Array, " {width}"]:
+    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         """A normal in the middle of the grid, sigma = g, truncated to it: a constant of the compiled code."""
         if n_cells is None:
             return jnp.asarray(_wide_on_grid(width), dtype)
@@ -99,18 +98,16 @@ class TruncatedNormalSmoother(AbstractSmoother):
     the normaliser, the mass of all g cells, on the kernel's cell alone.
     """
 
-    mass: Float[Array, " g"]
-    normaliser: Float[Array, " g"]
+    mass: Cells
+    normaliser: Cells
 
-    def smooth(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth(self, x: Cells) -> Cells:
         return _toeplitz(self.mass, x / self.normaliser)
 
-    def smooth_squared(self, x: Float[Array, " g"]) -> Float[Array, " g"]:
+    def smooth_squared(self, x: Cells) -> Cells:
         return _toeplitz(jnp.square(self.mass), x / jnp.square(self.normaliser))
 
-    def moments(
-        self, x: Float[Array, " g"], y: Float[Array, " g"]
-    ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+    def moments(self, x: Cells, y: Cells) -> tuple[Cells, Cells, Cells]:
         mass, normaliser = (jnp.stack([a, a, jnp.square(a)]) for a in (self.mass, self.normaliser))
         first, second, third = jax.vmap(_toeplitz)(mass, jnp.stack([x, y, y]) / normaliser)
         return first, second, third
@@ -122,20 +119,20 @@ def _wide_on_grid(n_cells: int) -> np.ndarray:
     return np.diff(cdf) / (cdf[-1] - cdf[0])
 
 
-def _toeplitz(mass: Float[Array, " g"], x: Float[Array, " g"]) -> Float[Array, " g"]:
+def _toeplitz(mass: Cells, x: Cells) -> Cells:
     """sum_m mass[|b - m|] x[m]: shifted rows, about g^2 multiply-adds.
 
-    In two rounds of a loop, each one fused pass: XLA cannot merge a loop with what comes before and
-    after it, which would compute the operands, or the result, anew for every use.
+    In two rounds of a loop, each one fused pass: XLA cannot merge a loop with its operands or with what
+    uses its result, and so does not compute either of them anew for every use.
     """
     n_cells = x.shape[0]
     half = (n_cells + 1) // 2
-    both_sides = jnp.concatenate([jnp.zeros(2 * half - n_cells, mass.dtype), mass[:0:-1], mass])
+    mirrored = jnp.concatenate([jnp.zeros(2 * half - n_cells, mass.dtype), mass[:0:-1], mass])
     blocks = jnp.pad(x, (0, 2 * half - n_cells)).reshape(2, half)
 
     def add_block(out: Array, block: tuple[Array, Array]) -> tuple[Array, None]:
         start, weights = block
-        rows = jax.lax.dynamic_slice_in_dim(both_sides, half - start, n_cells + half - 1)
+        rows = jax.lax.dynamic_slice_in_dim(mirrored, half - start, n_cells + half - 1)
         for i in range(half):
             out = out + rows[half - 1 - i : half - 1 - i + n_cells] * weights[i]
         return out, None

@@ -34,15 +34,15 @@ class Regimes(eqx.Module):
     slot: Int[Any, " k"]  # numbers among all regimes of the space
     n_values: Int[Any, " k"]  # 0 on a continuum
     family: type[Any] = eqx.field(static=True)  # an `AbstractKernel`
-    whole: bool = eqx.field(static=True)  # whether they are the parameters of the space, one by one
+    is_every_parameter: bool = eqx.field(static=True)  # whether they are the space's parameters, one by one
     n_always: int = eqx.field(static=True)  # how many always apply
 
     def columns(self, x: Shaped[Any, "j d"]) -> Shaped[Any, "j k"]:
-        """What the parameters have, as that of their regimes."""
-        return x if self.whole else x[:, self.parameter]
+        """Columns of the regimes from those of the parameters."""
+        return x if self.is_every_parameter else x[:, self.parameter]
 
     def by_regime(self, x: Shaped[Array, "n d"]) -> Shaped[Array, "k n"]:
-        """The same, by regime first: of rows that long processors take many entries at once."""
+        """The same with regimes first: processors take many entries of a long axis at once."""
         return x.T[self.parameter]
 
     def here(self, at: Points) -> Bool[Any, "j k"]:
@@ -53,10 +53,10 @@ class Regimes(eqx.Module):
         return len(self.parameter)
 
 
-class Values(Regimes):
+class SmallDiscrete(Regimes):
     """Regimes of few values, f in all, one after the other."""
 
-    of: Int[Any, " f"]  # the regime of each value
+    regime_of: Int[Any, " f"]  # which of the k regimes has each value
     repeat: Float[Any, "k f"]  # 1 there: repeats a column for every value of its regime
     number: Int[Any, " f"]  # within the regime
     lower: Float[Any, " f"]  # ends of the value's cell
@@ -68,18 +68,18 @@ class Values(Regimes):
 
     def has(self, at: Points) -> Bool[Any, "j f"]:
         """Which value each point has."""
-        own = jnp.where(self.here(at), self.columns(at.index), -1)
-        return self.repeated(own.astype(self.place.dtype)) == self.number.astype(self.place.dtype)[None]
+        index = jnp.where(self.here(at), self.columns(at.index), -1)
+        return self.repeated(index.astype(self.place.dtype)) == self.number.astype(self.place.dtype)[None]
 
     def repeated(self, x: Float[Any, "n k"]) -> Float[Array, "n f"]:
         """Columns once for every value, by a product: a look-up is slower, and made anew for every use."""
         return jnp.matmul(x, jnp.asarray(self.repeat), precision="highest")
 
 
-class Many(Regimes):
+class LargeDiscrete(Regimes):
     """Regimes of many values, whose numbers are within a power of four."""
 
-    axis: AbstractCells  # theirs, stacked
+    axis: AbstractCells  # their axes, stacked
     most: int = eqx.field(static=True)  # a bound on their numbers of values
 
 
@@ -89,8 +89,8 @@ class Basis(eqx.Module):
     frame: Frame  # the space as arrays
     products: tuple[Regimes, ...]  # continua of product kernels, those of one family together
     pairs: tuple[Regimes, ...]  # continua of other kernels
-    values: tuple[Values, ...]
-    many: tuple[Many, ...]
+    small: tuple[SmallDiscrete, ...]
+    large: tuple[LargeDiscrete, ...]
     numeric: Regimes  # with a bandwidth
     categories: Regimes  # with a rule for categories
     families: tuple[Regimes, ...]  # all regimes, those of one family together
@@ -115,8 +115,8 @@ class Basis(eqx.Module):
 
     def with_any_left_out(self) -> "Basis":
         """The same for points that may leave parameters out: none counts as always active."""
-        products = tuple(replace(part, n_always=0) for part in self.products)
-        return replace(self, products=products, values=tuple(replace(v, n_always=0) for v in self.values))
+        products, small = ([replace(x, n_always=0) for x in parts] for parts in (self.products, self.small))
+        return replace(self, products=tuple(products), small=tuple(small))
 
 
 @lru_cache(maxsize=256)
@@ -145,32 +145,28 @@ def basis_of(
                 f"space: {name!r} has {slot.domain.n_values} values, more than kernels can number "
                 f"({slot.domain!r}); use Float, or a larger step."
             )
-    given = dict(families)
-    parts: dict[Any, list[int]] = {}
-    by_family: dict[type[AbstractKernel], list[int]] = {}
-    regimes = [s for s, slot in enumerate(space.slots) if slot.domain.n_values != 1]
-    for s in regimes:
-        domain, name = space.slots[s].domain, space.names[space.slots[s].parameter]
-        family = given.get(name, usual_family(domain))
-        parts.setdefault((family, *_part(domain, family)), []).append(s)
-        by_family.setdefault(family, []).append(s)
+    given, domains = dict(families), [slot.domain for slot in space.slots]
+    family = [given.get(space.names[s.parameter], usual_family(s.domain)) for s in space.slots]
+    slots = [s for s, domain in enumerate(domains) if domain.n_values != 1]
+    parts = _grouped(slots, lambda s: (family[s], *_part(domains[s], family[s])))
 
-    def made(kind: str, build: Callable[..., Any]) -> tuple[Any, ...]:
-        return tuple(build(space, which, key[0], dtype) for key, which in parts.items() if key[1] == kind)
+    def build(kind: str, stack: Callable[..., Any]) -> tuple[Any, ...]:
+        return tuple(stack(space, part, key[0], dtype) for key, part in parts.items() if key[1] == kind)
 
-    products, pairs = made("products", _regimes), made("pairs", _regimes)
+    products, pairs = build("products", _regimes), build("pairs", _regimes)
+    categories = [s for s in slots if isinstance(domains[s], Categorical)]
+    numeric = [s for s in slots if s not in categories]
+    by_family = _grouped(slots, lambda s: family[s])
     n_continuous = sum(map(len, (*products, *pairs)))
-    categories = [s for s in regimes if isinstance(space.slots[s].domain, Categorical)]
-    numeric = [s for s in regimes if s not in categories]
     return Basis(
         frame=frame_of(space, dtype),
         products=products,
         pairs=pairs,
-        values=made("values", _values),
-        many=made("many", _many),
+        small=build("small", _small_discrete),
+        large=build("large", _large_discrete),
         numeric=_regimes(space, numeric, TruncatedNormal),
         categories=_regimes(space, categories, AitchisonAitken),
-        families=tuple(_regimes(space, which, family) for family, which in by_family.items()),
+        families=tuple(_regimes(space, group, one) for one, group in by_family.items()),
         free_continuum=any(part.n_always for part in (*products, *pairs)),
         form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
     )
@@ -178,9 +174,10 @@ def basis_of(
 
 def basis_for(arrays: Any, *settings: Any) -> Basis:
     """`basis_of` for use with some arrays: its leaves are NumPy's where these are traced, else JAX's."""
+    config: Any = jax.config
     if _checks.is_traced(arrays):
         return basis_of(*settings)
-    return _basis_on(jax.config.jax_default_device, *settings)
+    return _basis_on(config.jax_default_device, *settings)
 
 
 @lru_cache(maxsize=256)
@@ -194,8 +191,7 @@ def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None
     """Kernel families by name, hashable; TypeError for what is no family, ValueError for unknown names."""
     kernels = kernels or {}
     for name, family in kernels.items():
-        if name not in space:
-            raise ValueError(f"kernels: no parameter {name!r}; the space has {', '.join(space.names)}.")
+        check_name("kernels: ", name, space)
         if not (isinstance(family, type) and issubclass(family, AbstractKernel)):
             raise TypeError(f"kernels: {name!r} must be a class of kernels, got {family!r}.")
     return tuple(sorted(kernels.items(), key=lambda item: item[0]))
@@ -206,12 +202,25 @@ def usual_family(domain: Domain) -> type[AbstractKernel]:
     return AitchisonAitken if isinstance(domain, Categorical) else TruncatedNormal
 
 
+def check_name(argument: str, name: Any, space: Space) -> None:
+    """Raise ValueError for a name that is no parameter."""
+    if name not in space:
+        raise ValueError(f"{argument}no parameter {name!r}; the space has {', '.join(space.names)}.")
+
+
+def _grouped(slots: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
+    groups: dict[Any, list[int]] = {}
+    for s in slots:
+        groups.setdefault(key(s), []).append(s)
+    return groups
+
+
 def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
     """Which part of the basis a regime is in; regimes of a family with equal keys are together."""
     n = domain.n_values
     if n is None:
         return ("products" if issubclass(family, AbstractProductKernel) else "pairs",)
-    return ("values",) if n <= _INDICATORS else ("many", _most(n), axis_shape(domain.axis))
+    return ("small",) if n <= _INDICATORS else ("large", _most(n), axis_shape(domain.axis))
 
 
 def _most(n: int) -> int:
@@ -219,48 +228,45 @@ def _most(n: int) -> int:
     return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
 
 
-def _columns(space: Space, which: list[int], family: type[AbstractKernel]) -> dict[str, Any]:
-    """What `Regimes` have."""
-    always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in which}
-    which = sorted(which, key=lambda s: not always[s])
-    slots = [space.slots[s] for s in which]
-    columns = {
-        "parameter": [slot.parameter for slot in slots],
-        "regime": [slot.regime for slot in slots],
-        "slot": which,
-        "n_values": [slot.domain.n_values or 0 for slot in slots],
-    }
-    arrays = {name: np.array(column, np.int32) for name, column in columns.items()}
-    whole = columns["parameter"] == list(range(len(space)))
-    return {"family": family, "whole": whole, "n_always": sum(always.values()), **arrays}
+def _columns(space: Space, slots: list[int], family: type[AbstractKernel]) -> dict[str, Any]:
+    """The fields of `Regimes`."""
+    always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in slots}
+    slots = sorted(slots, key=lambda s: not always[s])
+    rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
+    parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
+    return {
+        "parameter": parameter, "regime": regime, "slot": slot, "n_values": n_values, "family": family,
+        "is_every_parameter": parameter.tolist() == list(range(len(space))), "n_always": sum(always.values()),
+    }  # fmt: skip
 
 
-def _regimes(space: Space, which: list[int], family: type[AbstractKernel], _: Any = None) -> Regimes:
-    return Regimes(**_columns(space, which, family))
+def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], _: Any = None) -> Regimes:
+    return Regimes(**_columns(space, slots, family))
 
 
-def _values(space: Space, which: list[int], family: type[AbstractKernel], dtype: np.dtype) -> Values:
-    columns = _columns(space, which, family)
-    sizes = columns["n_values"].tolist()
-    of, first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum([0, *sizes[:-1]])
-    axes: list[Any] = [space.slots[s].domain.axis for s in columns["slot"]]
+def _small_discrete(
+    space: Space, slots: list[int], family: type[AbstractKernel], dtype: np.dtype
+) -> SmallDiscrete:
+    columns = _columns(space, slots, family)
+    sizes, axes = columns["n_values"], [space.slots[s].domain.axis for s in columns["slot"]]
     numbers, double = [np.arange(n) for n in sizes], np.dtype(np.float64)
-    cells = [axis.cell(number, double) for axis, number in zip(axes, numbers, strict=True)]
-    centres = [axis.centre(number, double) for axis, number in zip(axes, numbers, strict=True)]
-    lower, upper = (np.concatenate(end) for end in zip(*cells, strict=True))
-    pairs = [np.stack(np.meshgrid(k + n, k + n, indexing="ij")) for k, n in zip(first, numbers, strict=True)]
-    pair_of, pair_with = np.concatenate([own.reshape(2, -1) for own in pairs], axis=1)
-    pairs_from = np.cumsum([0, *np.square(sizes)])[of]
-    whole = {"of": of, "number": np.concatenate(numbers), "pairs_from": pairs_from}
-    whole |= {"pair_of": pair_of, "pair_with": pair_with}
-    real = {"repeat": np.arange(len(sizes))[:, None] == of, "place": np.concatenate(centres)}
-    real |= {"lower": lower, "upper": upper}
-    arrays = {name: x.astype(np.int32) for name, x in whole.items()}
-    return Values(**columns, **arrays, **{name: x.astype(dtype) for name, x in real.items()})
+    cells = [(axis.centre(k, double), *axis.cell(k, double)) for axis, k in zip(axes, numbers, strict=True)]
+    place, lower, upper = map(np.concatenate, zip(*cells, strict=True))
+    regime_of = np.repeat(np.arange(len(sizes)), sizes)
+    pair_of, pair_with = np.nonzero(regime_of[:, None] == regime_of)
+    arrays = {
+        "regime_of": regime_of, "repeat": np.arange(len(sizes))[:, None] == regime_of,
+        "number": np.concatenate(numbers), "lower": lower, "upper": upper, "place": place,
+        "pair_of": pair_of, "pair_with": pair_with,
+        "pairs_from": np.cumsum([0, *np.square(sizes)])[regime_of],
+    }  # fmt: skip
+    kinds = {name: np.int32 if x.dtype.kind == "i" else dtype for name, x in arrays.items()}
+    return SmallDiscrete(**columns, **{name: x.astype(kinds[name]) for name, x in arrays.items()})
 
 
-def _many(space: Space, which: list[int], family: type[AbstractKernel], dtype: np.dtype) -> Many:
-    columns = _columns(space, which, family)
-    axis = stack_axes([space.slots[s].domain.axis for s in columns["slot"]], dtype)
-    assert isinstance(axis, AbstractCells)
-    return Many(**columns, axis=axis, most=_most(int(columns["n_values"][0])))
+def _large_discrete(
+    space: Space, slots: list[int], family: type[AbstractKernel], dtype: np.dtype
+) -> LargeDiscrete:
+    columns = _columns(space, slots, family)
+    axis: Any = stack_axes([space.slots[s].domain.axis for s in columns["slot"]], dtype)
+    return LargeDiscrete(**columns, axis=axis, most=_most(int(columns["n_values"][0])))

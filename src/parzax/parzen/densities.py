@@ -39,24 +39,27 @@ class Separate(AbstractDensities):
     joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        basis, n = self.basis, len(at)
-        return self._each(lambda own: own.prepare(basis, n, own.form(basis, MANY)).log_prob(basis, at))
+        def log_prob_of(mixture: KernelMixture) -> Float[Array, " j"]:
+            form = mixture.form(self.basis, MANY)
+            return mixture.prepare(self.basis, len(at), form).log_prob(self.basis, at)
+
+        return self._over_groups(log_prob_of)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
         keys = jax.random.split(key, sum(len(batch.weight) for batch in self.batches))
-        drawn = self._each(lambda one, own: one.sample(self.basis, own, n, self.joint), keys)
-        return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), drawn)
+        points = self._over_groups(lambda group, key: group.sample(self.basis, key, n, self.joint), keys)
+        return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
     def first(self, n: int) -> "Separate":
-        out = []
+        batches = []
         for batch in self.batches:
-            out.append(jax.tree.map(lambda a, left=n: a[:left], batch))
+            batches.append(jax.tree.map(lambda a, left=n: a[:left], batch))
             n -= min(n, len(batch.weight))
-        return Separate(self.basis, tuple(batch for batch in out if len(batch.weight)), self.joint)
+        return Separate(self.basis, tuple(batch for batch in batches if len(batch.weight)), self.joint)
 
-    def _each(self, function: Callable[..., Any], *arguments: Array) -> Any:
-        out, end = [], 0
+    def _over_groups(self, function: Callable[..., Any], *arguments: Array) -> Any:
+        outputs, end = [], 0
         for batch in self.batches:
             start, end = end, end + len(batch.weight)
-            out.append(jax.vmap(function)(batch, *(a[start:end] for a in arguments)))
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *out)
+            outputs.append(jax.vmap(function)(batch, *(a[start:end] for a in arguments)))
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *outputs)

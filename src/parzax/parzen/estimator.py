@@ -123,10 +123,10 @@ class ParzenEstimator(eqx.Module):
         check_settings(space, bandwidth, prior_weight)
         families, dtype = families_of(space, kernels), jnp.result_type(float)
         check_masses(space, prior, dtype)
-        x, *weights = rows.checked_rows(space, x, weight, mixture_weight)
+        x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
-        settings = bandwidth, as_top(top), prior_weight
-        mixture, status = rows.fit_program(basis_for(x, space, dtype, families), x, *weights, settings)
+        basis, settings = basis_for(x, space, dtype, families), (bandwidth, as_top(top), prior_weight)
+        mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
         mixture = replace(mixture, priors=user_priors(space, prior, dtype, families))
         safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
         return cls(mixture, status, space, families, safe, bandwidth.smallest)

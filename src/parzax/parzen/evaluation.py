@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float
 
 from parzax._numerics import exp2, masked_logsumexp
 from parzax.kernels import AbstractKernel
-from parzax.parzen import terms
 from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.forms import Form, shift_of, unit_of
-from parzax.parzen.many import ManyTerms, many_logs
+from parzax.parzen.large_discrete import LogMasses, large_discrete_logs
+from parzax.parzen.log_kernels import matmul, pair_logs, point_features, prior_ratio, restored
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
@@ -33,7 +33,7 @@ class Prepared(eqx.Module):
     anchor: Float[Array, " f"]  # coefficients of the wide kernels
     # Kernels of continua that are evaluated pair by pair, and which rows are in them.
     pairs: tuple[tuple[AbstractKernel, Bool[Array, "n k"]], ...]
-    many: tuple[ManyTerms, ...]
+    large: tuple[LogMasses, ...]
     weight: Float[Array, " n"]
     prior_weight: Float[Array, ""]
     priors: tuple[UserPrior, ...]
@@ -41,41 +41,40 @@ class Prepared(eqx.Module):
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, " j"]:
         """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
-        by_pairs = self.pairs or any(own.table is None for own in self.many)
-        return in_blocks(partial(self._block, basis), at, max(self.coefficients.shape), bool(by_pairs))
+        is_pairwise = bool(self.pairs) or any(masses.table is None for masses in self.large)
+        return in_blocks(partial(self._block, basis), at, max(self.coefficients.shape), is_pairwise)
 
     def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
         if self.form != "product":
             return self.log_sum(basis, at, self.weight[None])
         ratio, anchor = self.logs(basis, at)
-        prior, shift = terms.prior_ratio(basis.n_slots, at, self.priors), shift_of(ratio.dtype)
+        prior, shift = prior_ratio(basis.n_slots, at, self.priors), shift_of(ratio.dtype)
         # A product with the weights, not a sum: the exponentials are then one plain pass.
-        kernels = terms.matmul(exp2(ratio), self.weight)
+        kernels = matmul(exp2(ratio), self.weight)
         return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
 
     def log_sum(self, basis: Basis, at: Points, weight: Float[Array, "#j n"]) -> Float[Array, " j"]:
         """log density, as in the forms beside "product", with weights of the kernels for every point."""
         ratio, anchor = self.logs(basis, at)
-        prior = terms.prior_ratio(basis.n_slots, at, self.priors)[:, None]
+        prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         prior_weight = jnp.broadcast_to(self.prior_weight, (len(weight), 1))
         logs, weight = (jnp.concatenate(x, axis=1) for x in ((ratio, prior), (weight, prior_weight)))
-        return terms.restored(anchor + masked_logsumexp(logs, weight, axis=-1), basis.n_slots)
+        return restored(anchor + masked_logsumexp(logs, weight, axis=-1), basis.n_slots)
 
     def logs(self, basis: Basis, at: Points) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
         """log kernel - log anchor, plus the constants of the form, in its unit; and the anchor.
 
         The anchor is the log density of the wide kernels: 0 for inactive parameters and single values.
         """
-        values = terms.features(basis, at, self.priors, self.form == "difference")
-        unit = unit_of(self.form)
-        ratio = terms.matmul(values, self.coefficients)
-        anchor = terms.matmul(values, self.anchor[:, None])[:, 0]
+        features = point_features(basis, at, self.priors, self.form == "difference")
+        ratio = matmul(features, self.coefficients)
+        anchor = matmul(features, self.anchor[:, None])[:, 0]
         continua = zip(pairwise(basis, self.form), self.pairs, strict=True)
-        sums = [terms.pair_logs(part, *kernels, at) for part, kernels in continua]
-        if self.many:
-            sums.append(many_logs(basis.many, self.many, at, basis.n_slots))
+        sums = [pair_logs(part, *kernels, at) for part, kernels in continua]
+        if self.large:
+            sums.append(large_discrete_logs(basis, self.large, at))
         for logs, anchors in sums:
-            ratio, anchor = ratio + unit * logs, anchor + anchors
+            ratio, anchor = ratio + unit_of(self.form) * logs, anchor + anchors
         return ratio, anchor
 
 

@@ -42,39 +42,38 @@ def fit_rows(
 ) -> tuple[KernelMixture, Int[Array, ""]]:
     """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: their indices by unit coordinate."""
     (_, _, prior_weight), dtype = settings, rows.unit.dtype
-    usable = rows.valid.all(axis=-1)
-    weight = weight.astype(dtype)
-    known = (weight >= 0) & (weight < jnp.inf)
+    weight, usable = weight.astype(dtype), rows.valid.all(axis=-1)
+    valid = _is_weight(weight)
     if mixture_weight is not None:
         mixture_weight = mixture_weight.astype(dtype)
-        known &= (weight == 0) | ((mixture_weight >= 0) & (mixture_weight < jnp.inf))
+        valid &= (weight == 0) | _is_weight(mixture_weight)
     # A row of weight 0 may hold anything.
-    invalid = (~known | ((weight > 0) & ~usable)).any()
-    weight = jnp.where(usable & known, weight, 0)
+    invalid = (~valid | ((weight > 0) & ~usable)).any()
+    weight = jnp.where(usable & valid, weight, 0)
     present = (weight > 0)[:, None]
     rows = jax.tree.map(lambda a: jnp.where(present, a, jnp.zeros_like(a)), rows)
     rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
-    found, positive = slot_scales(basis, rows, weight, settings, order)
-    scale = of_regime(basis, rows, found)
+    scale, positive = slot_scales(basis, rows, weight, settings, order)
     mixed = weight if mixture_weight is None else weight * jnp.where(present[:, 0], mixture_weight, 0)
-    total = mixed.sum()
-    anchor = jnp.asarray(prior_weight, dtype)
-    usable_prior = (anchor >= 0) & (anchor < jnp.inf)
-    invalid |= ~usable_prior
-    anchor = jnp.where(total > 0, jnp.where(usable_prior, anchor, 0), 1)
-    whole = total + anchor
-    invalid |= ~(whole < jnp.inf)
+    row_weight, anchor = mixed.sum(), jnp.asarray(prior_weight, dtype)
+    invalid |= ~_is_weight(anchor)
+    anchor = jnp.where(row_weight > 0, jnp.where(_is_weight(anchor), anchor, 0), 1)
+    total = row_weight + anchor
     bits = {
-        Status.NO_ROWS: ~(total > 0),
-        Status.INVALID_ROWS: invalid,
+        Status.NO_ROWS: ~(row_weight > 0),
+        Status.INVALID_ROWS: invalid | ~(total < jnp.inf),
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = KernelMixture(rows, scale, mixed / whole, anchor / whole, ())
+    mixture = KernelMixture(rows, by_parameter(basis, rows, scale), mixed / total, anchor / total, ())
     return mixture, jnp.asarray(status, jnp.int32)
 
 
-def of_regime(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
+def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:
+    return (x >= 0) & (x < jnp.inf)
+
+
+def by_parameter(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
     """The entry of the slot that each row has; 1 where it is inactive."""
     x = jnp.broadcast_to(x, (len(rows), x.shape[-1]))
     if basis.frame.of_parameter is not None:
@@ -103,22 +102,22 @@ def slot_scales(
     if len(numeric):
         shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": basis.n_parameters}
 
-        def one(position: Array, weight: Array, n_values: Array | None, order: Array | None) -> Array:
+        def slot_scale(position: Array, weight: Array, n_values: Any, order: Any) -> Array:
             scale = bandwidth(position, weight, n_values=n_values, order=order, **shared)
             return scale[:1] if bandwidth.one_scale else scale
 
-        found = jax.vmap(one)(
+        scales = jax.vmap(slot_scale)(
             rows.unit.T[numeric.parameter],
             jnp.where(numeric.here(rows).T, weight[None], 0),
             jnp.asarray(numeric.n_values) if len(numeric) > basis.n_continuous else None,
             None if order is None else order[numeric.parameter],
         )
-        usable = (found > 0) & (found < jnp.inf)
-        out, positive = out.at[numeric.slot].set(jnp.where(usable, found, 1)), usable.all()
+        usable = (scales > 0) & (scales < jnp.inf)
+        out, positive = out.at[numeric.slot].set(jnp.where(usable, scales, 1)), usable.all()
     if len(categories):
         size = jnp.where(categories.here(rows).T, weight[None], 0).sum(axis=-1)
         size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
         prior = jnp.asarray(prior_weight, dtype)
-        found = jax.vmap(lambda n, c: jnp.asarray(top(n, prior, c), dtype))(size, categories.n_values)
-        out = out.at[categories.slot].set(jnp.broadcast_to(found[:, None], (len(categories), out.shape[1])))
+        scales = jax.vmap(lambda n, c: jnp.asarray(top(n, prior, c), dtype))(size, categories.n_values)
+        out = out.at[categories.slot].set(jnp.broadcast_to(scales[:, None], (len(categories), out.shape[1])))
     return out.T, positive

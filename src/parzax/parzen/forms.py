@@ -1,7 +1,7 @@
 """The four ways to evaluate a sum of kernels, and when each applies.
 
-* One scale for all kernels of a group (`parzax.parzen.common.CommonScale`): the densities of a sampler, where
-  the bandwidth rule has ``one_scale`` and the product form holds. All groups share the coefficients.
+* One scale for all kernels of a group (`parzax.parzen.common_scale.CommonScale`): the densities of a sampler,
+  where the bandwidth rule has ``one_scale`` and the product form holds. All groups share the coefficients.
 * "product": exp without a maximum, anchored at the wide kernels. It needs a prior weight of at least 1e-3 and
   logs of kernel / wide kernel within the range of exp: about 25 parameters in float32 at a bandwidth of 0.01,
   190 in float64. A user's prior rules it out, since nothing is known of its peaks.

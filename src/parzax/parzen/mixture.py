@@ -9,10 +9,10 @@ from parzax import _checks
 from parzax.parzen.basis import Basis
 from parzax.parzen.evaluation import Prepared, pairwise
 from parzax.parzen.forms import FORMS, Form, is_few, shift_of, unit_of
-from parzax.parzen.many import many_terms
+from parzax.parzen.large_discrete import log_masses
+from parzax.parzen.log_kernels import kernel_coefficients, kernels_of
 from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
-from parzax.parzen.terms import coefficients, kernels_of
 from parzax.space import Points
 
 # Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
@@ -41,9 +41,8 @@ class KernelMixture(eqx.Module):
 
     def prepare(self, basis: Basis, n_points: int, form: Form | None = None) -> Prepared:
         """What depends on the kernels alone, for many evaluations at about ``n_points`` points."""
-        form = self.form(basis, n_points, form)
-        rows, scale, n_slots = self.rows, self.scale, basis.n_slots
-        kernels, anchor = coefficients(basis, rows, scale, self.priors, form == "difference")
+        form, rows, scale = self.form(basis, n_points, form), self.rows, self.scale
+        kernels, anchor = kernel_coefficients(basis, rows, scale, self.priors, form == "difference")
         shift, present = shift_of(scale.dtype), (self.weight > 0)[None]
         # Absent rows are 0 but for a constant so low that its exponential is 0.
         lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
@@ -51,9 +50,8 @@ class KernelMixture(eqx.Module):
         kernels = kernels * unit_of(form)
         continua = pairwise(basis, form)
         pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
-        parts = ((part, kernels_of(part, rows.unit, scale)) for part in basis.many)
-        many = tuple(many_terms(part, rows, own, None, n_slots, n_points) for part, own in parts)
-        return Prepared(kernels, anchor, pairs, many, self.weight, self.prior_weight, self.priors, form)
+        large = log_masses(basis, rows, scale, n_points)
+        return Prepared(kernels, anchor, pairs, large, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
         """log density at each of n points, those of the kernels, under the mixture of all other kernels.
@@ -69,8 +67,8 @@ class KernelMixture(eqx.Module):
 
     def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
         """n draws; see `parzax.ParzenEstimator.sample`."""
-        own_key, prior_key = jax.random.split(key)
-        drawn = uniforms(own_key, n, basis, self.scale.dtype, joint=joint)
+        kernel_key, prior_key = jax.random.split(key)
+        drawn = uniforms(kernel_key, n, basis, self.scale.dtype, joint=joint)
         return self.from_uniforms(basis, *drawn, jax.random.split(prior_key, n) if self.priors else None)
 
     def from_uniforms(

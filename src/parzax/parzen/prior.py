@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Families, usual_family
+from parzax.parzen.basis import Families, check_name, usual_family
 from parzax.space import AbstractAxis, AbstractCells, Points, Space, stack_axes
 
 # Points of the integral of a user's density; narrower peaks than their spacing are not seen well.
@@ -89,24 +89,24 @@ def user_priors(
 
     Raises ValueError or TypeError for unknown names, a wrong number of densities, and things that are none.
     """
-    out = []
-    for name, own in (given or {}).items():
-        if name not in space:
-            raise ValueError(f"prior: no parameter {name!r}; the space has {', '.join(space.names)}.")
-        listed = own if isinstance(own, Sequence) else (own,)
-        if len(listed) != len(space[name]):
-            raise ValueError(f"prior: {name!r} has {len(space[name])} domains, got {len(listed)} densities.")
-        if not all(isinstance(density, NativeDensity) for density in listed):
-            raise TypeError(f"prior: {name!r} must have log_prob and sample, got {own!r}.")
-        for s, slot in enumerate(space.slots):
-            if slot.parameter == space.index(name) and slot.domain.n_values != 1:
-                density = listed[slot.regime]
+    priors = []
+    for name, densities in (given or {}).items():
+        check_name("prior: ", name, space)
+        by_regime = densities if isinstance(densities, Sequence) else (densities,)
+        n_domains, n_given = len(space[name]), len(by_regime)
+        if n_given != n_domains:
+            raise ValueError(f"prior: {name!r} has {n_domains} domains, got {n_given} densities.")
+        if not all(isinstance(density, NativeDensity) for density in by_regime):
+            raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
+        for s, (parameter, regime, domain) in enumerate(space.slots):
+            if parameter == space.index(name) and domain.n_values != 1:
+                density = by_regime[regime]
                 if jax.tree_util.all_leaves([density]):
                     density = _Opaque(density)
-                axis = jax.tree.map(lambda a: a[0], stack_axes([slot.domain.axis], np.dtype(dtype)))
-                family = dict(families).get(name, usual_family(slot.domain))
-                out.append(UserPrior(density, axis, family, s, slot.parameter, slot.regime))
-    return tuple(sorted(out, key=lambda prior: prior.slot))
+                axis = jax.tree.map(lambda a: a[0], stack_axes([domain.axis], np.dtype(dtype)))
+                family = dict(families).get(name, usual_family(domain))
+                priors.append(UserPrior(density, axis, family, s, parameter, regime))
+    return tuple(sorted(priors, key=lambda prior: prior.slot))
 
 
 def check_masses(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> None:
@@ -125,12 +125,12 @@ def check_masses(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> N
             logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
             mass = float(jnp.exp(logs).sum()) / (1 if n else points)
         name, domain = space.names[prior.parameter], space.domains[prior.parameter][prior.regime]
-        found = f"prior: the density of {name!r} has mass {mass:.4g} on {domain!r}"
+        mass_of = f"prior: the density of {name!r} has mass {mass:.4g} on {domain!r}"
         if n and not abs(mass - 1) < _MASS_ERROR:
-            raise ValueError(f"{found}; divide its masses by their sum.")
+            raise ValueError(f"{mass_of}; divide its masses by their sum.")
         if not n and not abs(mass - 1) < _INTEGRAL_ERROR:
             warnings.warn(
-                f"{found} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise it, "
-                "or densities will not integrate to 1.",
+                f"{mass_of} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise "
+                "it, or densities will not integrate to 1.",
                 stacklevel=_checks.outside(),
             )

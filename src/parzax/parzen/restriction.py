@@ -13,10 +13,10 @@ from jaxtyping import Array, Bool
 
 from parzax import _checks
 from parzax._numerics import masked_logsumexp
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, check_name
+from parzax.parzen.log_kernels import prior_ratio, restored
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.rows import on_device
-from parzax.parzen.terms import prior_ratio, restored
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
 
 
@@ -59,7 +59,7 @@ def _of_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) ->
     """The same mixture over some parameters, with the old numbers of the domains that each still has."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    kept = [(j, new, old) for j, own in enumerate(columns.values()) for new, old in enumerate(own)]
+    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
     regime = jnp.full_like(rows.regime, INACTIVE)
     for j, new, old in kept:
         regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
@@ -79,8 +79,7 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         _checks.instance("names", name, str, "strings, one argument each")
         wanted.add(name)
-        if name not in space:
-            raise ValueError(f"no parameter {name!r}; the space has {', '.join(space.names)}.")
+        check_name("", name, space)
     for name in reversed(space.order):
         if name in wanted:
             wanted |= set(space.parents(name))
@@ -97,8 +96,7 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
         raise ValueError("values: at least one parameter must be given.")
     out = {}
     for name, value in values.items():
-        if name not in space:
-            raise ValueError(f"values: no parameter {name!r}; the space has {', '.join(space.names)}.")
+        check_name("values: ", name, space)
         domain = space[name][0]
         if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
             code = domain.codes[choice_key(value)]
@@ -131,14 +129,14 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
             open_conditions, met = [], True
             for condition in domain.conditions:
                 assert not isinstance(condition, Recorded)
-                if condition.parent in values:
-                    parent = regimes[condition.parent]
-                    value = np.float64(values[condition.parent])
-                    met &= parent != INACTIVE and holds(condition, space[condition.parent][parent], value)
-                elif condition.parent in left:
+                if condition.parent in left:
                     open_conditions.append(condition)
-                else:
-                    met = False  # a parent that cannot be active
+                    continue
+                # Neither given nor left is a parent that cannot be active.
+                regime = regimes.get(condition.parent, INACTIVE)
+                met &= regime != INACTIVE and holds(
+                    condition, space[condition.parent][regime], np.float64(values[condition.parent])
+                )
             if met:
                 possible[i] = replace(domain, when=tuple(open_conditions))
                 if not open_conditions:
@@ -152,16 +150,16 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
         elif possible:
             left[name] = possible
     left = {name: left[name] for name in space.names if name in left}
-    rest = Space({name: tuple(own.values()) for name, own in left.items()}) if left else None
-    return rest, {name: tuple(own) for name, own in left.items()}
+    rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None
+    return rest, {name: tuple(domains) for name, domains in left.items()}
 
 
 def _check_value(space: Space, name: str, value: float, regime: int) -> None:
-    found = f"values: {name!r} = {value!r}"
+    given = f"values: {name!r} = {value!r}"
     if math.isnan(value):
         if regime != INACTIVE:
             raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
     elif regime == INACTIVE:
-        raise ValueError(f"{found}, but the other values make it inactive; leave it out.")
+        raise ValueError(f"{given}, but the other values make it inactive; leave it out.")
     elif space[name][regime].outside(np.asarray(value)):
-        raise ValueError(f"{found} is outside {space[name][regime]!r}.")
+        raise ValueError(f"{given} is outside {space[name][regime]!r}.")

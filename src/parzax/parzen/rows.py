@@ -26,26 +26,27 @@ _CHUNK = 1 << 14
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
     """Rows and their weights as `fit_program` takes them; JAX arrays stay native values."""
     on_host = not isinstance(x, jax.Array)
-    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else _floating(space, x)
-    n = len(x) if x.ndim else 0
+    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else x
     if x.ndim != 2 or x.shape[1] != len(space):
         columns = "one column per parameter"
         remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
         remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
-    weights = {"weight": weight, "mixture_weight": mixture_weight}
-    given = {name: values for name, values in weights.items() if values is not None}
+    n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
     if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
         for name, values in given.items():
-            if jnp.shape(values) != (n,):
+            if values is not None and jnp.shape(values) != (n,):
                 shape = jnp.shape(values)
                 raise ValueError(f"{name} must have shape ({n},), got {shape}; use jax.vmap for a batch.")
     if not on_host:
-        return x, weight, mixture_weight
+        weight, mixture_weight = (
+            w if w is None or isinstance(w, jax.Array) else np.asarray(w) for w in given.values()
+        )
+        return _floating(space, x), weight, mixture_weight
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
     size = capacity(n)
-    given = {name: np.ones(n) if values is None else values for name, values in weights.items()}
+    given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
         # Weights that only the device knows, such as those of bootstrap replicates: rows outside the space
         # are left out there, with INVALID_ROWS.

@@ -17,8 +17,8 @@ def uniforms(
 ) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
     """What n draws need: a number per component that is drawn, and one per slot; all independent."""
     n_components = 1 if joint else basis.n_parameters
-    both = open_uniform(key, (n, n_components + basis.n_slots), dtype)
-    return both[:, :n_components], both[:, n_components:]
+    levels = open_uniform(key, (n, n_components + basis.n_slots), dtype)
+    return levels[:, :n_components], levels[:, n_components:]
 
 
 def components(
@@ -54,22 +54,22 @@ def drawn_points(
     unit, regime = rows.unit[row, columns], rows.regime[row, columns]
     near = (frame.spread(regime) == frame.regime[None]) & ~frame.spread(from_prior)
     by_slot = scale.shape[-1] == basis.n_slots and len(scale) == 1
-    own_scale = jnp.broadcast_to(scale, levels.shape) if by_slot else frame.spread(scale[row, columns])
+    scale = jnp.broadcast_to(scale, levels.shape) if by_slot else frame.spread(scale[row, columns])
     unit = frame.spread(unit)
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.families:
-        wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(part.n_values)
-        which, n_values = part.slot, jnp.asarray(part.n_values)
+        slot, n_values = part.slot, jnp.asarray(part.n_values)
+        wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
+        here = near[:, slot]
         place, width = (
-            jnp.where(near[:, which], x[:, which], last[None])
-            for x, last in zip((unit, own_scale), wide, strict=True)
+            jnp.where(here, x[:, slot], prior[None]) for x, prior in zip((unit, scale), wide, strict=True)
         )
         quantiles = jax.vmap(jax.vmap(part.family.quantile), in_axes=(0, 0, 0, None))
-        places = places.at[:, which].set(quantiles(levels[:, which], place, width, n_values))
+        places = places.at[:, slot].set(quantiles(levels[:, slot], place, width, n_values))
     for prior in priors:
         assert keys is not None
-        s = prior.slot
-        sampled = jax.vmap(lambda key, own=prior: own.sample(jax.random.fold_in(key, own.slot), dtype))(keys)
+        s, fold = prior.slot, jax.vmap(jax.random.fold_in, in_axes=(0, None))
+        sampled = jax.vmap(lambda key, prior=prior: prior.sample(key, dtype))(fold(keys, s))
         places = places.at[:, s].set(jnp.where(near[:, s], places[:, s], sampled))
     return frame.at(places)
 

@@ -13,9 +13,9 @@ from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, as_top
 from parzax.parzen.ages import AbstractAges, Equal
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
-from parzax.parzen.common import CommonScale
+from parzax.parzen.common_scale import CommonScale
 from parzax.parzen.densities import AbstractDensities, Separate
-from parzax.parzen.fitting import check_rules, fit_rows, slot_scales
+from parzax.parzen.fitting import Settings, check_rules, fit_rows, slot_scales
 from parzax.parzen.forms import LEAST_PRIOR
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Points, Space
@@ -83,19 +83,24 @@ class Smoothing(AbstractSmoothing):
         """See `AbstractSmoothing`: together where the rule gives kernels one scale, else one by one."""
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
         ages = self.mixture_weights(split, dtype)
-        settings = (self.bandwidth, self.top, self.prior_weight)
         if self.bandwidth.one_scale and basis.form == "product":
-            return CommonScale.fit(basis, rows, masks, ages, settings, order, self.joint), split.gamma
+            groups = CommonScale.fit(basis, rows, masks, ages, self.settings, order, self.joint)
+            return groups, split.gamma
         weight = masks.astype(dtype)
-        whole = jax.vmap(partial(self.mixture, basis, rows), in_axes=(0, 0, None))
+        fit_groups = jax.vmap(partial(self.mixture, basis, rows), in_axes=(0, 0, None))
         if split.most == weight.shape[1]:
-            return Separate(basis, (whole(weight, ages, order),), self.joint), split.gamma
+            return Separate(basis, (fit_groups(weight, ages, order),), self.joint), split.gamma
         # Few rows of many: their arrays are short.
         index, present = first_rows(masks[0], split.most)
         age, later = jax.tree.map(lambda a: a[0, index], ages), jax.tree.map(lambda a: a[1:], ages)
         below = self.mixture(basis, rows[index], present.astype(dtype), age)
-        batches = jax.tree.map(lambda a: a[None], below), whole(weight[1:], later, order)
+        batches = jax.tree.map(lambda a: a[None], below), fit_groups(weight[1:], later, order)
         return Separate(basis, batches, self.joint), split.gamma
+
+    @property
+    def settings(self) -> Settings:
+        """The rules of numeric and of categorical kernels, and the prior's weight."""
+        return self.bandwidth, self.top, self.prior_weight
 
     def mixture_weights(self, split: SplitRows, dtype: Any) -> Float[Array, "c2 n"] | None:
         """How much each row counts in its group, by age and merit; None: all alike."""
@@ -109,8 +114,7 @@ class Smoothing(AbstractSmoothing):
         """INVALID_BANDWIDTH."""
 
         def positive(mask: Bool[Array, " n"]) -> Bool[Array, ""]:
-            weight, settings = mask.astype(state.x.dtype), (self.bandwidth, self.top, self.prior_weight)
-            return slot_scales(basis, state.points, weight, settings, state.order)[1]
+            return slot_scales(basis, state.points, mask.astype(state.x.dtype), self.settings, state.order)[1]
 
         return jnp.where(jax.vmap(positive)(split.masks).all(), 0, jnp.int32(Status.INVALID_BANDWIDTH))
 
@@ -123,4 +127,4 @@ class Smoothing(AbstractSmoothing):
         order: Int[Array, "d n"] | None = None,
     ) -> KernelMixture:
         """The mixture of one group, whose rows have a weight above 0."""
-        return fit_rows(basis, rows, weight, ages, (self.bandwidth, self.top, self.prior_weight), order)[0]
+        return fit_rows(basis, rows, weight, ages, self.settings, order)[0]

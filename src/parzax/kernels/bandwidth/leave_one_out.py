@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 from parzax._numerics import log_normal_mass, masked_logsumexp
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
 from parzax.kernels.bandwidth.scott import Scott
-from parzax.kernels.kernel import Scalar
+from parzax.kernels.shapes import Scalar
 
 # Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01
 # and 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best.

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax._checks import flag, is_traced, vectors
-from parzax.kernels.kernel import Scalar
+from parzax.kernels.shapes import Scalar
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

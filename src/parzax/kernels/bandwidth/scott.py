@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import cell_sum, divisor, total
 from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
-from parzax.kernels.kernel import Scalar
+from parzax.kernels.shapes import Scalar
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
 _SCOTT = 1.059

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import ArrayLike, Float
 
 from parzax import _checks
-from parzax.kernels.kernel import Count, Scalar
+from parzax.kernels.shapes import Count, Scalar
 
 
 def _probability(top: Any) -> float | jax.Array:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Basis, Regimes, Values
+from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
@@ -46,7 +46,7 @@ def matmul(a: Float[Array, "a b"], b: Float[Array, "b ..."]) -> Float[Array, "a 
     return jnp.matmul(a, b, precision="highest")
 
 
-def over(function: Any, *arrays: Any) -> Any:
+def vmap_twice(function: Any, *arrays: Any) -> Any:
     """function of every entry of (n, k) arrays, or trees of them; unbatched where it is written."""
     return jax.vmap(jax.vmap(function))(*arrays)
 
@@ -54,25 +54,25 @@ def over(function: Any, *arrays: Any) -> Any:
 def kernels_of(part: Regimes, unit: Float[Array, "n d"], scale: Float[Array, "n d"]) -> AbstractKernel:
     """The kernels of all rows in some regimes, (k, n)."""
     n_values = jnp.broadcast_to(jnp.asarray(part.n_values)[:, None], (len(part), len(unit)))
-    return over(part.family.around, part.by_regime(unit), part.by_regime(scale), n_values)
+    return vmap_twice(part.family.around, part.by_regime(unit), part.by_regime(scale), n_values)
 
 
-def wide_of(part: Regimes, dtype: Any) -> AbstractKernel:
+def wide_kernels(part: Regimes, dtype: Any) -> AbstractKernel:
     """The wide kernels of some regimes, (k,)."""
-    of = part.family
-    return jax.vmap(lambda n: of.around(*of.wide(n, dtype), n))(jnp.asarray(part.n_values))
+    family = part.family
+    return jax.vmap(lambda n: family.around(*family.wide(n, dtype), n))(jnp.asarray(part.n_values))
 
 
 def with_wide(part: Regimes, kernels: AbstractKernel, dtype: Any) -> AbstractKernel:
     """The wide kernels and (k, n) others, (k, 1 + n): their masses are compiled once."""
-    wide = wide_of(part, dtype)
+    wide = wide_kernels(part, dtype)
     return jax.tree.map(lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide, kernels)
 
 
-def coefficients(
+def kernel_coefficients(
     basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
 ) -> tuple[Float[Array, "f n"], Float[Array, " f"]]:
-    """Coefficients of the `features`, of log kernel minus log anchor and of log anchor.
+    """Coefficients of the `point_features`, of log kernel minus log anchor and of log anchor.
 
     ``pairwise`` leaves continua out, to be evaluated pair by pair.
     """
@@ -80,20 +80,23 @@ def coefficients(
     pieces = []
     constant, anchor = jnp.zeros(n, dtype), jnp.zeros((), dtype)
     for part in () if pairwise else basis.products:
-        wide_linear, wide_constant = jax.vmap(partial(linear_of, part))(wide_of(part, dtype))
-        of_rows = jax.vmap(partial(linear_of, part), out_axes=-1)
-        linear, theirs = jax.vmap(of_rows)(kernels_of(part, rows.unit, scale))
+        wide_linear, wide_constant = jax.vmap(partial(linear_form, part))(wide_kernels(part, dtype))
+        over_rows = jax.vmap(partial(linear_form, part), out_axes=-1)
+        linear, constants = jax.vmap(over_rows)(kernels_of(part, rows.unit, scale))
         inside, k = part.here(rows).T, part.n_always
         linear = jnp.where(inside[:, None], linear - wide_linear[..., None], 0)
         pieces.append((linear.reshape(-1, n), wide_linear.reshape(-1)))
         # The constants of parameters that are always active are one of the kernel's.
-        theirs = jnp.where(inside, theirs - wide_constant[:, None], 0)
-        constant = constant + sum_of_first(theirs, k)
+        constants = jnp.where(inside, constants - wide_constant[:, None], 0)
+        constant = constant + sum_of_first(constants, k)
         anchor = anchor + wide_constant[:k].sum()
-        pieces.append((theirs[k:], wide_constant[k:]))
-    for part in basis.values:
+        pieces.append((constants[k:], wide_constant[k:]))
+    for part in basis.small:
         kernels = with_wide(part, kernels_of(part, rows.unit, scale), dtype)
-        masses = _of_values(part, kernels, basis.n_slots)
+        kernels = jax.tree.map(lambda a, p=part: matmul(p.repeat.T, finite(a, basis.n_slots)), kernels)
+        log_mass = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high), in_axes=(0, None, None))
+        masses = jax.vmap(log_mass)(kernels, jnp.asarray(part.lower), jnp.asarray(part.upper))
+        masses = finite(masses, basis.n_slots)
         inside = part.repeated(part.here(rows).astype(dtype)).T > 0
         pieces.append((jnp.where(inside, masses[:, 1:] - masses[:, :1], 0), masses[:, 0]))
     # Kernels of other regimes than a prior's stand for it.
@@ -103,15 +106,17 @@ def coefficients(
     return jnp.concatenate(kernels), jnp.concatenate(anchors)
 
 
-def features(basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool) -> Float[Array, "j f"]:
+def point_features(
+    basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool
+) -> Float[Array, "j f"]:
     """Functions of the points; the last one is 1."""
     n, dtype = len(at.unit), at.unit.dtype
     columns = []
     for part in () if pairwise else basis.products:
-        inside = part.here(at)
-        own = jnp.where(inside[..., None], over(part.family.features, part.columns(at.unit)), 0)
-        columns += [own.reshape(n, -1), inside[:, part.n_always :].astype(dtype)]
-    columns += [part.has(at).astype(dtype) for part in basis.values]
+        inside, features = part.here(at), vmap_twice(part.family.features, part.columns(at.unit))
+        columns.append(jnp.where(inside[..., None], features, 0).reshape(n, -1))
+        columns.append(inside[:, part.n_always :].astype(dtype))
+    columns += [part.has(at).astype(dtype) for part in basis.small]
     columns += [prior_ratio(basis.n_slots, at, (prior,))[:, None] for prior in priors]
     return jnp.concatenate([*columns, jnp.ones((n, 1), dtype)], axis=-1)
 
@@ -139,23 +144,19 @@ def pair_logs(
 ) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
     """Sums over some continua of log kernel - log anchor, for (k, n) kernels, and of log anchor."""
     place, here = part.columns(at.unit), part.here(at)
-    of_point = jax.vmap(lambda kernel, x: kernel.log_density(x), in_axes=(0, None))
-    logs = jax.vmap(jax.vmap(of_point, in_axes=(None, 0)))(kernels, place.T)
-    of_wide = jax.vmap(lambda kernel, x: kernel.log_density(x))
-    wide = jax.vmap(of_wide, in_axes=(None, 0))(wide_of(part, place.dtype), place)
-    both = here.T[..., None] & present.T[:, None]
-    ratio = jnp.where(both, logs - wide.T[..., None], 0).sum(axis=0)
-    return ratio, jnp.where(here, wide, 0).sum(axis=-1)
+
+    def log_density(kernel: Any, x: Array) -> Array:
+        return kernel.log_density(x)
+
+    over_kernels = jax.vmap(log_density, in_axes=(0, None))
+    logs = jax.vmap(jax.vmap(over_kernels, in_axes=(None, 0)))(kernels, place.T)
+    wide = jax.vmap(jax.vmap(log_density, in_axes=(None, 0)))(wide_kernels(part, place.dtype), place.T)
+    shared = here.T[..., None] & present.T[:, None]
+    ratio = jnp.where(shared, logs - wide[..., None], 0).sum(axis=0)
+    return ratio, jnp.where(here.T, wide, 0).sum(axis=0)
 
 
-def linear_of(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:
+def linear_form(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:
     """Coefficients of the features of a product kernel, and the constant."""
     centres, weights = part.family.centres(kernel.place), part.family.weights(kernel.scale)
     return weights * jnp.append(centres, jnp.ones(1, centres.dtype)), kernel.constant()
-
-
-def _of_values(part: Values, kernels: AbstractKernel, n_slots: int) -> Float[Array, "f n"]:
-    """log masses of all values under (k, n) kernels."""
-    own = jax.tree.map(lambda a: matmul(jnp.asarray(part.repeat).T, finite(a, n_slots)), kernels)
-    of_value = jax.vmap(lambda one, low, high: one.log_mass(low, high), in_axes=(0, None, None))
-    return finite(jax.vmap(of_value)(own, jnp.asarray(part.lower), jnp.asarray(part.upper)), n_slots)

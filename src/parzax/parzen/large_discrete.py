@@ -1,0 +1,160 @@
+"""Kernels of regimes of many values: rows of a table, or masses pair by pair."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax._numerics import in_two_rounds
+from parzax.kernels import AbstractKernel
+from parzax.parzen.basis import Basis, LargeDiscrete
+from parzax.parzen.log_kernels import finite, kernels_of, vmap_twice, with_wide
+from parzax.space import Points
+
+# Entries that the tables of one part of the basis may have: 32 MiB in float64.
+_TABLE = 1 << 22
+# For up to this many points there is no table: it would be compiled beside the masses of all other parts.
+_FEW_POINTS = 64
+
+Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]
+
+
+class LogMasses(NamedTuple):
+    """What one part of the basis adds to the logs of product kernels."""
+
+    kernels: AbstractKernel  # (k, 1 + m), the wide ones first
+    row: Int[Array, "k n"] | None  # which of the m kernels a row has; None where each has its own
+    present: Bool[Array, "n k"]
+    table: Float[Array, "k c m"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
+    anchor: Float[Array, "k c"] | None  # log anchor, beside the table
+
+
+def log_masses(
+    basis: Basis,
+    rows: Points,
+    scale: Float[Array, "n d"],
+    n_points: int,
+    slot_scale: Float[Array, " s"] | None = None,
+) -> tuple[LogMasses, ...]:
+    """Masses under the kernels of all rows, tabulated where ``n_points`` points make it worth it.
+
+    With one ``slot_scale`` for all kernels of a slot there is a kernel per value if these are fewer.
+    """
+
+    def masses_of_part(part: LargeDiscrete) -> LogMasses:
+        if slot_scale is None or 2 * part.most > len(rows):
+            return _log_masses(basis, part, rows, kernels_of(part, rows.unit, scale), None, n_points)
+        last = jnp.asarray(part.n_values)[:, None] - 1
+        number = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
+        place = jax.vmap(lambda axis, number: axis.centre(number, scale.dtype))(_axes(part), number)
+        shared = (jnp.broadcast_to(x, place.shape) for x in (slot_scale[part.slot][:, None], last + 1))
+        # Rows of another regime have a number of that one, and do not count.
+        row = jnp.minimum(part.columns(rows.index).T, last)
+        return _log_masses(basis, part, rows, vmap_twice(part.family.around, place, *shared), row, n_points)
+
+    return tuple(map(masses_of_part, basis.large))
+
+
+def _log_masses(
+    basis: Basis, part: LargeDiscrete, rows: Points, kernels: AbstractKernel, row: Array | None, n_points: int
+) -> LogMasses:
+    """Of (k, m) kernels; ``row`` (k, n) says which of them a row has, None where each has its own."""
+    dtype, present = rows.unit.dtype, part.here(rows)
+    kernels = with_wide(part, kernels, dtype)
+    size = part.most * max(_n_kernels(kernels) - 1, 1) * len(part)
+    if n_points <= _FEW_POINTS or part.most > 2 * n_points or size > _TABLE:
+        return LogMasses(kernels, row, present, None, None)
+    number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
+    exists = number < jnp.asarray(part.n_values)[None]
+
+    def masses(axis: Any, kernels: AbstractKernel, number: Int[Array, " c"]) -> Float[Array, "c n"]:
+        return _masses_of_cells(kernels, _cells(axis, number, dtype))
+
+    by_regime = partial(jax.vmap(masses, in_axes=(0, 0, 1), out_axes=1), part.axis, kernels)
+    logs = finite(in_two_rounds(by_regime, jnp.where(exists, number, 0)), basis.n_slots)
+    differences = jnp.where(exists[..., None], logs[..., 1:] - logs[..., :1], 0)
+    return LogMasses(kernels, row, present, jnp.swapaxes(differences, 0, 1), logs[..., 0].T)
+
+
+def large_discrete_logs(basis: Basis, prepared: Sequence[LogMasses], at: Points) -> Sums:
+    """Sums over the regimes of many values of log kernel - log anchor, and of log anchor."""
+    shape, dtype = (len(at.unit), len(prepared[0].present)), at.unit.dtype
+    sums = jnp.zeros(shape, dtype), jnp.zeros(shape[:1], dtype)
+    pairwise: dict[Any, list[tuple[LargeDiscrete, LogMasses]]] = {}
+
+    def read(regime: tuple[Array, ...]) -> Sums:
+        table, anchor, number = regime
+        return table[number], anchor[number]
+
+    for part, masses in zip(basis.large, prepared, strict=True):
+        if masses.table is None:
+            pairwise.setdefault((part.family, masses.row is None), []).append((part, masses))
+        else:
+            regimes = masses.table, masses.anchor, part.columns(at.index).T
+            sums = _add(sums, read, regimes, masses.row, part.here(at).T, masses.present.T)
+    for group in pairwise.values():
+        sums = _add_pair_by_pair(sums, group, at, basis.n_slots)
+    return sums
+
+
+def _add_pair_by_pair(
+    sums: Sums, group: list[tuple[LargeDiscrete, LogMasses]], at: Points, n_slots: int
+) -> Sums:
+    """One regime after the other in one loop, whatever their axes are."""
+    most = max(_n_kernels(masses.kernels) for _, masses in group)
+    each = []
+    for part, (kernels, row, present, *_) in group:
+        padding = (0, 0), (0, most - _n_kernels(kernels))
+        kernels = jax.tree.map(lambda a, padding=padding: jnp.pad(a, padding, mode="edge"), kernels)
+        # A number of another regime may be none of this one's, and its cell has no derivative.
+        number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
+        cells = jax.vmap(lambda axis, number: _cells(axis, number, at.unit.dtype))(_axes(part), number)
+        each.append(((cells, kernels), row, part.here(at).T, present.T))
+
+    def logs(regime: tuple[Any, AbstractKernel]) -> Sums:
+        cells, kernels = regime
+        masses = in_two_rounds(lambda cells: finite(_masses_of_cells(kernels, cells), n_slots), cells)
+        return masses[:, 1:] - masses[:, :1], masses[:, 0]
+
+    return _add(sums, logs, *jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *each))
+
+
+def _add(
+    sums: Sums,
+    logs: Callable[[Any], Sums],
+    regimes: Any,
+    row: Int[Array, "k n"] | None,
+    here: Bool[Array, "k j"],
+    present: Bool[Array, "k n"],
+) -> Sums:
+    """With ``logs`` of k regimes: each one's difference from the anchor where point and row are in it."""
+
+    def add(sums: Sums, one: tuple[Any, ...]) -> tuple[Sums, None]:
+        regime, row, here, present = one
+        difference, anchor = logs(regime)
+        by_row = difference if row is None else difference[:, row]
+        shared = here[:, None] & present[None]
+        return (sums[0] + jnp.where(shared, by_row, 0), sums[1] + jnp.where(here, anchor, 0)), None
+
+    return jax.lax.scan(add, sums, (regimes, row, here, present))[0]
+
+
+def _n_kernels(kernels: AbstractKernel) -> int:
+    return jax.tree.leaves(kernels)[0].shape[1]
+
+
+def _axes(part: LargeDiscrete) -> Any:
+    return jax.tree.map(jnp.asarray, part.axis)
+
+
+def _cells(axis: Any, number: Int[Array, " c"], dtype: Any) -> tuple[Array, Array, Array]:
+    """Lower ends, upper ends and widths of the cells of some values."""
+    return *axis.cell(number, dtype), axis.width(number, dtype)
+
+
+def _masses_of_cells(kernels: AbstractKernel, cells: tuple[Array, Array, Array]) -> Float[Array, "c n"]:
+    """log masses of some cells under n kernels of one regime."""
+    return jax.vmap(lambda *cell: jax.vmap(lambda one: one.log_mass_of_cell(*cell))(kernels))(*cells)
