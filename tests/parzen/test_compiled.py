@@ -193,7 +193,7 @@ def on_four_devices():
 
 def test_sharded_points_need_no_collective(on_four_devices):
     """In every form, in blocks or not; the values are those of one device, and lie as the points do."""
-    assert on_four_devices.pop("eager") == "PartitionSpec('points',)"
+    assert "points" in on_four_devices.pop("eager")
     for name, case in on_four_devices.items():
         assert case["collectives"] == 0, name
         assert "points" in case["sharding"], name

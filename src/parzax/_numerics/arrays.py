@@ -1,4 +1,4 @@
-"""Sums, loops that a CPU runs faster than what XLA makes by itself, and which library computes."""
+"""Sums and loops in forms that XLA's CPU backend compiles well, and the choice of NumPy or jax.numpy."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -32,8 +32,8 @@ def placed(x: Any, dtype: Any = None) -> Any:
 def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
     """Sum over the cells, as a product with ones.
 
-    XLA's CPU backend merges a plain reduction with all that produced its operand, which turns the
-    convolution before it into scalar code, eight times slower; it leaves a product alone.
+    XLA's CPU backend would merge a plain reduction with whatever made its operand, which turns the
+    convolution before it into scalar code, eight times slower. It does not merge a product.
     """
     return jnp.dot(x, jnp.ones(x.shape, x.dtype), precision="highest")
 
@@ -46,7 +46,7 @@ def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
 
 
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    """A total to divide by: 1 where it is 0, where what is divided is 0 too."""
+    """A total as a divisor: 1 where it is 0, since the dividend is 0 there too."""
     # A sum with `total == 0` takes XLA's CPU backend twice the time of a whole sweep.
     return jnp.where(total > 0, total, 1)
 
@@ -65,20 +65,20 @@ def masked_logsumexp(
     """
     weight = jnp.broadcast_to(jnp.asarray(weight), x.shape).astype(x.dtype)
     present = (weight != 0) & (x != -jnp.inf)
-    terms = jnp.where(present, x, 0) + jnp.log(jnp.where(present, weight, 1))
-    top = jnp.max(jnp.where(present, terms, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
-    top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
-    total = jnp.sum(jnp.where(present, jnp.exp(jnp.where(present, terms - top, 0)), 0), axis=axis)
-    top = jnp.squeeze(top, axis=axis)
+    logs = jnp.where(present, x, 0) + jnp.log(jnp.where(present, weight, 1))
+    largest = jnp.max(jnp.where(present, logs, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
+    largest = jax.lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
+    total = jnp.sum(jnp.where(present, jnp.exp(jnp.where(present, logs - largest, 0)), 0), axis=axis)
     empty = total == 0
-    return jnp.where(empty, -jnp.inf, top + jnp.log(jnp.where(empty, 1, total)))
+    log_total = jnp.log(jnp.where(empty, 1, total))
+    return jnp.where(empty, -jnp.inf, jnp.squeeze(largest, axis=axis) + log_total)
 
 
 def in_two_rounds(function: Callable[[Any], Array], arrays: Any) -> Array:
     """function(arrays) of a pytree, where each slice along the first axis depends on the same slice alone.
 
-    XLA's CPU backend would merge it with a concatenation or a sum that follows, and compute it number by
-    number, many times slower; a loop is not merged with anything.
+    XLA's CPU backend would merge the function with a concatenation or a sum that follows, and compute it
+    number by number, many times slower. It does not merge a loop.
     """
     n = len(jax.tree.leaves(arrays)[0])
     if n == 0:
@@ -110,9 +110,9 @@ def _doubled(combine: Callable[..., Array], x: Shaped[Array, " n"], neutral: flo
     Several times faster on a CPU than XLA's own scans.
     """
     n = len(x)
-    nothing = jnp.full_like(x, neutral)
 
     def step(k: Array, x: Array) -> Array:
-        return combine(x, jax.lax.dynamic_slice_in_dim(jnp.concatenate([nothing, x]), n - (1 << k), n))
+        padded = jnp.concatenate([jnp.full_like(x, neutral), x])
+        return combine(x, jax.lax.dynamic_slice_in_dim(padded, n - (1 << k), n))
 
     return jax.lax.fori_loop(0, (n - 1).bit_length(), step, x)

@@ -22,20 +22,16 @@ _LOG_2 = float(np.log(2))
 def exp2(x: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
     """2^x, elementwise, in float32 or float64.
 
-    2^x = 2^k 2^f with the whole number k next to x (as in every mathematical library; Muller, Elementary
-    Functions, 2016). The factor 2^k is put together from its bits. On a CPU XLA makes straight vector code of
-    it, faster than its exponential in float32 (``python -m benchmarks.density`` prints by how much). Other
-    devices have an instruction for it, which is used there. Right within two units in the last place; 0
+    2^x = 2^k 2^f with k the integer nearest to x (as in every mathematical library; Muller, Elementary
+    Functions, 2016). The factor 2^k is built from its bits. On a CPU XLA compiles this to straight vector
+    code, faster than its exponential in float32 (``python -m benchmarks.density`` prints by how much). Other
+    devices have an instruction for 2^x, which is used there. Right within two units in the last place; 0
     below the smallest normal number, infinity beyond the largest, NaN for NaN. Its slope is log(2) 2^x.
     """
     return jax.lax.platform_dependent(x, cpu=_polynomial, default=jnp.exp2)
 
 
-@exp2.defjvp
-def _exp2_slope(primals, tangents):
-    (x,), (dx,) = primals, tangents
-    out = exp2(x)
-    return out, _LOG_2 * out * dx
+exp2.defjvps(lambda dx, out, *_: _LOG_2 * out * dx)
 
 
 def _polynomial(x: Array) -> Array:
@@ -44,13 +40,13 @@ def _polynomial(x: Array) -> Array:
     bias = info.maxexp - 1
     x = jnp.clip(x, -float(bias), float(bias + 1))
     # Not x + 1.5 * 2^23 - 1.5 * 2^23: XLA would simplify that to x.
-    whole = jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN)
-    f = x - whole
+    integer = jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN)
+    f = x - integer
     out = jnp.full_like(x, 0)
     for coefficient in reversed(_SINGLE if info.bits == 32 else _DOUBLE):
         out = out * f + coefficient
-    # The last bits of whole + 1.5 * 2^23 are those of a whole number.
-    shifted = jax.lax.bitcast_convert_type(whole + 1.5 * 2.0**info.nmant, bits)
+    # The last bits of integer + 1.5 * 2^23 are those of the integer.
+    shifted = jax.lax.bitcast_convert_type(integer + 1.5 * 2.0**info.nmant, bits)
     scale = jax.lax.bitcast_convert_type((shifted + bias) << info.nmant, x.dtype)
     # A product, so that NaN stays NaN; the scale is 0 below the normal numbers and infinite beyond.
     return out * scale

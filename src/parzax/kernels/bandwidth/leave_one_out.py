@@ -1,4 +1,4 @@
-"""The scale under which each row is foretold best by the others: the leave-one-out likelihood, maximised."""
+"""The scale under which the other rows predict each row best, by the leave-one-out likelihood."""
 
 import math
 from collections.abc import Callable
@@ -117,15 +117,14 @@ def leave_one_out_log_likelihood(
         weights = jnp.append(weights, jnp.asarray(prior_weight, dtype))
     inside = log_normal_mass(-centres / scales, (1 - centres) / scales)
     index = jnp.arange(centres.shape[0])
-    everything = weights.sum()
+    total = weights.sum()
 
     def term(row: tuple[Array, Array, Array]) -> Array:
         i, x, w = row
-        own = index == i
-        others = jnp.where(own, jnp.maximum(weights - 1, 0), weights)
+        others = jnp.where(index == i, jnp.maximum(weights - 1, 0), weights)
         density = _log_kernel((x - centres) / scales, scales, n_values) - inside
         # A sum over the others would round differently from row to row.
-        size = everything - jnp.minimum(w, 1)
+        size = total - jnp.minimum(w, 1)
         alone = ~(others > 0).any()
         log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, size))
         return w * jnp.where((w > 0) & ~alone, log_prob, 0)
@@ -156,9 +155,9 @@ class _Point(NamedTuple):
 
 
 def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """The best argument found between low and high; never worse than ``start``."""
+    """The best argument tried between low and high; never worse than ``start``."""
 
-    def look(at: Array) -> _Point:
+    def evaluate(at: Array) -> _Point:
         return _Point(at, *jax.jvp(function, (at,), (jnp.ones_like(at),)))
 
     def choose(condition: Array, yes: _Point, no: _Point) -> _Point:
@@ -166,7 +165,7 @@ def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, hi
 
     def step(state: tuple[_Point, _Point], _: None) -> tuple[tuple[_Point, _Point], None]:
         inner, outer = state
-        new = look(_peak(inner, outer))
+        new = evaluate(_peak(inner, outer))
         better = new.value > inner.value
         # It is uphill from the better end, and the value at the other end is lower: the maximum lies between.
         # A better point takes over; the end that its slope points to stays or is the former best.
@@ -174,7 +173,7 @@ def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, hi
         opposite = choose(ahead, outer, inner)
         return (choose(better, new, inner), choose(better, opposite, new)), None
 
-    tried = jax.lax.map(look, jnp.linspace(high, low, _POINTS, dtype=low.dtype))
+    tried = jax.lax.map(evaluate, jnp.linspace(high, low, _POINTS, dtype=low.dtype))
     # The widest first: of equal values the first is taken.
     k = jnp.argmax(tried.value)
     best = jax.tree.map(lambda x: x[k], tried)

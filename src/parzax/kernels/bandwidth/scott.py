@@ -73,11 +73,11 @@ class Scott(AbstractClipped):
 def deviation(
     position: Float[Array, " n"], frequency: Float[Array, " n"], also: Scalar | None = None
 ) -> Scalar:
-    """Standard deviation with ddof 1, of rows repeated ``frequency`` times; 0 for no or one row."""
-    size, whole = cell_sum(frequency), cell_sum(frequency * position)
+    """Standard deviation with ddof 1 of rows repeated ``frequency`` times, and ``also``; 0 for up to one."""
+    size, position_sum = cell_sum(frequency), cell_sum(frequency * position)
     if also is not None:
-        size, whole = size + 1, whole + also
-    mean = whole / divisor(size)
+        size, position_sum = size + 1, position_sum + also
+    mean = position_sum / divisor(size)
     squares = cell_sum(frequency * jnp.square(position - mean))
     if also is not None:
         squares = squares + jnp.square(also - mean)
@@ -93,7 +93,7 @@ def interquartile_range(
     also: Scalar | None = None,
     order: Int[Array, " n"] | None = None,
 ) -> Scalar:
-    """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times; 0 for no or one row.
+    """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times, and of ``also``; 0 for up to one.
 
     Q(q) is the mean over t in [h, h + 1] of the sorted sample S(t), h = q (n - 1), where S is the i-th
     row for t between its running weights. For whole weights the window covers parts 1 - f and f of two
@@ -106,9 +106,9 @@ def interquartile_range(
         key, frequency = position[order], frequency[order]
     value = jnp.where(frequency > 0, key, 0)
     end = jnp.cumsum(frequency)
-    size, own_start = frequency.sum(), jnp.zeros((), end.dtype)
+    size, also_start = frequency.sum(), jnp.zeros((), end.dtype)
     if also is not None:
-        own_start = jnp.where(key <= also, frequency, 0).sum()
+        also_start = jnp.where(key <= also, frequency, 0).sum()
         end, size = end + (key > also).astype(end.dtype), size + 1
     start = end - frequency
     # Wide enough to be seen where the running weights are rounded to more than units.
@@ -121,11 +121,11 @@ def interquartile_range(
             return jnp.maximum(jnp.minimum(end, window + width) - jnp.maximum(start, window), 0)
 
         parts = covered(start, end)
-        whole, mean = parts.sum(), (value * parts).sum()
+        length, value_sum = parts.sum(), (value * parts).sum()
         if also is not None:
-            own = covered(own_start, own_start + 1)
-            whole, mean = whole + own, mean + own * also
-        return mean / divisor(whole)
+            part = covered(also_start, also_start + 1)
+            length, value_sum = length + part, value_sum + part * also
+        return value_sum / divisor(length)
 
     return quartile(0.75) - quartile(0.25)
 
