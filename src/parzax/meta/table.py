@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._programs import program
 from parzax._words import visible
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
 from parzax.meta.rows import named_logs, source_rows
@@ -73,7 +73,7 @@ def task_similarity(
     first_front: bool = True,
     ties: AbstractTies = _CROWDING,
     bandwidth: AbstractBandwidth = _SCOTT,
-    top: float | jax.Array | AbstractTop = 0.9,
+    top: float | jax.Array | CategoricalBandwidth = 0.9,
     kernels: Mapping[str, type[AbstractKernel]] | None = None,
     key: PRNGKeyArray | None = None,
 ) -> TaskSimilarity:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, as_top, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth, scott
 from parzax.parzen import restriction, rows
 from parzax.parzen.basis import Basis, Families, basis_for, basis_of, families_of
 from parzax.parzen.evaluation import Prepared
@@ -121,15 +121,16 @@ class ParzenEstimator(eqx.Module):
         # Plain numbers stay known when the fit is compiled.
         prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
         check_settings(space, bandwidth, prior_weight)
-        families, dtype = families_of(space, kernels), jnp.result_type(float)
-        check_masses(space, prior, dtype)
+        families = families_of(space, kernels)
         x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
-        basis, settings = basis_for(x, space, dtype, families), (bandwidth, as_top(top), prior_weight)
+        priors = user_priors(space, prior, dtype, families)
+        check_masses(space, priors, dtype)
+        basis = basis_for(x, space, dtype, families)
+        settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
-        mixture = replace(mixture, priors=user_priors(space, prior, dtype, families))
         safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
-        return cls(mixture, status, space, families, safe, bandwidth.smallest)
+        return cls(replace(mixture, priors=priors), status, space, families, safe, bandwidth.smallest)
 
     @property
     def weight(self) -> Float[Array, " n"]:

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.parzen.basis import Basis
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import INACTIVE, Points, Space
 from parzax.status import Status
 
 # The rules of numeric and of categorical kernels, and the prior's weight.
-Settings = tuple[AbstractBandwidth, AbstractTop, Any]
+Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
 
 
 def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:

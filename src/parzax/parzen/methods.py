@@ -7,7 +7,6 @@ from typing import Any
 import jax
 
 
-@jax.tree_util.register_pytree_node_class
 class EstimatorMethod:
     """A bound method as a pytree, with the hash and the equality of Python's bound methods.
 
@@ -32,11 +31,10 @@ class EstimatorMethod:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EstimatorMethod) and self.__wrapped__ == other.__wrapped__
 
-    def tree_flatten(self) -> tuple[tuple[Any], Callable[..., Any]]:
-        """The estimator is data, the function is static."""
-        return (self.estimator,), self.function
 
-    @classmethod
-    def tree_unflatten(cls, function: Callable[..., Any], children: tuple[Any]) -> "EstimatorMethod":
-        """Inverse of `tree_flatten`."""
-        return cls(function, *children)
+# The estimator is data, the function is static.
+jax.tree_util.register_pytree_node(
+    EstimatorMethod,
+    lambda method: ((method.estimator,), method.function),
+    lambda function, children: EstimatorMethod(function, *children),
+)

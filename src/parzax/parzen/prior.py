@@ -109,15 +109,13 @@ def user_priors(
     return tuple(sorted(priors, key=lambda prior: prior.slot))
 
 
-def check_masses(space: Space, given: Mapping[str, Any] | None, dtype: Any) -> None:
-    """Look at what densities of the user's integrate to over their domains; traced ones are not looked at.
+def check_masses(space: Space, priors: tuple[UserPrior, ...], dtype: Any) -> None:
+    """Check what densities of the user's integrate to over their domains, unless they are traced.
 
     Masses of discrete values that do not sum to 1 are a ValueError, a density whose integral by the midpoint
     rule is not 1 is a UserWarning.
     """
-    if not given or _checks.is_traced(dict(given)):
-        return
-    for prior in user_priors(space, given, dtype):
+    for prior in () if _checks.is_traced(priors) else priors:
         n = int(prior.axis.n_values)
         points = n or _MIDPOINTS
         with jax.ensure_compile_time_eval():

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, as_top
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, as_categorical_bandwidth
 from parzax.parzen.ages import AbstractAges, Equal
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
 from parzax.parzen.common_scale import CommonScale
@@ -61,7 +61,7 @@ class Smoothing(AbstractSmoothing):
     """
 
     bandwidth: AbstractBandwidth
-    top: AbstractTop = eqx.field(converter=as_top)
+    top: CategoricalBandwidth = eqx.field(converter=as_categorical_bandwidth)
     prior_weight: float = eqx.field(static=True, default=1.0, converter=_checks.plain)
     ages: AbstractAges = Equal()
     joint: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "joint"))

@@ -9,7 +9,7 @@ import jax
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.parzen.ages import AbstractAges
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart
@@ -32,7 +32,7 @@ class TargetOptions(TypedDict, total=False):
     every_minimum: bool
     share_power: Number
     bandwidth: AbstractBandwidth
-    top: Number | AbstractTop
+    top: Number | CategoricalBandwidth
     prior_weight: float
     ages: AbstractAges
     merit: AbstractMerit

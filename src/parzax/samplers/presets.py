@@ -5,7 +5,7 @@ from typing import Unpack
 
 from parzax import _checks
 from parzax.acquisition import Naive, Ratio, Relative
-from parzax.kernels.bandwidth import AbstractBandwidth, AbstractTop, neighbours, optuna_top, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, neighbours, optuna_top, scott
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.basis import families_of
 from parzax.parzen.fitting import check_settings
@@ -36,7 +36,7 @@ def tpe(
     every_minimum: bool = False,
     share_power: Number = 3.0,
     bandwidth: AbstractBandwidth = _NEIGHBOURS,
-    top: Number | AbstractTop = _OPTUNA_TOP,
+    top: Number | CategoricalBandwidth = _OPTUNA_TOP,
     prior_weight: float = 1.0,
     ages: AbstractAges = _EQUAL,
     merit: AbstractMerit = _BY_RANK,

@@ -6,6 +6,9 @@
 A setting that is not positive, or a minimum above the maximum, is a ValueError.
 """
 
+from parzax.kernels.bandwidth.categorical import CategoricalBandwidth, FixedTop, as_categorical_bandwidth
+from parzax.kernels.bandwidth.categorical import FixedTop as fixed_top
+from parzax.kernels.bandwidth.categorical import OptunaTop as optuna_top
 from parzax.kernels.bandwidth.dimension import Constant as constant
 from parzax.kernels.bandwidth.dimension import Dimension as dimension
 from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as leave_one_out
@@ -15,10 +18,7 @@ from parzax.kernels.bandwidth.neighbours import Neighbours as neighbours
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractBandwidth
 from parzax.kernels.bandwidth.scott import MINIMUM, scott_on_grid
 from parzax.kernels.bandwidth.scott import Scott as scott
-from parzax.kernels.bandwidth.top import AbstractTop, FixedTop, as_top
-from parzax.kernels.bandwidth.top import FixedTop as fixed_top
-from parzax.kernels.bandwidth.top import OptunaTop as optuna_top
 
-__all__ = ["MINIMUM", "PRIOR_SCALE", "AbstractBandwidth", "AbstractTop", "FixedTop", "as_top", "constant"]
-__all__ += ["dimension", "fixed_top", "hyperopt", "leave_one_out", "leave_one_out_log_likelihood"]
-__all__ += ["neighbours", "optuna_top", "scott", "scott_on_grid"]
+__all__ = ["MINIMUM", "PRIOR_SCALE", "AbstractBandwidth", "CategoricalBandwidth", "FixedTop", "constant"]
+__all__ += ["as_categorical_bandwidth", "dimension", "fixed_top", "hyperopt", "leave_one_out"]
+__all__ += ["leave_one_out_log_likelihood", "neighbours", "optuna_top", "scott", "scott_on_grid"]

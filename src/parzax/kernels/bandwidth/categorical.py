@@ -22,8 +22,8 @@ def _probability(top: Any) -> float | jax.Array:
     return top
 
 
-class AbstractTop(eqx.Module):
-    """A rule for the probability that a kernel gives to other categories than its own."""
+class CategoricalBandwidth(eqx.Module):
+    """A rule for the bandwidth of a categorical kernel: the probability of all other categories."""
 
     @abc.abstractmethod
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
@@ -31,7 +31,7 @@ class AbstractTop(eqx.Module):
 
 
 @final
-class FixedTop(AbstractTop):
+class FixedTop(CategoricalBandwidth):
     """The papers' rule: every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
 
     Raises:
@@ -46,7 +46,7 @@ class FixedTop(AbstractTop):
 
 
 @final
-class OptunaTop(AbstractTop):
+class OptunaTop(CategoricalBandwidth):
     """Optuna 5's rule: each category gets prior_weight / n and the own one 1 more, normalised.
 
     n is the number of kernels.
@@ -58,6 +58,6 @@ class OptunaTop(AbstractTop):
         return (n - 1) * share / (1 + n * share)
 
 
-def as_top(given: Any) -> AbstractTop:
+def as_categorical_bandwidth(given: Any) -> CategoricalBandwidth:
     """A rule, or a number as a `FixedTop`; TypeError or ValueError for neither."""
-    return given if isinstance(given, AbstractTop) else FixedTop(given)
+    return given if isinstance(given, CategoricalBandwidth) else FixedTop(given)
