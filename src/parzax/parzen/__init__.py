@@ -1,4 +1,4 @@
-"""Densities of mixtures of kernels: `ParzenEstimator`, and `Smoothing`, those of a sampler's groups."""
+"""Mixtures of kernels as densities: `ParzenEstimator`, and `Smoothing` for the groups of a sampler."""
 
 from parzax.parzen.densities import AbstractDensities as AbstractDensities
 from parzax.parzen.estimator import ParzenEstimator as ParzenEstimator

@@ -1,4 +1,4 @@
-"""A space as densities see it: its regimes by how their kernels are evaluated, as a few stacked arrays."""
+"""The regimes of a space, grouped by how their kernels are evaluated, as a few stacked arrays."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

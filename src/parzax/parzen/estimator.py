@@ -50,8 +50,8 @@ class ParzenEstimator(eqx.Module):
         status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and IMPOSSIBLE_EVENT
             of `conditional`.
         families: of kernels, by parameter, that are not the usual ones; static.
-        safe_prior: whether the prior's weight is known to be large enough to anchor sums; static.
-        smallest: no bandwidth of a continuous parameter is below this; None where it is not known; static.
+        safe_prior: whether the prior's weight is surely large enough to anchor sums; static.
+        smallest: lower bound on bandwidths of continuous parameters, None where it is unknown; static.
     """
 
     mixture: KernelMixture
@@ -118,7 +118,7 @@ class ParzenEstimator(eqx.Module):
         (5, 2)
         """
         bandwidth = scott() if bandwidth is None else bandwidth
-        # Plain numbers stay known when the fit is compiled.
+        # Plain numbers stay static when the fit is compiled.
         prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
         check_settings(space, bandwidth, prior_weight)
         families = families_of(space, kernels)
@@ -149,7 +149,7 @@ class ParzenEstimator(eqx.Module):
 
     @property
     def basis(self) -> Basis:
-        """The space as densities see it."""
+        """The arrays of the space that densities need."""
         return basis_of(self.space, self.scale.dtype, self.families, self.smallest, self.safe_prior)
 
     def log_prob(

@@ -26,7 +26,7 @@ _PAIRS = {False: (1 << 19, 1 << 24), True: (1 << 17, 1 << 22)}
 class Prepared(eqx.Module):
     """A mixture prepared for evaluation: what depends on the kernels alone is computed, once.
 
-    As the mixture, which makes it, it knows no space; every method is given the basis it was prepared with.
+    Like the mixture it knows no space: every method takes the basis with which it was prepared.
     """
 
     coefficients: Float[Array, "f n"]  # of the kernels, times log2(e) in the product form
@@ -86,10 +86,10 @@ def pairwise(basis: Basis, form: Form) -> tuple[Regimes, ...]:
 def in_blocks(
     function: Callable[[Points], Array], points: Points, n_kernels: int, pairwise: bool = False
 ) -> Float[Array, "... j"]:
-    """function(points), its last axis as long as there are points, in blocks as large as suits the platform.
+    """function(points), whose last axis is that of the points, in blocks of a size that suits the platform.
 
-    A block has at most so many pairs of its points and of ``n_kernels`` kernels. ``pairwise``: the function
-    has many intermediates for each pair.
+    The number of points times ``n_kernels`` is limited in a block, and more so where the function is
+    ``pairwise``: then each pair has many intermediates.
     """
     on_cpu, elsewhere = (max(1, pairs // max(n_kernels, 1)) for pairs in _PAIRS[pairwise])
     if len(points) <= on_cpu:
@@ -104,9 +104,9 @@ def in_blocks(
 def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
     """function(points) of at most ``block`` points at once.
 
-    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards. The points
-    are a few equal parts, one after the other, and every block has points of all parts: an axis that is
-    sharded over a power of two of devices stays so, without communication.
+    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards. Every
+    block takes points from each of a few equal parts of the axis. So an axis that is sharded over a power of
+    two of devices stays sharded, without communication.
     """
     n_points = len(points)
     if n_points <= block:

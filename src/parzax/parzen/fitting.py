@@ -19,13 +19,13 @@ Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
 
 
 def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:
-    """Raise for settings of an estimator that are none."""
+    """Raise for invalid settings of an estimator."""
     _checks.instance("space", space, Space, "a parzax.Space")
     check_rules(bandwidth, prior_weight)
 
 
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:
-    """Raise for what is no rule of bandwidths, and no weight of a prior; an array of JAX may be traced."""
+    """Raise for an invalid bandwidth rule or prior weight; a JAX array, which may be traced, passes."""
     _checks.instance("bandwidth", bandwidth, AbstractBandwidth, "a rule of parzax.bandwidth")
     value = _checks.scalar("prior_weight", _checks.plain(prior_weight))
     if value is not None and value < 0:
@@ -40,7 +40,7 @@ def fit_rows(
     settings: Settings,
     order: Int[Array, "d n"] | None = None,
 ) -> tuple[KernelMixture, Int[Array, ""]]:
-    """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: their indices by unit coordinate."""
+    """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: row indices by unit coordinate."""
     (_, _, prior_weight), dtype = settings, rows.unit.dtype
     weight, usable = weight.astype(dtype), rows.valid.all(axis=-1)
     valid = _is_weight(weight)
@@ -74,7 +74,7 @@ def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:
 
 
 def by_parameter(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
-    """The entry of the slot that each row has; 1 where it is inactive."""
+    """Columns of parameters from columns of slots, by each row's regimes; 1 where it is inactive."""
     x = jnp.broadcast_to(x, (len(rows), x.shape[-1]))
     if basis.frame.of_parameter is not None:
         slot = basis.frame.first[None] + jnp.maximum(rows.regime, 0)
@@ -89,10 +89,10 @@ def slot_scales(
     settings: Settings,
     order: Int[Array, "d n"] | None,
 ) -> tuple[Float[Array, "#n s"], Bool[Array, ""]]:
-    """Bandwidths of the kernels of every slot: one row for all kernels where the rule has one.
+    """Bandwidths of the kernels of every slot: a single row where the rule gives all kernels one scale.
 
-    All numeric slots are one call of the rule, which is compiled once. 1 stands for what is not positive and
-    finite; the second value is whether there is none of it.
+    All numeric slots are one call of the rule, which is compiled once. A scale that is not positive and
+    finite becomes 1; the second value says whether all scales were positive and finite.
     """
     (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
     dtype, numeric, categories = rows.unit.dtype, basis.numeric, basis.categories

@@ -36,8 +36,8 @@ def form_for_many(
 ) -> Form:
     """The form for many pairs of points and kernels.
 
-    No scale of a continuous parameter is below ``smallest``; None where it is not known (a traced setting),
-    which float32 answers with "difference". ``safe_prior``: the prior's weight is known to be large enough.
+    No scale of a continuous parameter is below ``smallest``; None where it is unknown (a traced setting), and
+    then float32 uses "difference". ``safe_prior``: the prior's weight is known to be large enough.
     """
     if _cancels(dtype, n_continuous, smallest):
         return "difference"
@@ -51,12 +51,12 @@ def is_few(dtype: Any, n_continuous: int, n_pairs: int) -> bool:
 
 
 def unit_of(form: Form) -> float:
-    """What the exponents of a form are multiplied by."""
+    """Factor of a form's exponents: log2(e) where they are to the base 2."""
     return LOG2_E if form == "product" else 1.0
 
 
 def shift_of(dtype: Any) -> float:
-    """By how much exponents are lowered, so that sums of narrow kernels stay in range."""
+    """Amount by which exponents are lowered, so that sums of narrow kernels stay in range."""
     return _SHIFT * _log_max(dtype)
 
 

@@ -32,7 +32,7 @@ class KernelMixture(eqx.Module):
     priors: tuple[UserPrior, ...]  # of the user's; the wide kernel elsewhere
 
     def form(self, basis: Basis, n_points: int, form: Form | None = None) -> Form:
-        """How it is evaluated at ``n_points`` points; the given form if there is one."""
+        """Form of evaluation at ``n_points`` points; ``form`` if it is given."""
         if form is not None:
             return _checks.one_of("form", form, FORMS)
         if is_few(self.scale.dtype, basis.n_continuous, n_points * self.scale.shape[-2]):
@@ -54,9 +54,9 @@ class KernelMixture(eqx.Module):
         return Prepared(kernels, anchor, pairs, large, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
-        """log density at each of n points, those of the kernels, under the mixture of all other kernels.
+        """log density at n points, each under the mixture without the kernel of the same number.
 
-        Of the same scales, and with the prior. A point whose kernel is absent is under the whole mixture.
+        Scales stay the same, and the prior stays in. Where that kernel is absent, the mixture is complete.
         -inf where nothing else has any density.
         """
         form = self.form(basis, MANY)

@@ -1,4 +1,4 @@
-"""Densities of the user's as priors, in place of the wide kernel."""
+"""The user's densities as priors, in place of the wide kernel."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ class NativeDensity(Protocol):
     """A density of one parameter in native units (codes of categories), written with jax.numpy.
 
     ``log_prob`` is elementwise: the log density of a continuous parameter, the log mass of a discrete one,
-    normalised over the domain. ``sample`` draws native values within it. In a pytree, as every equinox module
-    is, arrays may be traced and batched; of any other object they are constants.
+    normalised over the domain. ``sample`` draws native values within it. Arrays of a pytree, such as an
+    equinox module, may be traced and batched; those of any other object are constants.
     """
 
     def log_prob(self, x: Array) -> Array:
@@ -65,7 +65,7 @@ class UserPrior(eqx.Module):
         return self.density.log_prob(self.axis.native(unit, index)) - self.axis.log_jacobian(unit)
 
     def log_wide(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
-        """The same of the wide kernel."""
+        """log density in the unit coordinate, or log mass of a value, of the wide kernel."""
         n_values = jnp.asarray(self.axis.n_values)
         wide = self.family.around(*self.family.wide(n_values, unit.dtype), n_values)
         if isinstance(self.axis, AbstractCells):
@@ -74,7 +74,7 @@ class UserPrior(eqx.Module):
         return jax.vmap(wide.log_density)(unit)
 
     def sample(self, key: jax.Array, dtype: Any) -> Float[Array, ""]:
-        """A place."""
+        """A place on the axis, drawn from the density."""
         return self.axis.unit(jnp.asarray(self.density.sample(key, ()), dtype))
 
     def here(self, at: Points) -> Array:
@@ -85,9 +85,9 @@ class UserPrior(eqx.Module):
 def user_priors(
     space: Space, given: Mapping[str, Any] | None, dtype: Any, families: Families = ()
 ) -> tuple[UserPrior, ...]:
-    """The priors that a user gave: name -> `NativeDensity`, or one per domain.
+    """The user's priors: name -> `NativeDensity`, or one per domain.
 
-    Raises ValueError or TypeError for unknown names, a wrong number of densities, and things that are none.
+    Raises ValueError or TypeError for unknown names, a wrong number of densities, and objects that are none.
     """
     priors = []
     for name, densities in (given or {}).items():

@@ -1,4 +1,4 @@
-"""Parts of a space, with some parameters left out or given, and of a mixture over it."""
+"""Marginals and conditionals: a space with some parameters left out or given, and the mixture over it."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tu
     """See `parzax.ParzenEstimator.marginal`."""
     kept = with_ancestors(space, names)
     part = Space({name: space[name] for name in kept})
-    return part, _of_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
+    return part, _select_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
 
 
 def conditional(
@@ -45,7 +45,7 @@ def conditional(
     weights = jnp.append(mixture.weight, mixture.prior_weight)
     total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)
     safe = jnp.where(jnp.isfinite(total), total, 0)
-    rest = _of_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
+    rest = _select_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
 
     def reweighted(weight: Array, log_factor: Array) -> Array:
         """0 where the weight is, however large the factor."""
@@ -55,8 +55,8 @@ def conditional(
     return part, replace(rest, weight=weight, prior_weight=prior_weight), total > -jnp.inf
 
 
-def _of_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
-    """The same mixture over some parameters, with the old numbers of the domains that each still has."""
+def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
+    """The mixture over some columns of parameters, each with the old numbers of the domains that it keeps."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
     kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
@@ -116,7 +116,7 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
-    """What is left of a space when some parameters have known native values (NaN = inactive).
+    """The rest of a space when some parameters have given native values (NaN = inactive).
 
     The space of the other parameters, without the conditions that are met and without domains that cannot
     apply (None when no parameter is left), and the old numbers of the domains that each of them still has.

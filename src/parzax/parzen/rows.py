@@ -85,10 +85,10 @@ def _floating(space: Space, x: jax.Array) -> jax.Array:
 
 
 def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
-    """(n, d) values and the shape of what there is one of per configuration.
+    """Values as (n, d), and the shape of results that have one entry per configuration.
 
-    NumPy's float64 values stay on the host, to be encoded there; JAX arrays, and draws in float32, which are
-    to be judged by what a float32 can hold, are encoded in compiled code.
+    NumPy's float64 values stay on the host and are encoded there. JAX arrays are encoded in compiled code,
+    and so are draws in NumPy's float32, which must be judged by what a float32 can hold.
     """
     if isinstance(x, np.ndarray) and x.dtype == np.float32:
         x = jnp.asarray(x)

@@ -1,4 +1,4 @@
-"""Draws from mixtures: a component, then a place on every axis, of which those count that apply."""
+"""Draws from mixtures: a component, then a place on the axis of every regime; those that apply count."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from parzax.space import Points
 def uniforms(
     key: PRNGKeyArray, n: int, basis: Basis, dtype: Any, *, joint: bool
 ) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
-    """What n draws need: a number per component that is drawn, and one per slot; all independent."""
+    """Independent uniforms for n draws: one for each component that is drawn, and one for each slot."""
     n_components = 1 if joint else basis.n_parameters
     levels = open_uniform(key, (n, n_components + basis.n_slots), dtype)
     return levels[:, :n_components], levels[:, n_components:]
@@ -24,7 +24,7 @@ def uniforms(
 def components(
     level: Float[Array, " k"], running_weight: Float[Array, " n"], prior_weight: Float[Array, ""]
 ) -> tuple[Int[Array, " k"], Bool[Array, " k"]]:
-    """Rows drawn by weight, and where it is the prior instead."""
+    """Rows drawn by weight, and which draws come from the prior instead."""
     total = running_weight[-1] + prior_weight
     # Below the total, so that without a prior the row is one that has weight.
     level = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
@@ -42,10 +42,11 @@ def drawn_points(
     priors: tuple[UserPrior, ...] = (),
     keys: Array | None = None,
 ) -> Points:
-    """k points from their `uniforms`, with conditions kept.
+    """k points from their `uniforms`; the space's conditions hold.
 
-    ``row`` and ``from_prior`` are one for all parameters, as the density has it, or one for each; the scale
-    is of every row and parameter, or of every slot for all rows; ``keys`` are for priors of the user's.
+    ``row`` and ``from_prior`` have one column for all parameters, as in draws from the density, or one for
+    each. ``scale`` has an entry for every row and parameter, or one for every slot that all rows share.
+    ``keys`` are for the user's priors.
     """
     frame, dtype = basis.frame, levels.dtype
     shape = (len(levels), basis.n_parameters)

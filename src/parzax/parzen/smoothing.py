@@ -24,11 +24,11 @@ from parzax.status import Status
 
 
 class AbstractSmoothing(eqx.Module):
-    """What makes densities of the groups of a split."""
+    """A method that makes densities of the groups of a split."""
 
     @abc.abstractmethod
     def basis(self, space: Space, dtype: Any) -> Basis:
-        """The space as these densities see it."""
+        """The arrays of a space that these densities need."""
 
     @abc.abstractmethod
     def fit(
@@ -68,7 +68,7 @@ class Smoothing(AbstractSmoothing):
     families: Families = eqx.field(static=True, default=())
 
     def __check_init__(self) -> None:
-        """Raise for settings that are none."""
+        """Raise for invalid settings."""
         check_rules(self.bandwidth, self.prior_weight)
         _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
 
@@ -80,7 +80,7 @@ class Smoothing(AbstractSmoothing):
     def fit(
         self, basis: Basis, state: State, split: SplitRows
     ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        """See `AbstractSmoothing`: together where the rule gives kernels one scale, else one by one."""
+        """See `AbstractSmoothing`: all groups together where kernels have one scale, else group by group."""
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
         ages = self.mixture_weights(split, dtype)
         if self.bandwidth.one_scale and basis.form == "product":

@@ -1,4 +1,4 @@
-"""What every bandwidth rule of a mixture estimator is, and what the rules share."""
+"""The contract of the bandwidth rules of mixture estimators, and what the rules share."""
 
 import abc
 import math
@@ -37,8 +37,8 @@ class AbstractBandwidth(eqx.Module):
     1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
 
     A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
-    not compile again; its switches are static. To vmap over a setting, make the rule inside. A rule of your
-    own has ``one_scale``, `smallest` and `scales` (`tests/extending/test_bandwidth.py`).
+    not compile again; its switches are static. To vmap over a setting, make the rule inside. Your own rule
+    defines ``one_scale``, `smallest` and `scales` (`tests/extending/test_bandwidth.py`).
 
     Attributes:
         one_scale: whether all kernels of a parameter have the same scale.
@@ -60,9 +60,9 @@ class AbstractBandwidth(eqx.Module):
 
         Args:
             position: (n,) centres on the kernel axis, in [0, 1]; arbitrary in absent rows.
-            weight: (n,) how often each row was seen, or a mask; 0 or False where the row is absent (as
-                negative and NaN weights are taken to say). Mixture weights, such as those by age, do not
-                belong here.
+            weight: (n,) how often each row was seen, or a mask; 0 or False where the row is absent, and
+                negative and NaN weights count as 0. Mixture weights, such as those by age, do not belong
+                here.
             prior_position: centre of the prior kernel; None where the mixture has none.
             n_parameters: D, parameters of the product kernel.
             n_values: values of a discrete domain; None or 0 for a continuous one.
@@ -101,7 +101,7 @@ class AbstractBandwidth(eqx.Module):
     @property
     @abc.abstractmethod
     def smallest(self) -> float | None:
-        """No scale of a continuous parameter is below this; None where it is not known, as of a traced one.
+        """Lower bound on the scales of continuous parameters; None where it is unknown, as in a traced rule.
 
         It decides how densities are evaluated, see `parzax.parzen.forms`.
         """
