@@ -153,19 +153,18 @@ def basis_of(
     def build(kind: str, stack: Callable[..., Any]) -> tuple[Any, ...]:
         return tuple(stack(space, part, key[0], dtype) for key, part in parts.items() if key[1] == kind)
 
+    n_continuous = sum(domains[s].n_values is None for s in slots)
     products, pairs = build("products", _regimes), build("pairs", _regimes)
-    categories = [s for s in slots if isinstance(domains[s], Categorical)]
-    numeric = [s for s in slots if s not in categories]
+    by_rule = _grouped(slots, lambda s: isinstance(domains[s], Categorical))
     by_family = _grouped(slots, lambda s: family[s])
-    n_continuous = sum(map(len, (*products, *pairs)))
     return Basis(
         frame=frame_of(space, dtype),
         products=products,
         pairs=pairs,
         small=build("small", _small_discrete),
         large=build("large", _large_discrete),
-        numeric=_regimes(space, numeric, TruncatedNormal),
-        categories=_regimes(space, categories, AitchisonAitken),
+        numeric=_regimes(space, by_rule.get(False, []), TruncatedNormal),
+        categories=_regimes(space, by_rule.get(True, []), AitchisonAitken),
         families=tuple(_regimes(space, group, one) for one, group in by_family.items()),
         free_continuum=any(part.n_always for part in (*products, *pairs)),
         form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
@@ -209,6 +208,7 @@ def check_name(argument: str, name: Any, space: Space) -> None:
 
 
 def _grouped(slots: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
+    """Slots by key, in their order."""
     groups: dict[Any, list[int]] = {}
     for s in slots:
         groups.setdefault(key(s), []).append(s)

@@ -145,21 +145,16 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
             if any(domain.conditions for domain in possible.values()):
                 parents = ", ".join(space.parents(name))
                 raise ValueError(f"values: {name!r} is given, so {parents} must be too.")
-            regimes[name] = next(iter(possible), INACTIVE)
-            _check_value(space, name, values[name], regimes[name])
+            regime, value = next(iter(possible), INACTIVE), values[name]
+            regimes[name], given = regime, f"values: {name!r} = {value!r}"
+            if math.isnan(value) and regime != INACTIVE:
+                raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
+            if not math.isnan(value) and regime == INACTIVE:
+                raise ValueError(f"{given}, but the other values make it inactive; leave it out.")
+            if regime != INACTIVE and space[name][regime].outside(np.asarray(value)):
+                raise ValueError(f"{given} is outside {space[name][regime]!r}.")
         elif possible:
             left[name] = possible
     left = {name: left[name] for name in space.names if name in left}
     rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None
     return rest, {name: tuple(domains) for name, domains in left.items()}
-
-
-def _check_value(space: Space, name: str, value: float, regime: int) -> None:
-    given = f"values: {name!r} = {value!r}"
-    if math.isnan(value):
-        if regime != INACTIVE:
-            raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
-    elif regime == INACTIVE:
-        raise ValueError(f"{given}, but the other values make it inactive; leave it out.")
-    elif space[name][regime].outside(np.asarray(value)):
-        raise ValueError(f"{given} is outside {space[name][regime]!r}.")
