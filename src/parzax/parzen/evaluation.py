@@ -94,11 +94,8 @@ def in_blocks(
     on_cpu, elsewhere = (max(1, pairs // max(n_kernels, 1)) for pairs in _PAIRS[pairwise])
     if len(points) <= on_cpu:
         return function(points)
-    mapped = {
-        "cpu": partial(_map_blocks, function, on_cpu),
-        "default": partial(_map_blocks, function, elsewhere),
-    }
-    return jax.lax.platform_dependent(points, **mapped)
+    cpu, default = (partial(_map_blocks, function, block) for block in (on_cpu, elsewhere))
+    return jax.lax.platform_dependent(points, cpu=cpu, default=default)
 
 
 def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
