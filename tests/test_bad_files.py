@@ -110,7 +110,12 @@ FILES = [
         "'params_x' appears more than once",
     ),
     ("t.csv", lambda p: p.write_bytes(CSV), ("--study", "a"), "--study does not go with a table"),
-    ("t.csv", lambda p: p.write_bytes(CSV), ("--objective", "3"), "objective must be in 0..0"),
+    (
+        "t.csv",
+        lambda p: p.write_bytes(CSV),
+        ("--objective", "3"),
+        "objective must be a whole number from 0 to 0",
+    ),
     (
         "t.csv",
         lambda p: p.write_text(",".join(f"c{i}" for i in range(10**6)) + "\n" + "1," * (10**6 - 1) + "1\n"),

@@ -1,7 +1,9 @@
 """Statuses: what is unusual about a number, as bits that can be set together, each with advice."""
 
 import enum
+import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -49,32 +51,41 @@ class Status(enum.IntFlag):
         """One sentence per set bit: what happened and what to do about it."""
         return " ".join(_ADVICE[bit] for bit in self) or "Nothing unusual."
 
+    @property
+    def fact(self) -> str:
+        """What happened, in a few words: how the advice of a single bit begins.
 
+        >>> Status.TIED_CUTOFF.fact
+        'ties at the cut-off made the target larger than asked'
+        """
+        return _ADVICE[self][0].lower() + re.split("[,:;.]| [(]", _ADVICE[self])[0][1:]
+
+
+# Each begins with a fact, up to the first mark or bracket, that can stand alone: see `Status.fact`.
 _ADVICE = {
-    Status.NO_DATA: "There are too few usable rows, fewer than two for an importance, or none that a sampler "
-    "could learn from: add rows whose objectives are known.",
+    Status.NO_DATA: "Too few usable rows, fewer than two for an importance or none for a sampler: add rows "
+    "whose objectives are known.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
-    Status.SAME_SETS: "The target and the region hold the same rows, so no local importance is defined; "
-    "choose a lower target level γ′.",
+    Status.SAME_SETS: "Target and region are the same rows: no local importance; choose a lower level γ′.",
     Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; the number of rows shown is "
     "its real size.",
-    Status.LOW_DATA: "Ten rows or fewer in the target, or in the region outside it: importances are rough at "
+    Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
-    Status.LOW_REGIME_DATA: "Regimes that hold a quarter of the parameter's rows, or more, have ten or fewer "
-    "in the target, or outside it, so its importance may be far too low or high; look at its regimes.",
-    Status.SPARSE_REGIME: "A regime with a single row in the region was left out of the sum.",
-    Status.CONSTANT: "The parameter stays in one cell of the grid in each of its regimes, so there is "
-    "nothing to compare; if it does vary, narrow its domain, or search it on a logarithmic scale.",
-    Status.UNIQUE_LABELS: "There are as many labels as rows, as of an id, so the rows say nothing about the "
-    "labels; leave the parameter out.",
-    Status.SINGLE_VALUE: "The domain has a single value, so its importance is 0.",
-    Status.NEVER_ACTIVE: "The parameter is inactive in every row of the region, so its importance is 0.",
-    Status.NOT_IN_TARGET: "The parameter is inactive in every row of the target, so its importance is 0: "
+    Status.LOW_REGIME_DATA: "Few rows in a regime: one that holds a quarter of the parameter's rows, or "
+    "more, has ten or fewer in the target or outside it, so the importance may be far too low or high; look "
+    "at the regimes.",
+    Status.SPARSE_REGIME: "A regime with a single row in the region was left out.",
+    Status.CONSTANT: "One value per regime: the parameter, or one of a pair wherever both are active, stays "
+    "in one cell of the grid; if it does vary, narrow its domain, or search it on a logarithmic scale.",
+    Status.UNIQUE_LABELS: "As many labels as rows, as of an id: nothing to learn; leave the parameter out.",
+    Status.SINGLE_VALUE: "One value per regime, because the domain has no other, so the importance is 0.",
+    Status.NEVER_ACTIVE: "Never active: no row of the region has the parameter, so its importance is 0.",
+    Status.NOT_IN_TARGET: "Inactive in the target: no row of it has the parameter, so its importance is 0; "
     "look at the parameter that decides whether it is active.",
-    Status.UNIDENTIFIABLE: "The domain moves from row to row, and its rows were not compared: their bounds "
-    "are not known, leave one value, or are not used by the estimator “optuna”; give the log the bounds of "
-    "each row, or use the default estimator.",
-    Status.NOT_ABOVE_CHANCE: "The variance is not above what a random target would give, so it counts as 0.",
+    Status.UNIDENTIFIABLE: "The domain moves from row to row: the rows were not compared, because their "
+    "bounds are not known, leave one value, or are not used by the estimator “optuna”; give the log the "
+    "bounds of each row, or use the default estimator.",
+    Status.NOT_ABOVE_CHANCE: "Varies less than by chance: a random target gives as much, so it counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
     Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; on "
@@ -98,41 +109,39 @@ _ADVICE = {
     "one before they are told.",
     Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "
     "give the rule positive settings.",
-    Status.NEVER_TOGETHER: "The two parameters are never active in the same row of the region, so they have "
-    "no interaction.",
-    Status.CROWDED: "More than half of the rows lie in the lowest or the highest 2 % of the range, which the "
-    "grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive and is "
-    "not searched so yet.",
+    Status.NEVER_TOGETHER: "Never active in the same row of the region, so the two have no interaction.",
+    Status.CROWDED: "Most rows at one end of the range: more than half lie in its lowest or highest 2 %, "
+    "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "
+    "and is not searched so yet.",
     Status.REGIME_BOUNDARY: "The cut-off lies between regimes: nearly all rows of some are in the target, of "
     "others nearly none, so the importance can change sharply at neighbouring levels or in another log; "
     "compare both sides.",
 }
-# For a pair of parameters, where that is another sentence.
-_ADVICE_OF_PAIRS = {
-    Status.CONSTANT: "Wherever both are active one of them stays in one cell of the grid, such as the only "
-    "category for which the other is active, so there is nothing to interact.",
-    Status.SINGLE_VALUE: "One of the two has a domain of a single value, so there is nothing to interact.",
-}
 # Statuses of a level as a whole; the others of an importance are those of single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
-OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO
+OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
+# Statuses of parameters that were not compared with chance.
+NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
+NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS
 
 
-def describe(
-    status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "", *, of_pairs: bool = False
-) -> list[str]:
+def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "") -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
     Args:
         status: any number of bits.
         where: gives what a bit concerns, such as "levels 0.1-0.3", which follows its name in brackets; "" for
             nothing.
-        of_pairs: whether it is the status of pairs of parameters.
 
-    >>> describe(int(Status.SINGLE_VALUE))
-    ['SINGLE_VALUE: The domain has a single value, so its importance is 0.']
+    >>> describe(int(Status.ALL_EQUAL))
+    ['ALL_EQUAL: All losses are equal, so no level set stands out; check which column is the target.']
     """
-    seen = int(np.bitwise_or.reduce(np.ravel(status))) if np.size(status) else 0
-    advice = _ADVICE | _ADVICE_OF_PAIRS if of_pairs else _ADVICE
-    named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in Status(seen)]
-    return [f"{name}: {advice[bit]}" for name, bit in named]
+    bits = Status(int(np.bitwise_or.reduce(np.ravel(status), initial=0)))
+    named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in bits]
+    return [f"{name}: {bit.advice}" for name, bit in named]
+
+
+@cache
+def status_names(status: int) -> str:
+    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
+    return "|".join(str(bit.name) for bit in Status(status))

@@ -274,6 +274,15 @@ def test_advice():
     assert COARSE.max_cells == 12
 
 
+def test_a_fact_is_how_the_advice_begins():
+    """Catches words of pictures that are not those of the advice, or that stop within a sentence."""
+    for bit in S:
+        if bit:
+            assert bit.advice.lower().startswith(bit.fact.lower())
+            assert bit.advice[len(bit.fact) :].lstrip()[0] in ",:;.("
+            assert len(bit.fact) <= 60 or bit > S.ALL_ZERO
+
+
 def test_values_of_a_log_axis_on_a_linear_one_are_crowded():
     rng = np.random.default_rng(0)
     x = np.column_stack([10 ** rng.uniform(-5, 0, 400), rng.uniform(size=400), np.full(400, 1e-9)])

@@ -14,7 +14,7 @@ from page import logs
 from parzax.page.content import content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
-from parzax.results.seeds import usual_level
+from parzax.results.base import usual_level
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals
@@ -121,7 +121,7 @@ def test_words(tmp_path):
     texts = Texts(page(tmp_path, own))
     first = own.ranking(0)[0]
     share = f"{own.importance[0].max():.2f}"
-    assert texts.ids["headline"].startswith(f"Most important: {first} {share}")
+    assert texts.ids["headline"].startswith(f"Most important: {first} ({share})")
     assert f"{first} ({share}) matters most" in texts.ids["short"]
     assert "best 10 % (20 rows)" in texts.ids["short"]
     assert texts.ids["label"] == "best 10 % (γ′ = 0.1): 20 of 200 rows"
@@ -276,7 +276,7 @@ def test_what_counts_as_0_is_pale_and_said():
     assert not own.chance[0, 1]
     assert own.pale[0].tolist() == [False, True]
     words = level_words(result, own, result.names)[0]["chance"]
-    assert words.endswith("Not compared, and counted as 0: x (inactive in the target, counts as 0).")
+    assert words.endswith("Not compared, and counted as 0: x (inactive in the target).")
 
 
 def test_pairs_above_chance_come_first():
@@ -288,7 +288,7 @@ def test_pairs_above_chance_come_first():
     assert shares[0] == [["0.28", "0.900"], ["0.26", "0.900"], ["0.20", "0.900"]]
     assert shares[1][:4] == [["0.16", "0.040"], ["0.14", "0.030"], ["0.12", "≤0.002"], ["0.10", "0.010"]]
     assert shares[1][4:] == shares[0]
-    assert data["more"] == ["and 7 more, none above chance", "and 3 more, none above chance"]
+    assert data["more"] == ["and 7 more, none of them above chance", "and 3 more, none of them above chance"]
     assert [words[1] for words in data["words"]] == [
         "No pair is above chance, so no cell has a colour.",
         "4 of 10 pairs are above chance.",
@@ -305,7 +305,7 @@ def test_blank_parameters_of_the_map_say_why():
     named = dict(zip(found.full, found.data["labels"], strict=True))
     words = " ".join(made(own, fake).data["pairs"]["words"][0])
     assert "Crosses are pairs that are never active in the same row: " in words
-    assert "Not on the map, because no pair with them was looked at: " in words
+    assert "Not on the map, as none of their pairs was looked at: " in words
     assert set(made(own, fake).data["pairs"]["map"]) == {
         row for pair in made(own, fake).data["pairs"]["pairs"] for row in pair
     }
@@ -370,10 +370,7 @@ def test_every_winner_is_named_before_a_second_range(monkeypatch):
 
 def test_advice_is_in_words_of_the_page():
     """No name of the Python interface is in what may be said of an importance."""
-    from parzax.results.phrases import OF_LEVEL, OF_PARAMETER
-
-    said = [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]
-    for text in [*said, *OF_PARAMETER.values(), *OF_LEVEL.values()]:
+    for text in [bit.advice for bit in Status if bit <= Status.ALL_ZERO or bit >= Status.CROWDED]:
         assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", text), text
 
 

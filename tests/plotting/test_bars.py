@@ -71,8 +71,8 @@ def test_statuses_are_signed_and_explained(mixed):
     for words in (
         "* one value per regime",
         "† never active",
-        "‡ domain moves from row to row",
-        "§ a regime with one row",
+        "‡ the domain moves from row to row",
+        "§ a regime with a single row",
     ):
         assert words in written(ax)
     assert "ten rows" not in written(ax)
@@ -85,17 +85,17 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.CONSTANT, "* one value per regime"),
         (px.Status.SINGLE_VALUE, "* one value per regime"),
         (px.Status.NEVER_ACTIVE, "† never active"),
-        (px.Status.UNIDENTIFIABLE, "‡ domain moves from row to row, not compared"),
-        (px.Status.NOT_IN_TARGET, "¶ inactive in the target, counts as 0"),
-        (px.Status.UNIQUE_LABELS, "# as many labels as rows, says nothing"),
-        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime: rough"),
-        (px.Status.SPARSE_REGIME, "§ a regime with one row left out"),
-        (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance: counts as 0"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it: rough"),
+        (px.Status.UNIDENTIFIABLE, "‡ the domain moves from row to row"),
+        (px.Status.NOT_IN_TARGET, "¶ inactive in the target"),
+        (px.Status.UNIQUE_LABELS, "# as many labels as rows"),
+        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
+        (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
+        (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
+        (px.Status.LOW_DATA, "ten rows or fewer in the target or in the region outside it"),
         (px.Status.TIED_CUTOFF, "ties at the cut-off"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
-        (px.Status.NO_DATA, "fewer than two usable rows"),
+        (px.Status.NO_DATA, "too few usable rows"),
     ],
 )
 def test_every_status_has_its_words(single, bit, words):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.results.base import status_names
 from parzax.results.labels import short_names
+from parzax.status import status_names
 
 
 def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5)):
@@ -145,6 +145,17 @@ def test_a_sweep_says_where_each_advice_holds():
     text = str(_with_status(scattered, status))
     assert "\nLOW_DATA (50 of 99 levels, some seeds): " in text
     assert "one run" not in text
+
+
+def test_advice_about_many_parameters_fits_a_line():
+    result = make_result(n_parameters=20)
+    status = np.zeros_like(result.status)
+    status[0, :19] = px.Status.CONSTANT
+    (line,) = [line for line in str(_with_status(result, status)).splitlines() if "CONSTANT" in line]
+    where = line[line.index("(") + 1 : line.index(")")]
+    assert where.startswith("p0, p1, p2")
+    assert where.endswith(", … at 1 of 2 levels")
+    assert len(where) <= 60
 
 
 def test_short_names_stay_different():

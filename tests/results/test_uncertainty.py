@@ -110,13 +110,15 @@ def test_nothing_is_extrapolated_from_few_rows():
     sampled = np.stack([0.5 + deviations, 0.5 - deviations], axis=-1)[:, None]
     known = _known(sampled, [[0.5, 0.5]], n_fewer=20)
     assert np.isnan(known.rows_needed()).all()
-    wanted = "not enough rows, and 20 in the target (or outside it) are too few to say how many more it takes"
-    assert known.verdicts() == [wanted]
+    wanted = (
+        "not enough rows: only 20 in the target (or outside it), so the number needed cannot be estimated"
+    )
+    assert known.verdicts() == [f"{wanted} either"]
     np.testing.assert_allclose(known.rows_needed(0.4), 100 * 0.9**2)
     assert known.verdicts(0.4)[0].startswith("enough rows")
     # Of ten not even that.
     fewest = _known(sampled, [[0.5, 0.5]], n_fewer=10)
-    assert fewest.verdicts(0.4)[0].startswith("not enough rows, and 10")
+    assert fewest.verdicts(0.4)[0].startswith("not enough rows: only 10 ")
 
 
 @pytest.mark.slow

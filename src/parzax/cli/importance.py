@@ -18,13 +18,13 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
+from parzax.results.arrays import may_matter
+from parzax.results.base import usual_level
 from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
-from parzax.results.resampling import SHUFFLES, shuffles_by_default
-from parzax.results.seeds import usual_level
+from parzax.results.resampling import SHUFFLES, can_be_resampled, shuffles_by_default
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
-from parzax.results.uncertainty import may_matter
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
@@ -79,7 +79,7 @@ def run_importance(args: Namespace) -> None:
     say(*_heading(args.objective, obs))
     if args.good_values:
         level = usual_level(result.target_quantile, result.status)
-        matters = partial(may_matter, result.uncertainty, result.n_seeds, level)
+        matters = partial(may_matter, result, level)
         good = [g for g in result.good_values(level) if matters(result.names.index(g.parameter))]
         n_others = len(result.names) - len({g.parameter for g in good})
         say(*to_lines(good, obs.space, float(result.target_quantile[level]), n_others), "")
@@ -106,7 +106,7 @@ def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str,
     """
     n_shuffles = shuffles_by_default(max(asked or 0, SHUFFLES), len(obs.space)) if asked != 0 else 0
     if asked is None:
-        if obs.batch_shape or not (obs.weight is None or (obs.weight == np.floor(obs.weight)).all()):
+        if not can_be_resampled(obs):
             return {}
         wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
         asked = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))

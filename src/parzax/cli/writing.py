@@ -16,8 +16,8 @@ import parzax
 from parzax._words import visible
 from parzax.observations import Observations
 from parzax.results import ImportanceResult
-from parzax.results.base import status_names
-from parzax.results.seeds import usual_level
+from parzax.results.base import usual_level
+from parzax.status import status_names
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")

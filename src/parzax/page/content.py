@@ -1,7 +1,7 @@
 """Everything that a page says, in the order of the page, and the data of its pictures."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 import parzax
 from parzax._palette import PALETTE
 from parzax._words import visible
-from parzax.page.numbers import TOP, Numbers, numbers, rounded, text_or_dash
+from parzax.page.numbers import TOP, Numbers, numbers, rounded, texts_or_dash
 from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, regime_values, stride
-from parzax.page.words import interval_text, level_words, p_text, percent, status_words, summary
+from parzax.page.words import interval_text, level_words, percent, status_words, summary
 from parzax.results import ImportanceResult, InteractionResult
+from parzax.results.base import size_text
 from parzax.results.estimator import ESTIMATORS
-from parzax.results.labels import short_names, shorten
-from parzax.results.phrases import regime, value_text
-from parzax.results.table import advice_lines, size_text
-from parzax.space import Domain
+from parzax.results.labels import short_labels, shorten
+from parzax.results.phrases import regime_text, value_text
+from parzax.results.table import advice_lines
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
 _MOST_LINES = 100
@@ -48,18 +48,17 @@ def content(
     stats = numbers(result)
     start = stats.default
     names = [visible(name) for name in result.names]
-    labels, short = (
-        [chosen[name] for name in names] for chosen in (short_names(names, n) for n in (_LABEL, _SHORT))
-    )
+    labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
     shown = _shown(stats, most)
     active = result.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(names))
     n_active = [size_text(column) for column in active.T]
-    columns, cells = _cells(stats, shown, n_active)
+    columns, domains = _columns(stats, n_active), result.space.domains
+    domain_texts = [[visible(shorten(regime_text(one), _TITLE)) for one in several] for several in domains]
     regimes = regime_values(result, stats, shown)
-    pictures = [of_regime.picture for of_regime in regimes]
+    pictures = [regime.picture for regime in regimes]
     step = stride(pictures, len(stats.levels))
-    colour_of = dict(zip(stats.ranking.tolist(), PALETTE, strict=False))
-    good = [(of_regime.parameter, of_regime.good[start]) for of_regime in regimes if of_regime.good[start]]
+    colour_of = dict(zip(stats.ranking, PALETTE, strict=False))
+    good = [(regime.parameter, regime.good[start]) for regime in regimes if regime.good[start]]
     advice = (visible(line).split(": ", 1) for line in advice_lines(result))
     data = {
         "levels": stats.levels.tolist(),
@@ -70,31 +69,31 @@ def content(
         "pale": stats.pale[:, shown].astype(int).tolist(),
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
-        "cells": cells,
+        "cells": np.stack(list(columns.values()), axis=-1)[:, shown].tolist(),
         "words": level_words(result, stats, labels),
         "rough": stats.rough.tolist(),
-        "values": [of_regime.texts for of_regime in regimes],
+        "values": [regime.texts for regime in regimes],
         "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
         "step": step,
-        "pairs": interactions and pairs(interactions, stats, result.names, shown, labels),
+        "pairs": interactions and pairs(interactions, stats, {result.names[j]: labels[j] for j in shown}),
         "region": result.region_quantile,
     }
     return {
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
         "summary": summary(result, stats, labels, good),
-        "columns": columns,
+        "columns": list(columns),
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": _left_out(stats, shown),
-        # The regimes of every row, each with its number among all.
+        # The regimes of each parameter, each numbered among all regimes.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
-        "more_regimes": sum(max(len(result.space[name]) - MOST_REGIMES, 0) for name in result.names),
-        # Where each status holds, and what to do about it; then what holds always.
+        "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
+        # The statuses that occur, with advice, and then what holds for every log.
         "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
         "log": _log(result),
         "space": [
-            (shorten(name, _TITLE), _domain_lines(domains), n_rows)
-            for name, domains, n_rows in zip(names, result.space.domains, n_active, strict=True)
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), n_rows)
+            for name, texts, n_rows in zip(names, domain_texts, n_active, strict=True)
         ],
         "command": command and visible(command),
         "date": date and visible(date),
@@ -108,7 +107,7 @@ def _shown(stats: Numbers, most: int) -> list[int]:
     """The parameters with the highest importance at any level, by that at the default level."""
     mean = np.nan_to_num(stats.mean)
     kept = np.argsort(-mean.max(axis=0), kind="stable")[:most]
-    by_rank = [j for j in stats.ranking.tolist() if j in kept]
+    by_rank = [j for j in stats.ranking if j in kept]
     return sorted(by_rank, key=lambda j: -mean[stats.default, j])
 
 
@@ -117,36 +116,25 @@ def _left_out(stats: Numbers, shown: Sequence[int]) -> str:
     if not rest:
         return ""
     highest = value_text(float(np.nan_to_num(stats.mean[:, rest]).max()))
-    if len(rest) == 1:
-        return f"1 further parameter is not shown, with an importance of at most {highest}."
-    return f"{len(rest)} further parameters are not shown, each with an importance of at most {highest}."
+    what = "1 further parameter is" if len(rest) == 1 else f"{len(rest)} further parameters are"
+    return f"{what} not shown, with an importance of at most {highest}."
 
 
-def _cells(
-    stats: Numbers, shown: Sequence[int], n_active: Sequence[str]
-) -> tuple[list[tuple[str, str]], list[list[list[str]]]]:
-    """The columns of the table (title, explanation), and their texts by level and row."""
-
-    def texts(text: Callable[[int, int], str]) -> list[list[str]]:
-        return [[text(i, j) for j in shown] for i in range(len(stats.levels))]
-
-    importances = texts(lambda i, j: text_or_dash(value_text, stats.mean[i, j]))
-    columns = {("importance", "share of all variances at this level"): importances}
+def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], Any]:
+    """The columns of the table: (title, explanation) -> (q, d) texts."""
+    q, d = stats.mean.shape
+    importance = texts_or_dash(value_text, stats.mean)
+    columns: dict[tuple[str, str], Any] = {("importance", "share of all variances at this level"): importance}
     if stats.interval:
-        ends = texts(lambda i, j: interval_text(stats.low[i, j], stats.high[i, j]) or "–")
-        columns[stats.interval, "of the importance"] = ends
-    if np.isfinite(stats.p).any():
-        against = "against a random target, adjusted for the number of parameters (Holm)"
-        columns["p", against] = texts(
-            lambda i, j: text_or_dash(p_text, stats.p[i, j], bool(stats.bound[i, j]))
-        )
+        columns[stats.interval, "of the importance"] = texts_or_dash(interval_text, stats.low, stats.high)
+    if (stats.p != "–").any():
+        columns["p", "against a random target, adjusted for the number of parameters (Holm)"] = stats.p
     if np.isfinite(stats.top).any():
         among = f"probability of being among the {TOP} most important ones"
-        top = np.round(stats.top, 2)
-        columns[f"top {TOP}", among] = texts(lambda i, j: text_or_dash(percent, top[i, j]))
-    columns["rows", "in which the parameter is active"] = texts(lambda _, j: n_active[j])
-    columns["remarks", "what is unusual"] = texts(lambda i, j: status_words(stats, i, j))
-    return list(columns), np.stack(list(columns.values()), axis=-1).tolist()
+        columns[f"top {TOP}", among] = texts_or_dash(percent, np.round(stats.top, 2))
+    columns["rows", "in which the parameter is active"] = [n_active] * q
+    remarks = [[status_words(stats, i, j) for j in range(d)] for i in range(q)]
+    return columns | {("remarks", "what is unusual"): remarks}
 
 
 def _status_name(where: str) -> str:
@@ -164,23 +152,16 @@ def _log(result: ImportanceResult) -> list[str]:
 
 def _first(lines: list[str], most: int) -> list[str]:
     """The first ``most`` lines, and how many more there are."""
-    return lines if len(lines) <= most else [*lines[:most], f"and {len(lines) - most} more"]
-
-
-def _domain_lines(domains: Sequence[Domain]) -> list[str]:
-    lines = [visible(shorten(regime(domain), _TITLE)) for domain in domains]
-    return lines if len(lines) == _MOST_DOMAINS + 1 else _first(lines, _MOST_DOMAINS)
+    return lines if len(lines) <= most + 1 else [*lines[:most], f"and {len(lines) - most} more"]
 
 
 def _settings(result: ImportanceResult, stats: Numbers) -> list[tuple[str, str]]:
     """How the importances were computed."""
-    levels = f"{stats.levels[0]:g}"
-    if len(stats.levels) > 1:
-        levels = f"{len(stats.levels)} from {stats.levels[0]:g} to {stats.levels[-1]:g}"
+    low, high, q = stats.levels[0], stats.levels[-1], len(stats.levels)
     name = next((name for name, estimator in ESTIMATORS.items() if estimator == result.estimator), None)
     return [
         ("method", "conditional PED-ANOVA (arXiv 2601.20800)"),
-        ("target levels γ′", levels),
+        ("target levels γ′", f"{low:g}" if q == 1 else f"{q} from {low:g} to {high:g}"),
         ("region level γ", f"{result.region_quantile:g}"),
         ("compared with", "the region" if result.reference == "region" else "the uniform density"),
         ("estimator", name or repr(result.estimator)),

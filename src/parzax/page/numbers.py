@@ -2,40 +2,39 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from parzax.results import ImportanceResult
-from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds, usual_level
-from parzax.status import Status
+from parzax.results.base import MOST_SEEDS, usual_level
+from parzax.results.phrases import p_text
+from parzax.status import NOT_COMPARED, Status
 
 TOP = 3  # "among the three most important"
 _DECIMALS = 4
-# Nothing was compared with chance.
-NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
-NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS | Status.NO_DATA | Status.ALL_EQUAL
-NOT_COMPARED |= Status.SAME_SETS
+# Statuses of levels at which nothing is compared.
+NO_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is shown, levels ascending; NaN where there is nothing to show."""
+    """What is shown, levels ascending; NaN, "–" or "" where there is nothing to show."""
 
     order: np.ndarray  # (q,) which level of the result each one is
     levels: np.ndarray  # (q,) target quantiles
+    interval: str  # what the interval is, "" if there is none
+    tested: bool  # whether ``chance`` is by permutation; else it is by the sign of the debiased variance
     mean: np.ndarray  # (q, d) importance
     low: np.ndarray  # (q, d) ends of its interval
     high: np.ndarray
-    p: np.ndarray  # (q, d) p-value against chance, adjusted for the number of parameters
-    bound: np.ndarray  # (q, d) whether no shuffle came near, so that their number alone sets the p-value
+    p: np.ndarray  # (q, d) texts of p-values against chance, adjusted for the number of parameters
     top: np.ndarray  # (q, d) probability of being among the `TOP` most important ones
     chance: np.ndarray  # (q, d) whether it is not above chance; False where nothing was compared
     status: np.ndarray  # (q, d) bits that are set in most seeds
     stability: np.ndarray  # (q,) how well the ranking of resamples agrees with that of the log
-    verdicts: list[str]  # (q,) whether there are enough rows, in words; "" where nobody has asked
-    interval: str  # what the interval is, "" if there is none
-    tested: bool  # whether ``chance`` is by permutation; else it is by the sign of the debiased variance
+    verdicts: np.ndarray  # (q,) whether there are enough rows, in words
 
     @property
     def default(self) -> int:
@@ -53,57 +52,49 @@ class Numbers:
         return np.asarray(self.chance | ~(np.nan_to_num(self.mean) > 0))
 
     @property
-    def ranking(self) -> np.ndarray:
+    def ranking(self) -> list[int]:
         """(d,) parameters by importance, the mean over the levels, highest first; as in all pictures."""
-        return np.argsort(-np.nan_to_num(self.mean).mean(axis=0), kind="stable")
+        return np.argsort(-np.nan_to_num(self.mean).mean(axis=0), kind="stable").tolist()
 
 
 def numbers(result: ImportanceResult) -> Numbers:
     """Of several seeds means and standard errors; of one the intervals of ``result.uncertainty``, if any."""
-    order = np.argsort(result.target_quantile, kind="stable")
-    shape, uncertainty = result.importance.shape[-2:], result.uncertainty
     mean, error = (np.asarray(x, np.float64) for x in result.over_seeds())
-    defined = by_seed(result, result.is_defined).any(axis=0)
-    mean = np.where(defined, mean, np.nan)
-    bits = (int(bit) * (share_of_seeds(result, bit) >= MOST_SEEDS) for bit in Status if bit)
+    defined = result.by_seed(result.is_defined).any(axis=0)
+    mean, blank = np.where(defined, mean, np.nan), np.full(mean.shape, np.nan)
+    bits = (int(bit) * (result.share_of_seeds(bit) >= MOST_SEEDS) for bit in Status if bit)
     status = np.asarray(sum(bits), np.int64)
-    chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
-    low = high = p = top = np.full(shape, np.nan)
-    bound, interval = np.zeros(shape, bool), ""
-    stability, verdicts = np.full(shape[0], np.nan), [""] * shape[0]
+    sampled, interval = result.uncertainty, ""
+    shown = {"low": blank, "high": blank, "p": np.full(mean.shape, "–"), "top": blank}
+    shown |= {"stability": blank[:, 0], "verdicts": np.full(len(mean), "")}
     if result.n_seeds > 1:
-        low, high, interval = mean - error, mean + error, f"± standard error of {result.n_seeds} seeds"
-    tested = uncertainty is not None and uncertainty.n_shuffles > 0
-    if uncertainty is not None and tested:
-        # What counts as 0 for a reason of its own is not compared; Optuna's estimator compares it.
-        apart = (status & int(NOT_COMPARED) != 0) & ~(np.nan_to_num(mean) > 0)
-        chance = (by_seed(result, uncertainty.above_chance).mean(axis=0) < MOST_SEEDS) & ~apart
-    if uncertainty is not None and result.n_seeds == 1:
-        low, high = by_seed(result, uncertainty.importance_interval)[0].transpose(2, 0, 1)
-        p_alone, p, top = (
-            by_seed(result, x)[0] for x in (uncertainty.p_value, uncertainty.p_adjusted, uncertainty.top(TOP))
-        )
-        bound = at_most(p_alone, p, uncertainty.n_shuffles)
-        stability = by_seed(result, uncertainty.rank_stability)[0]
-        verdicts = [str(text) for text in uncertainty.verdicts()] or verdicts
-        interval = f"{100 * uncertainty.level:g} % interval"
-    low, high = (np.where(defined, x, np.nan) for x in (low, high))
-    levels = np.asarray(result.target_quantile, np.float64)
-    by_level = [x[order] for x in (levels, mean, low, high, p, bound, top, chance, status, stability)]
-    verdicts = [verdicts[i] for i in order]
-    return Numbers(order, *by_level, verdicts=verdicts, interval=interval, tested=tested)
+        interval = f"± standard error of {result.n_seeds} seeds"
+        shown |= {"low": mean - error, "high": mean + error}
+    elif sampled is not None:
+        interval = f"{100 * sampled.level:g} % interval"
+        low, high = np.moveaxis(result.by_seed(sampled.importance_interval)[0], -1, 0)
+        shown |= {"low": np.where(defined, low, np.nan), "high": np.where(defined, high, np.nan)}
+        p = texts_or_dash(partial(p_text, n_draws=sampled.n_shuffles), sampled.p_value, sampled.p_adjusted)
+        by_name = {"p": p, "top": sampled.top(TOP), "stability": sampled.rank_stability}
+        shown |= {name: result.by_seed(x)[0] for name, x in by_name.items()}
+        shown |= {"verdicts": np.array(sampled.verdicts(), dtype=object)}
+    chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
+    tested = sampled is not None and sampled.n_shuffles > 0
+    if sampled is not None and tested:
+        # Parameters that count as 0 by their status are not compared; Optuna's estimator compares them.
+        apart = (status & int(NOT_COMPARED | NO_LEVEL) != 0) & ~(np.nan_to_num(mean) > 0)
+        chance = (result.mean_over_seeds(sampled.above_chance) < MOST_SEEDS) & ~apart
+    shown |= {"mean": mean, "chance": chance, "status": status}
+    order = np.argsort(result.target_quantile, kind="stable")
+    levels = np.asarray(result.target_quantile[order], np.float64)
+    return Numbers(order, levels, interval, tested, **{name: x[order] for name, x in shown.items()})
 
 
-def at_most(alone: np.ndarray, adjusted: np.ndarray, n_draws: int) -> np.ndarray:
-    """Of p-values by so many draws from the null: whether none came near, so that they are upper ends."""
-    return np.asarray((n_draws > 0) & (alone * (n_draws + 1) < 1.5) & (adjusted < 1))
+def texts_or_dash(text: Callable[..., str], *arrays: np.ndarray) -> np.ndarray:
+    """``text`` of the numbers of each entry, a dash where they are not all finite."""
+    return np.vectorize(lambda *x: text(*x) if np.isfinite(x).all() else "–", otypes=[object])(*arrays)
 
 
 def rounded(x: np.ndarray) -> Any:
     """Nested lists for JSON: numbers with four decimals, None for NaN."""
     return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), np.array(None)).tolist()
-
-
-def text_or_dash(text: Callable[..., str], x: float, *arguments: Any) -> str:
-    """``text`` of a number, a dash where there is none."""
-    return text(x, *arguments) if np.isfinite(x) else "–"

@@ -1,15 +1,16 @@
 """Interactions of pairs, as the page shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from parzax.page.numbers import Numbers, at_most, rounded, text_or_dash
-from parzax.page.words import listed, p_text, plural
+from parzax._words import join_names, plural
+from parzax.page.numbers import Numbers, rounded, texts_or_dash
+from parzax.page.words import MOST_NAMES
 from parzax.results import InteractionResult
-from parzax.results.phrases import value_text
-from parzax.results.seeds import pairs_above_chance
+from parzax.results.phrases import p_text, value_text
 from parzax.status import Status
 
 _MOST_PAIRS = 20  # in the table
@@ -17,23 +18,19 @@ _MOST_OTHERS = 3  # of these, not above chance
 
 
 def pairs(
-    interactions: InteractionResult,
-    stats: Numbers,
-    names: Sequence[str],
-    shown: Sequence[int],
-    labels: Sequence[str],
+    interactions: InteractionResult, stats: Numbers, labels: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Importances and p-values of the pairs of ``shown`` parameters at every level of the page, or None.
+    """Importances and p-values of the pairs of shown parameters at every level of the page, or None.
 
     A level of the page shows that of the interactions which is nearest to it. Several seeds are averaged, and
-    their p-values left out. ``labels`` are of all parameters.
+    their p-values left out. ``labels`` are those of the shown parameters by name, row by row.
 
     Returns:
         With rows of the page in place of parameters: ``pairs``; ``map``, the rows that have any; by level of
         the interactions ``importance`` (None where nothing is known), ``above`` chance, the ``table`` (pair,
         texts), what it leaves out (``more``) and the ``words``; and of each level of the page its ``level``.
     """
-    row_of = {names[j]: row for row, j in enumerate(shown)}
+    row_of, called = {name: row for row, name in enumerate(labels)}, list(labels.values())
     kept = [i for i, pair in enumerate(interactions.pairs) if all(name in row_of for name in pair)]
     if not kept:
         return None
@@ -46,32 +43,31 @@ def pairs(
 
     defined = by_seed(interactions.is_defined).any(axis=0)
     mean = np.where(defined, interactions.over_seeds()[0][at][:, kept], np.nan)
-    above = pairs_above_chance(interactions)[at][:, kept]
-    p = by_seed(interactions.p_adjusted)[0]
-    bound = at_most(by_seed(interactions.p_value)[0], p, n_draws)
+    above = interactions.stands_out[at][:, kept]
     never_together = np.bitwise_or.reduce(by_seed(interactions.status)) & int(Status.NEVER_TOGETHER) != 0
     rows = [[row_of[name] for name in interactions.pairs[i]] for i in kept]
     compared = sorted({row for pair in rows for row in pair})
-    called = [labels[j] for j in shown]
-    left_out = _left_out(called, compared)
-    ascending = [f"{quantile:g}" for quantile in np.sort(levels)]
-    looked_at = " and ".join(filter(None, [", ".join(ascending[:-1]), ascending[-1]]))
-    has_p = n_draws > 0 and interactions.n_seeds == 1
+    looked_at = " and ".join(f"{quantile:g}" for quantile in np.sort(levels))
+    outside = [name for row, name in enumerate(called) if row not in compared]
+    left_out = [f"Not on the map, as none of their pairs was looked at: {join_names(outside, MOST_NAMES)}."]
+    shares, p_texts = texts_or_dash(value_text, mean), np.full(mean.shape, "")
+    if n_draws > 0 and interactions.n_seeds == 1:
+        p_values = (by_seed(array)[0] for array in (interactions.p_value, interactions.p_adjusted))
+        p_texts = texts_or_dash(partial(p_text, n_draws=n_draws), *p_values)
     tables, more, words = [], [], []
     for q, quantile in enumerate(levels):
-        # Those above chance by importance, then the others by theirs, at last those without any.
+        # First the pairs above chance, then the others, each by importance; undefined ones come last.
         order = np.lexsort((-np.nan_to_num(mean[q], nan=-1.0), ~above[q])).tolist()
         n_above = int(above[q].sum())
         listing = order[:_MOST_PAIRS] if n_above > _MOST_PAIRS else order[: n_above + _MOST_OTHERS]
-        p_texts = [text_or_dash(p_text, p[q, i], bool(bound[q, i])) if has_p else "" for i in listing]
-        shares = [text_or_dash(value_text, mean[q, i]) for i in listing]
-        tables.append(list(map(list, zip(listing, shares, p_texts, strict=True))))
-        more.append(_more(len(kept) - len(listing), n_above - int(above[q, listing].sum())))
+        tables.append([[i, shares[q, i], p_texts[q, i]] for i in listing])
+        rest, rest_above = len(kept) - len(listing), n_above - int(above[q, listing].sum())
+        more.append(f"and {rest} more, {rest_above or 'none'} of them above chance" if rest else "")
         blank = np.flatnonzero(np.isnan(mean[q])).tolist()
         shown_at = f"; shown are those for {quantile:g}" if len(levels) > 1 else ""
-        sentences = [f"Pairs were looked at for γ′ = {looked_at}{shown_at}."]
-        sentences += [_count(n_above, len(kept), n_draws > 0)]
-        words.append([*sentences, *_unknown(blank, rows, never_together[q], called), *left_out])
+        words.append([f"Pairs were looked at for γ′ = {looked_at}{shown_at}."])
+        words[-1] += [_count(n_above, len(kept), n_draws > 0)]
+        words[-1] += _unknown(blank, rows, never_together[q], called) + left_out * bool(outside)
     return {
         "pairs": rows,
         "map": compared,
@@ -85,22 +81,13 @@ def pairs(
     }
 
 
-def _more(rest: int, above: int) -> str:
-    if not rest:
-        return ""
-    if above:
-        return f"and {rest} more, {above} of them above chance"
-    return f"and {rest} more, none above chance" if rest > 1 else "and 1 more, not above chance"
-
-
 def _count(above: int, of: int, tested: bool) -> str:
+    share, one = f"{above} of {plural(of, 'pair')}", above == 1
     if not tested:
-        explain = "explains" if above == 1 else "explain"
-        test = "no test against chance was made"
-        return f"{above} of {plural(of, 'pair')} {explain} more together than alone; {test}."
-    if not above:
-        return "No pair is above chance, so no cell has a colour."
-    return f"{above} of {plural(of, 'pair')} {'is' if above == 1 else 'are'} above chance."
+        explain = f"{'explains' if one else 'explain'} more together than alone"
+        return f"{share} {explain}; no test against chance was made."
+    none = "No pair is above chance, so no cell has a colour."
+    return f"{share} {'is' if one else 'are'} above chance." if above else none
 
 
 def _unknown(
@@ -111,23 +98,13 @@ def _unknown(
     for row in sorted({row for k in blank for row in rows[k]}):
         with_row = [k for k, pair in enumerate(rows) if row in pair]
         if all(k in blank for k in with_row):
-            why = "is never active in the same row as another on the map"
-            if not all(never[k] for k in with_row):
-                why = "could not be compared together with any other on the map"
-            lines.append(f"{called[row]} {why}.")
+            apart = "is never active in the same row as another"
+            why = apart if never[with_row].all() else "could not be compared together with any other"
+            lines.append(f"{called[row]} {why} on the map.")
             told.update(with_row)
     rest = [k for k in blank if k not in told]
     if rest:
-        why = "never active in the same row"
-        why += "" if all(never[k] for k in rest) else ", or not comparable"
+        why = "never active in the same row" + ("" if never[rest].all() else ", or not comparable")
         crosses = [" × ".join(called[row] for row in rows[k]) for k in rest]
-        lines.append(f"Crosses are pairs that are {why}: {listed(crosses)}.")
+        lines.append(f"Crosses are pairs that are {why}: {join_names(crosses, MOST_NAMES)}.")
     return lines
-
-
-def _left_out(called: Sequence[str], compared: Sequence[int]) -> list[str]:
-    rest = [name for row, name in enumerate(called) if row not in compared]
-    if not rest:
-        return []
-    them = "it" if len(rest) == 1 else "them"
-    return [f"Not on the map, because no pair with {them} was looked at: {listed(rest)}."]

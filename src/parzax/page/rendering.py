@@ -6,15 +6,14 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-try:
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
-except ModuleNotFoundError as error:
-    message = f"parzax.report needs {error.name}; install it with pip install 'parzax[report]'."
-    raise ModuleNotFoundError(message) from error
+from parzax import _checks
 
-_environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+jinja2, markupsafe, offline = (
+    _checks.optional(module, "parzax.report", "report")
+    for module in ("jinja2", "markupsafe", "plotly.offline")
+)
+_environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+_environment.trim_blocks = _environment.lstrip_blocks = True
 # The filter `tojson` escapes what could end a script, or begin markup, within HTML.
 _environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
 
@@ -26,15 +25,15 @@ def render(content: dict[str, Any]) -> str:
         (folder / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")
     )
     # A browser reads all line ends as \n, and hashes what it has read.
-    scripts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (get_plotlyjs(), ours)]
+    scripts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (offline.get_plotlyjs(), ours)]
     if any("</script" in script.lower() for script in scripts):
         raise ValueError("this version of plotly.js cannot stand within a page; install another plotly.")
     return _environment.from_string(template).render(
         content | {"versions": content["versions"] | {"plotly": version("plotly")}},
         policy=_policy(scripts),
-        style=Markup(style),
-        plotly=Markup(scripts[0]),
-        script=Markup(scripts[1]),
+        style=markupsafe.Markup(style),
+        plotly=markupsafe.Markup(scripts[0]),
+        script=markupsafe.Markup(scripts[1]),
     )
 
 

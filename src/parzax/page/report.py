@@ -11,11 +11,11 @@ from parzax.observations import Observations
 from parzax.page.content import content
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
-from parzax.results.resampling import SHUFFLES, shuffles_by_default
+from parzax.results.resampling import SHUFFLES, can_be_resampled, shuffles_by_default
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
-# Of a single run that is resampled; and of which parameters, at which levels, pairs are looked at.
+# Default number of samples, number of parameters whose pairs are looked at, and the levels for pairs.
 _RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
 
 
@@ -69,9 +69,8 @@ def report(
     result = _result(source, target_quantile, options)
     if isinstance(interactions, bool):
         interactions = _interactions(source, result, options) if interactions else None
-    elif not isinstance(interactions, (InteractionResult, type(None))):
-        kind = type(interactions).__name__
-        raise TypeError(f"interactions must be a parzax.InteractionResult, True or False, got {kind}.")
+    wanted = "a parzax.InteractionResult, True or False"
+    _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
     html = render(content(result, interactions, most, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")
 
@@ -81,16 +80,12 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         if given := [*(["target_quantile"] if target_quantile is not None else []), *options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
-    if not isinstance(source, Observations):
-        wanted = "parzax.Observations or a parzax.ImportanceResult"
-        raise TypeError(f"the source of a report must be {wanted}, got {type(source).__name__}.")
+    wanted = "parzax.Observations or a parzax.ImportanceResult"
+    _checks.instance("the source of a report", source, Observations, wanted)
     if target_quantile is None:
-        # A region that is no number is an error of `cond_ped_anova`.
-        region = options.get("region_quantile", 1.0)
-        small = isinstance(region, (int, float)) and region > _LEVELS[0]
-        target_quantile = _LEVELS[region > _LEVELS] if small else _LEVELS
-    whole = source.weight is None or (source.weight == np.floor(source.weight)).all()
-    if not source.batch_shape and whole and options.get("n_resamples") is None:
+        region = _checks.quantile("region_quantile", options.get("region_quantile", 1.0))
+        target_quantile = _LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS]
+    if options.get("n_resamples") is None and can_be_resampled(source):
         shuffles = shuffles_by_default(SHUFFLES, len(source.space))
         options = {"n_shuffles": shuffles} | options | {"n_resamples": _RESAMPLES}
     return cond_ped_anova(source, target_quantile, **options)
@@ -106,11 +101,6 @@ def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]
         return None
     levels = result.target_quantile
     near = [levels[np.abs(levels - level).argmin()] for level in _PAIR_LEVELS]
-    return pairs_of(
-        source,
-        list(dict.fromkeys(near)),
-        result.region_quantile,
-        pairs=list(combinations(names, 2)),
-        objective=options.get("objective", 0),
-        rows=options.get("rows", "all"),
-    )
+    shared = {name: options[name] for name in ("objective", "rows") if name in options}
+    shared["pairs"] = list(combinations(names, 2))
+    return pairs_of(source, list(dict.fromkeys(near)), result.region_quantile, **shared)

@@ -12,15 +12,14 @@ from parzax.page.words import percent
 from parzax.results import ImportanceResult
 from parzax.results.good_values import good_values, values_text
 from parzax.results.labels import shorten
-from parzax.results.phrases import number, regime
+from parzax.results.phrases import number, regime_text
 from parzax.results.result import RegimeDensity
-from parzax.results.seeds import by_seed
 from parzax.space import Categorical
 
 MOST_REGIMES = 6  # of one parameter
 _MOST_PICTURES = 40
 _MOST_CELLS = 20  # choices that a picture shows
-_MOST_NUMBERS = 150_000  # in all pictures; beyond that they show fewer levels
+_MOST_NUMBERS = 150_000  # in all pictures; with more numbers they show fewer levels
 _UNIT = 5000  # masses are whole numbers of 1 / 5000
 _TEXT = 120
 
@@ -33,7 +32,7 @@ class RegimeValues(NamedTuple):
     caption: str  # its domain and conditions
     good: list[str]  # (q,) which values are good at each level, "" where none stand out
     texts: list[str]  # (q,) the same in a sentence, with the shares of the regime
-    picture: dict[str, Any] | None  # densities by level as whole numbers; None with nothing to draw
+    picture: dict[str, Any] | None  # densities by level as whole numbers; None if there is nothing to draw
 
 
 def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence[int]) -> list[RegimeValues]:
@@ -41,27 +40,26 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
     densities = cache(result.density)
     by_level = [good_values(result, densities, i) for i in stats.order.tolist()]
     good = [{(values.parameter, values.regime): values for values in at_level} for at_level in by_level]
-    alpha, beta = (by_seed(result, x).mean(axis=0)[stats.order] for x in (result.alpha, result.beta))
+    alpha, beta = (result.mean_over_seeds(x)[stats.order] for x in (result.alpha, result.beta))
     out: list[RegimeValues] = []
     for j in parameters:
         name = result.names[j]
         domains = result.space[name]
         for k, domain in enumerate(domains[:MOST_REGIMES]):
             shared = len(domains) > 1 or bool(domain.conditions)
-            good_texts, texts = [], []
-            for i in range(len(stats.levels)):
-                of_regime = None if stats.chance[i, j] else good[i].get((name, k))
-                good_texts.append("")
-                # A surplus that the shares do not show is none to speak of.
-                if of_regime is not None and round(of_regime.target, 2) > round(of_regime.region, 2):
-                    what = visible(shorten(values_text(of_regime, domain), _TEXT))
-                    good_texts[-1] = f"{what} ({_shares(of_regime.target, of_regime.region)})"
+            good_texts, texts = [""] * len(stats.levels), []
+            for i, at_level in enumerate(good):
+                values = None if stats.chance[i, j] else at_level.get((name, k))
+                # Shares that are equal when rounded are no surplus.
+                if values is not None and round(values.target, 2) > round(values.region, 2):
+                    what = visible(shorten(values_text(values.values, domain), _TEXT))
+                    good_texts[i] = f"{what} ({_shares(values.target, values.region)})"
                 nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
                 part = f"; in this regime {_shares(alpha[i, j, k], beta[i, j, k])}" if shared else ""
-                texts.append((good_texts[-1] or nothing) + part)
+                texts.append((good_texts[i] or nothing) + part)
             has_picture = len(out) < _MOST_PICTURES and beta[0, j, k] > 0
             picture = _picture(result, densities(name)[k], stats) if has_picture else None
-            caption = visible(shorten(regime(domain), _TEXT))
+            caption = visible(shorten(regime_text(domain), _TEXT))
             out.append(RegimeValues(j, k, caption, good_texts, texts, picture))
     return out
 
@@ -76,7 +74,7 @@ def _picture(result: ImportanceResult, density: RegimeDensity, stats: Numbers) -
     """Mean masses over the seeds, per cell: the region's at the default level, the target's at every one."""
     if len(density.values) < 2:
         return None
-    target, region = (by_seed(result, x).mean(axis=0)[stats.order] for x in (density.target, density.region))
+    target, region = (result.mean_over_seeds(x)[stats.order] for x in (density.target, density.region))
     values, kept = list(density.values), np.arange(len(density.values))
     choices = isinstance(density.domain, Categorical)
     if choices and len(values) > _MOST_CELLS:

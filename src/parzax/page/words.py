@@ -1,27 +1,24 @@
 """The sentences of a page."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from parzax._words import join_names
-from parzax._words import plural as plural
-from parzax.page.numbers import NOT_COMPARED, TOP, Numbers
+from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
-from parzax.results.phrases import DEPENDENT, OF_LEVEL, OF_PARAMETER, value_text
-from parzax.status import Status
+from parzax.results.phrases import DEPENDENT, value_text
+from parzax.status import NOT_COMPARED, OF_LEVELS, Status
 
-_MOST_NAMES = 12  # names that a sentence lists
+MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
-# Nothing is compared at such a level.
-_OF_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
-# Plain whole numbers are much faster than flags. Whether it is above chance is said in other words.
-_REMARKS = {int(bit): text for bit, text in OF_PARAMETER.items() if bit != Status.NOT_ABOVE_CHANCE}
 
 
-def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
+def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
     """What is said about every level, ascending; ``labels`` of all parameters.
 
     Returns:
@@ -30,101 +27,76 @@ def level_words(result: ImportanceResult, own: Numbers, labels: Sequence[str]) -
         and ``chance`` (which parameters are not above chance).
     """
     words: list[dict[str, Any]] = []
-    for i, level in enumerate(own.levels):
-        rows = f"{size_text(result.n_target[..., own.order[i]])} of {size_text(result.n_region)} rows"
+    for i, level in enumerate(stats.levels):
+        rows = f"{size_text(result.n_target[..., stats.order[i]])} of {size_text(result.n_region)} rows"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
-        notes = [_sentence(own.verdicts[i])] if own.verdicts[i] else []
-        if np.isfinite(tau := float(own.stability[i])):
-            # Without ties Kendall's tau is a share of pairs in the same order.
+        notes = [_sentence(stats.verdicts[i])] if stats.verdicts[i] else []
+        if np.isfinite(tau := float(stats.stability[i])):
+            # Without ties (1 + tau) / 2 is the share of pairs in the same order.
             share = percent(round((1 + tau) / 2, 2))
             notes.append(
                 f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
                 f"as here (Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
             )
-        seen = int(np.bitwise_or.reduce(own.status[i]))
-        notes += [_sentence(text) for bit, text in OF_LEVEL.items() if seen & bit]
-        words.append({"label": label, "headline": headline(own, i, labels), "notes": notes})
-        words[-1]["chance"] = chance_words(own, i, labels)
+        bits = Status(int(np.bitwise_or.reduce(stats.status[i]))) & OF_LEVELS & ~Status.ALL_ZERO
+        notes += [_sentence(bit.fact) for bit in bits]
+        important = ", ".join(_most_important(stats, i, labels))
+        nothing = _sentence(f"{_nothing(stats, i)} at this level")
+        words.append({"label": label, "headline": f"Most important: {important}." if important else nothing})
+        words[-1] |= {"notes": notes, "chance": _chance_words(stats, i, labels)}
     return words
 
 
-def headline(own: Numbers, level: int, labels: Sequence[str]) -> str:
-    """The most important parameters at a level, with their intervals."""
-    if not np.isfinite(own.mean[level]).any():
-        return "Nothing can be said at this level."
-    chosen = _top(own, level)
-    if not chosen:
-        return "No parameter is above chance at this level."
-    parts = [f"{labels[j]} {value_text(own.mean[level, j])}{_between(own, level, j)}" for j in chosen]
-    return f"Most important: {', '.join(parts)}."
-
-
-def chance_words(own: Numbers, level: int, labels: Sequence[str]) -> str:
+def _chance_words(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters are not above chance at a level."""
-    names = [labels[int(j)] for j in own.ranking if own.chance[level, j]]
-    absent = [
-        f"{labels[int(j)]} ({status_words(own, level, int(j))})"
-        for j in own.ranking
-        if own.status[level, j] & int(NOT_COMPARED)
-        and not own.status[level, j] & int(_OF_LEVEL)
-        and not own.mean[level, j] > 0
-    ]
-    rest = f" Not compared, and counted as 0: {listed(absent)}." if absent else ""
-    if own.tested:
-        if not names:
-            return f"Every parameter that could be compared is above chance at this level.{rest}"
-        return f"Not above chance at this level, {len(names)} of {len(labels)}: {listed(names)}.{rest}"
-    test = "No test against chance was made."
-    if not names:
-        return f"{test} No variance that was compared is below what a random target gives on average.{rest}"
-    below = "is not above what a random target gives on average"
-    return f"{test} The variance of {len(names)} of {len(labels)} parameters {below}: {listed(names)}.{rest}"
+    names = [labels[j] for j in stats.ranking if stats.chance[level, j]]
+    share, listing = f"{len(names)} of {len(labels)}", join_names(names, MOST_NAMES)
+    if stats.tested:
+        text = f"Not above chance at this level, {share}: {listing}."
+        text = text if names else "Every parameter that could be compared is above chance at this level."
+    else:
+        text = "No test against chance was made. "
+        below = f"The variance of {share} parameters is not above what a random target gives on average"
+        none = "No variance that was compared is below what a random target gives on average."
+        text += f"{below}: {listing}." if names else none
+    not_compared = (stats.status[level] & int(NOT_COMPARED) != 0) & ~(stats.mean[level] > 0)
+    not_compared &= stats.status[level] & int(NO_LEVEL) == 0
+    absent = [f"{labels[j]} ({status_words(stats, level, j)})" for j in stats.ranking if not_compared[j]]
+    return text + f" Not compared, and counted as 0: {join_names(absent, MOST_NAMES)}." * bool(absent)
 
 
 def summary(
-    result: ImportanceResult, own: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
+    result: ImportanceResult, stats: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
 ) -> list[str]:
     """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
-    i = own.default
-    chosen = _top(own, i)
-    where = f"the best {percent(own.levels[i])} ({size_text(result.n_target[..., own.order[i]])} rows)"
-    if chosen:
-        first, *rest = [
-            f"{labels[j]} ({value_text(own.mean[i, j])}{_between(own, i, j, ', ')})" for j in chosen
-        ]
-        then = f", then {' and '.join(rest)}" if rest else ""
-        lines = [f"For being among {where}, {first} matters most{then}. Importances of all add up to 1."]
-    else:
-        known = np.isfinite(own.mean[i]).any()
+    i = stats.default
+    where = f"the best {percent(stats.levels[i])} ({size_text(result.n_target[..., stats.order[i]])} rows)"
+    if important := _most_important(stats, i, labels):
+        then = f", then {' and '.join(important[1:])}" if len(important) > 1 else ""
         lines = [
-            f"For being among {where}, {'no parameter is above chance' if known else 'nothing can be said'}."
+            f"For being among {where}, {important[0]} matters most{then}. Importances of all add up to 1."
         ]
-    values = [f"{labels[j]}: {text}" for j, text in good if j in chosen]
+    else:
+        lines = [f"For being among {where}, {_nothing(stats, i)}."]
+    values = [f"{labels[j]}: {text}" for j, text in good if j in _top(stats, i)]
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
-    lines += _changes(own, labels)
-    if own.verdicts[i]:
-        lines.append(f"How sure? {_sentence(own.verdicts[i])}")
-    elif own.interval:
-        lines.append(f"How sure? Intervals are {own.interval}.")
-    else:
-        lines.append("How sure? Unknown: this is one run, and no resamples were asked for.")
+    lines += _changes(stats, labels)
+    sure = stats.interval and f"intervals are {stats.interval}"
+    sure = stats.verdicts[i] or sure or "unknown: this is one run, and no resamples were asked for"
+    lines.append(f"How sure? {_sentence(sure)}")
     if result.n_seeds == 1 and result.uncertainty is not None:
         lines[-1] += f" {DEPENDENT}"
     return lines
 
 
-def status_words(own: Numbers, level: int, parameter: int) -> str:
+def status_words(stats: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
-    bits = int(own.status[level, parameter])
-    remarks = [text for bit, text in _REMARKS.items() if bits & bit]
-    return "; ".join(dict.fromkeys(["not above chance"] * bool(own.chance[level, parameter]) + remarks))
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    return join_names(names, _MOST_NAMES)
+    # "Not above chance" stands for NOT_ABOVE_CHANCE.
+    bits = Status(int(stats.status[level, parameter])) & ~(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
+    remarks = ["not above chance"] if stats.chance[level, parameter] else []
+    return "; ".join(dict.fromkeys([*remarks, *(bit.fact for bit in bits)]))
 
 
 def interval_text(low: float, high: float) -> str:
@@ -132,55 +104,57 @@ def interval_text(low: float, high: float) -> str:
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
-def _top(own: Numbers, level: int) -> list[int]:
-    mean = np.nan_to_num(own.mean[level])
-    order = np.argsort(-mean, kind="stable")[:TOP]
-    return [int(j) for j in order if mean[j] > 0 and not own.chance[level, j]]
+def _top(stats: Numbers, level: int) -> list[int]:
+    mean = np.nan_to_num(stats.mean[level])
+    order = np.argsort(-mean, kind="stable")[:TOP].tolist()
+    return [j for j in order if mean[j] > 0 and not stats.chance[level, j]]
 
 
-def _between(own: Numbers, level: int, parameter: int, before: str = " (") -> str:
-    text = interval_text(own.low[level, parameter], own.high[level, parameter])
-    return f"{before}{text}{')' if before == ' (' else ''}" if text else ""
+def _most_important(stats: Numbers, level: int, labels: Sequence[str]) -> list[str]:
+    """The most important parameters at a level: "x (0.35, 0.20 to 0.45)"."""
+    texts = []
+    for j in _top(stats, level):
+        ends = interval_text(stats.low[level, j], stats.high[level, j])
+        parts = [value_text(stats.mean[level, j])] + [ends] * bool(ends)
+        texts.append(f"{labels[j]} ({', '.join(parts)})")
+    return texts
 
 
-def _changes(own: Numbers, labels: Sequence[str]) -> list[str]:
+def _nothing(stats: Numbers, level: int) -> str:
+    return "no parameter is above chance" if np.isfinite(stats.mean[level]).any() else "nothing can be said"
+
+
+def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     """Which parameter is the most important one in which range of levels, if that changes.
 
     Levels at which none is above chance do not count.
     """
-    mean = np.where(own.chance, 0, np.nan_to_num(own.mean))
-    first = np.where((mean > 0).any(axis=1), mean.argmax(axis=1), -1)
-    if len(set(first.tolist()) - {-1}) < 2:
+    mean = np.where(stats.chance, 0, np.nan_to_num(stats.mean))
+    winners: list[int] = np.where((mean > 0).any(axis=1), mean.argmax(axis=1), -1).tolist()
+    if len({*winners} - {-1}) < 2:
         return []
-    starts = np.flatnonzero(np.diff(first, prepend=-1))
-    stops = np.append(starts[1:], len(first)) - 1
-    known = first[starts] >= 0
-    starts, stops = starts[known], stops[known]
-    # The longest ones, but of each parameter one before two of another.
-    by_length = np.argsort(starts - stops, kind="stable").tolist()
-    seen: list[int] = [int(first[starts[k]]) for k in by_length]
-    repeated = [winner in seen[:i] for i, winner in enumerate(seen)]
-    chosen = [k for _, k in sorted(zip(repeated, by_length, strict=True), key=lambda pair: pair[0])]
-    longest = sorted(chosen[:_MOST_RANGES])
+    at_level = zip(winners, [f"{level:g}" for level in stats.levels], strict=True)
+    runs: list[tuple[int, list[str]]] = [
+        (winner, [level for _, level in run])
+        for winner, run in groupby(at_level, itemgetter(0))
+        if winner >= 0
+    ]
+    # The longest ranges, but one of every parameter comes before a second one of any.
+    by_length = sorted(range(len(runs)), key=lambda k: -len(runs[k][1]))
+    first_of = {runs[k][0]: k for k in reversed(by_length)}
+    shown = sorted(by_length, key=lambda k: first_of[runs[k][0]] != k)[:_MOST_RANGES]
     ranges: dict[str, list[str]] = {}
-    for k in longest:
-        low, high = own.levels[starts[k]], own.levels[stops[k]]
-        at = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        ranges.setdefault(labels[int(first[starts[k]])], []).append(at)
+    for winner, levels in (runs[k] for k in sorted(shown)):
+        ranges.setdefault(labels[winner], []).append(" to ".join(dict.fromkeys([levels[0], levels[-1]])))
     parts = ", ".join(f"{name} ({', '.join(at)})" for name, at in ranges.items())
-    rest = ", and others between" if len(starts) > len(longest) else ""
-    none = " At the other levels no parameter is above chance." if not rest and (first < 0).any() else ""
-    return [f"Which one is the most important depends on the level γ′: {parts}{rest}.{none}"]
+    rest = ", and others between." if len(runs) > len(shown) else "."
+    none = " At the other levels no parameter is above chance." if rest == "." and -1 in winners else ""
+    return [f"Which one is the most important depends on the level γ′: {parts}{rest}{none}"]
 
 
 def _sentence(text: str) -> str:
     """With a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
-
-
-def p_text(p: float, bound: bool = False) -> str:
-    """A p-value with three decimals, an upper end with ≤."""
-    return "<0.001" if p < 0.001 else f"{'≤' * bound}{p:.3f}"
 
 
 def percent(share: float) -> str:

@@ -13,8 +13,7 @@ from parzax._palette import PALETTE
 from parzax.plotting import _text
 from parzax.plotting._axes import Entry
 from parzax.results import ImportanceOverWeights, ImportanceResult
-from parzax.results.arrays import mean_and_error
-from parzax.results.seeds import by_seed
+from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
 
 # A second and a third round through the palette differ by the kind of line.
@@ -61,7 +60,7 @@ class Level(NamedTuple):
 
     def of(self, array: np.ndarray) -> np.ndarray:
         """(s, ...) what a (..., q, ...) ``array`` of the result has at this level, by seed."""
-        return by_seed(self.result, array)[:, self.number]
+        return self.result.by_seed(array.astype(np.float64))[:, self.number]
 
     def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of (s, ...) values over the seeds that have an importance at the level."""

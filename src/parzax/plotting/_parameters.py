@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from parzax.plotting import _text
 from parzax.plotting._axes import font_points, ribbon
-from parzax.results.arrays import mean_and_error
+from parzax.results.base import mean_and_error
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one, and more whole numbers have a log axis if that is theirs.

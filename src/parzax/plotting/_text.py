@@ -8,7 +8,7 @@ from parzax.results.labels import short_names, shorten
 from parzax.results.phrases import CHOICE as _CHOICE
 from parzax.results.phrases import NAME as _NAME
 from parzax.results.phrases import number as number
-from parzax.results.phrases import regime as regime
+from parzax.results.phrases import regime_text as regime_text
 from parzax.space import Categorical, Space
 
 

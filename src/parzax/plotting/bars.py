@@ -12,14 +12,14 @@ from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level
 from parzax.results import ImportanceResult
+from parzax.results.arrays import may_matter
+from parzax.results.base import MOST_SEEDS
 from parzax.results.labels import shorten
-from parzax.results.phrases import OF_LEVEL, OF_PARAMETER, value_text
-from parzax.results.seeds import MOST_SEEDS, share_of_seeds
-from parzax.results.uncertainty import may_matter
+from parzax.results.phrases import value_text
 from parzax.space import Domain
-from parzax.status import Status
+from parzax.status import OF_LEVELS, Status
 
-# The signs of what is marked at a parameter; the words of the footnote are in `OF_PARAMETER`.
+# The signs of what is marked at a parameter; the words of the footnote are `Status.fact`.
 _SIGNS = {
     Status.CONSTANT: "*",
     Status.SINGLE_VALUE: "*",
@@ -76,7 +76,7 @@ def importance_bars(
     if (known := result.uncertainty) is not None and result.n_seeds == 1:
         ends = np.array([known.interval_of(own.number, part.columns) for part in drawn])
         away = np.maximum(np.stack([mean - ends[:, 0], ends[:, 1] - mean]), 0)
-        sure = [may_matter(known, 1, own.number, part.columns) for part in drawn]
+        sure = [may_matter(result, own.number, part.columns) for part in drawn]
         colours = [colour if above else _UNSURE for colour, above in zip(colours, sure, strict=True)]
         if known.n_resamples:
             kind = f"\n{100 * known.level:g} % interval of one log, by resampling"
@@ -114,7 +114,7 @@ def regimes(
     rows = [result.names.index(name) for name in names]
     importance, _ = at_level.mean_and_error(at_level.of(result.importance)[:, rows])
     parts, _ = at_level.mean_and_error(at_level.of(result.regime_importance)[:, rows])
-    sure = [may_matter(result.uncertainty, result.n_seeds, at_level.number, row) for row in rows]
+    sure = [may_matter(result, at_level.number, row) for row in rows]
     colour_of, shades, captions = _arguments.colours(result), [], []
     for name, regime_parts, above in zip(names, parts, sure, strict=True):
         domains, rgb = result.space[name], np.array(to_rgb(colour_of[name] if above else _UNSURE))
@@ -173,19 +173,19 @@ def _signs_of(own: Level, names: Sequence[str]) -> list[tuple[str, str, bool]]:
     shown = [own.result.names.index(name) for name in names]
     found = []
     for bit, sign in _SIGNS.items():
-        shares = share_of_seeds(own.result, bit)[own.number, shown]
+        shares = own.result.share_of_seeds(bit)[own.number, shown]
         marked = shares[shares >= MOST_SEEDS]
         if marked.size:
-            found.append((sign, OF_PARAMETER[bit], bool(marked.min() == 1)))
+            found.append((sign, bit.fact, bool(marked.min() == 1)))
     return found
 
 
 def _footnote(own: Level, names: Sequence[str]) -> str:
     """What concerns the level as a whole, and what the signs of ``names`` mean."""
     parts = {}
-    for bit, words in OF_LEVEL.items():
-        if (share := share_of_seeds(own.result, bit)[own.number].max()) > 0:
-            parts[words] = "" if share == 1 else " (some seeds)"
+    for bit in OF_LEVELS & ~Status.ALL_ZERO:
+        if (share := own.result.share_of_seeds(bit)[own.number].max()) > 0:
+            parts[bit.fact] = "" if share == 1 else " (some seeds)"
     for sign, words, always in _signs_of(own, names):
         parts.setdefault(f"{sign}\N{NO-BREAK SPACE}{words}", "" if always else " (half of the seeds or more)")
     return ";  ".join(words + seeds for words, seeds in parts.items())
@@ -210,7 +210,7 @@ def _caption(domains: Sequence[Domain], parts: np.ndarray, shades: list) -> list
     entries: list[_axes.Entry] = []
     for i in kept:
         square = Line2D([], [], linestyle="None", marker="s", markersize=_SQUARE, color=shades[i])
-        text = _text.plain(shorten(_text.regime(domains[i]), _CAPTION))
+        text = _text.plain(shorten(_text.regime_text(domains[i]), _CAPTION))
         entries.append((square, f"{text}: {value_text(float(parts[i]))}") if n > 1 else (None, text))
     if len(kept) < n:
         entries.append((None, f"{n - len(kept)} smaller ones"))

@@ -211,7 +211,7 @@ def _draw_regime(top: Axes, bottom: Axes, own: Level, name: str, i: int, density
     if hidden := len(density.values) - len(kept):
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
     if len(result.space[name]) > 1 or domain.conditions:
-        lines = textwrap.wrap(_text.regime(domain), 34, max_lines=2, placeholder=" …")
+        lines = textwrap.wrap(_text.regime_text(domain), 34, max_lines=2, placeholder=" …")
         shares = f"{_percent(alpha.mean())} of the target, {_percent(beta.mean())} of the region"
         top.set_title("\n".join([*map(_text.plain, lines), shares]), fontsize=_axes.font_points(top, 0.9))
     for ax in (top, bottom):

@@ -13,7 +13,6 @@ from parzax.plotting import _axes, _square_map, _text
 from parzax.plotting._arguments import check_names, level_number
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
-from parzax.results.seeds import pairs_above_chance
 
 _MOST_NUMBERS = 16  # more parameters than this have no numbers in their cells
 _SIZES = (0.6, 0.34, 0.5)  # of names and numbers in a cell
@@ -83,7 +82,7 @@ def interactions(
 
 def _map(result: InteractionResult, level: int, chosen: list[str] | None, most: int) -> _Map:
     importance = result.matrix(level)
-    above = result.to_matrix(pairs_above_chance(result)[level]) == 1
+    above = result.to_matrix(result.stands_out[level]) == 1
     asked = ~np.isnan(result.to_matrix(np.zeros(len(result.pairs))))
     strength = np.where(above, importance, 0) + 1e-6 * np.nan_to_num(importance)
     if chosen is None:

@@ -11,8 +11,8 @@ from parzax import _checks
 from parzax.importance import normalise as shares
 from parzax.plotting import _arguments, _axes, _labels, _text
 from parzax.results import ImportanceResult, Uncertainty
-from parzax.results.arrays import mean_and_error, seeds_with_data
-from parzax.results.seeds import MOST_SEEDS, by_seed, share_of_seeds
+from parzax.results.arrays import seeds_with_data
+from parzax.results.base import MOST_SEEDS, mean_and_error
 from parzax.status import Status
 
 _QUANTITIES = {
@@ -80,7 +80,7 @@ def importance_sweep(
     levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _data(result, quantity, normalise))
     shares = normalise or quantity == "importance"
-    known = by_seed(result, result.is_defined)[:, order] if shares else np.ones(data.shape, bool)
+    known = result.by_seed(result.is_defined)[:, order] if shares else np.ones(data.shape, bool)
     by_samples = result.uncertainty if result.n_seeds == 1 and quantity == "importance" else None
     ax = _axes.axes_or_new(ax, 6.4, 3.8)
     lines, short = [], _text.names(result.names, 22)
@@ -117,7 +117,7 @@ def importance_sweep(
 
 def _data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
     """(s, q, d) what is drawn, and (s, q) whether a seed counts at a level."""
-    data = by_seed(result, getattr(result, quantity))
+    data = result.by_seed(getattr(result, quantity).astype(np.float64))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
     data = shares(data, balance=result.estimator.balance) if normalise else data
@@ -198,7 +198,7 @@ def _bands(
     """
 
     def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
-        return share_of_seeds(result, bit)[:, columns].max(axis=1, initial=0)[order]
+        return result.share_of_seeds(bit)[:, columns].max(axis=1, initial=0)[order]
 
     # Of these, levels at which the target is the whole region, by ties: nothing was compared with chance.
     same, all_zero = share(Status.SAME_SETS) == 1, share(Status.ALL_ZERO) == 1

@@ -10,7 +10,7 @@ from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting.sweep import draw_line
 from parzax.results import ImportanceOverWeights
-from parzax.results.arrays import mean_and_error
+from parzax.results.base import mean_and_error
 
 
 def importance_over_weights(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -44,12 +45,12 @@ class ResultArrays(AbstractResult):
     @property
     def alpha(self) -> np.ndarray:
         """(..., q, d, k) probability of each regime in the target, "inactive" last."""
-        return self.regime_target / np.where(self.n_target > 0, self.n_target, 1)[..., None, None]
+        return self.regime_target / _divisor(self.n_target)[..., None, None]
 
     @property
     def beta(self) -> np.ndarray:
         """(..., q, d, k) probability of each regime in the region, the same at every level."""
-        share = self.regime_region / np.where(self.n_region > 0, self.n_region, 1)[..., None, None]
+        share = self.regime_region / _divisor(self.n_region)[..., None, None]
         return np.broadcast_to(share[..., None, :, :], self.regime_target.shape)
 
     @property
@@ -99,11 +100,10 @@ class ResultArrays(AbstractResult):
         over k to the importance, except where that is positive by convention alone (1/d of the parity
         estimator): there they are 0.
         """
-        # Of one parameter: n_T and n_R are the same for all of its regimes, and so drop out.
-        term = np.square(self.alpha) * np.maximum(self.divergence, 0)
-        term = np.where(self.beta > 0, term / np.where(self.beta > 0, self.beta, 1), 0)
-        whole = term.sum(axis=-1, keepdims=True)
-        return self.importance[..., None] * term / np.where(whole > 0, whole, 1)
+        # n_T and n_R are the same in all regimes of a parameter, so they cancel. A regime without rows in the
+        # region has none in the target either.
+        term = np.square(self.alpha) * np.maximum(self.divergence, 0) / _divisor(self.beta)
+        return self.importance[..., None] * term / _divisor(term.sum(axis=-1, keepdims=True))
 
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds that have one, (q, d) each.
@@ -121,22 +121,34 @@ class ResultArrays(AbstractResult):
         return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
 
     def _columns(self) -> dict[str, np.ndarray]:
-        measures = ("importance", "variance", "standard", "inter", "unweighted")
         columns = {"parameter": np.array(self.names, dtype=object)}
-        columns |= {name: self.by_seed(getattr(self, name)) for name in measures}
+        for name in ("importance", "variance", "standard", "inter", "unweighted"):
+            columns[name] = getattr(self, name)
         if (sampled := self.uncertainty) is not None:
             ends = {"importance": sampled.importance_interval, "variance": sampled.variance_interval}
-            columns |= {f"{name}_low": self.by_seed(x[..., 0]) for name, x in ends.items()}
-            columns |= {f"{name}_high": self.by_seed(x[..., 1]) for name, x in ends.items()}
-            columns |= {name: self.by_seed(getattr(sampled, name)) for name in ("p_value", "p_adjusted")}
-        columns["n_target"] = self.by_seed(self.n_target)[..., None]
-        columns["n_region"] = self.by_seed(self.n_region)[..., None, None]
-        return columns | {"status": self.by_seed(self.status)}
+            columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
+            columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
+            columns |= {"p_value": sampled.p_value, "p_adjusted": sampled.p_adjusted}
+        columns |= {"n_target": self.n_target[..., None], "n_region": self.n_region[..., None, None]}
+        return columns | {"status": self.status}
+
+
+def _divisor(total: np.ndarray) -> np.ndarray:
+    """A total to divide by: 1 where it is 0."""
+    return np.where(total > 0, total, 1)
+
+
+def may_matter(result: ResultArrays, level: int, parameters: Any) -> bool:
+    """Whether any of some parameters is above chance at a level; True where that was not tested."""
+    sampled = result.uncertainty
+    if sampled is None or result.n_seeds > 1:
+        return True
+    return bool(sampled.any_above_chance(level, np.atleast_1d(parameters)))
 
 
 def seeds_with_data(status: np.ndarray) -> np.ndarray:
     """(s, q) seeds whose variances count, of a status (..., q, d): all but those with NO_DATA."""
-    # Unlike a share, the variance of a seed with ALL_ZERO is an estimate like any other, 0 or below:
-    # without it the mean would be too high.
+    # A seed with ALL_ZERO has no shares, but its variances, 0 or below, are estimates like any other: without
+    # them the mean would be too high.
     flat = status.reshape(-1, *status.shape[-2:])
     return (flat & int(Status.NO_DATA) == 0).all(axis=-1)

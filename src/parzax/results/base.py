@@ -13,23 +13,36 @@ from parzax._html import table as html_table
 from parzax._words import columns_of, plural, visible
 from parzax.observations import ImportReport
 from parzax.space import Space
-from parzax.status import Status, describe
+from parzax.status import Status, describe, status_names
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
+# A status or a test that holds in this share of the seeds counts for the result.
+MOST_SEEDS = 0.5
 
 
 class ReadTable(NamedTuple):
-    """A table for reading: rows with their header first, the columns that are text, and notes below."""
+    """A table for reading: columns with their header first, headers of those flush left, and notes below."""
 
     title: str
-    rows: list[list[str]]
-    left: tuple[int, ...]
+    columns: Sequence[Sequence[str]]
+    left: tuple[str, ...]
     notes: Sequence[str]
 
     def to_text(self) -> str:
         """Lines of text, for a terminal."""
-        lines = [self.title, *aligned(self.rows, self.left), "", *self.notes]
-        return "\n".join(map(visible, lines))
+        columns = []
+        for column in self.columns:
+            width = max(map(columns_of, column))
+            gaps = [" " * (width - columns_of(x)) for x in column]
+            pairs = zip(column, gaps, strict=True)
+            columns.append([x + gap if column[0] in self.left else gap + x for x, gap in pairs])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+        return "\n".join(map(visible, [self.title, *lines, "", *self.notes]))
+
+    def to_html(self) -> str:
+        """A table for notebooks."""
+        left = [i for i, (header, *_) in enumerate(self.columns) if header in self.left]
+        return html_table(self.title, list(zip(*self.columns, strict=True)), left, self.notes)
 
 
 class Readable(abc.ABC):
@@ -42,7 +55,7 @@ class Readable(abc.ABC):
         return self._table().to_text()
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        return self._table().to_html()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +78,7 @@ class AbstractResult(Readable):
 
     @abc.abstractmethod
     def _columns(self) -> dict[str, np.ndarray]:
-        """The columns of `to_columns` after the level, up to the status, in shapes that go with (s, q, d)."""
+        """The columns of `to_columns` from level to status, in shapes that broadcast to (..., q, d)."""
 
     @abc.abstractmethod
     def ranking(self, level: int = 0) -> list[Any]:
@@ -85,20 +98,23 @@ class AbstractResult(Readable):
         """(s, ...) a (..., *) array with all its seed axes as one, of length 1 if there is none."""
         return array.reshape(self.n_seeds, *array.shape[self.estimates.variance.ndim - 2 :])
 
+    def mean_over_seeds(self, array: np.ndarray) -> np.ndarray:
+        """Mean of a (..., *) array over all its seed axes, in float64."""
+        return self.by_seed(array).mean(axis=0, dtype=np.float64)
+
+    def share_of_seeds(self, bit: Status) -> np.ndarray:
+        """(q, d) share of the seeds in which ``bit`` is set."""
+        return self.mean_over_seeds(self.estimates.status & int(bit) != 0)
+
     def to_columns(self) -> dict[str, np.ndarray]:
         """The columns of `to_dataframe`, each with an entry for every row of it."""
-        shape = (self.n_seeds, *self.estimates.variance.shape[-2:])
-        columns = {
-            "seed": np.arange(self.n_seeds)[:, None, None],
-            "target_quantile": self.target_quantile[:, None],
-            **self._columns(),
-        }
-        if self.estimates.variance.ndim == 2:
-            del columns["seed"]
-        columns = {name: np.broadcast_to(x, shape).reshape(-1) for name, x in columns.items()}
-        seen, inverse = np.unique(columns["status"], return_inverse=True)
-        columns["status_names"] = np.array([status_names(int(x)) for x in seen], dtype=object)[inverse]
-        return columns
+        shape = self.estimates.variance.shape
+        seeds = np.arange(self.n_seeds).reshape(*shape[:-2], 1, 1)
+        columns = {"seed": seeds} if len(shape) > 2 else {}
+        columns |= {"target_quantile": self.target_quantile[:, None], **self._columns()}
+        columns = {name: np.broadcast_to(x, shape).flatten() for name, x in columns.items()}
+        names = [status_names(bits) for bits in columns["status"].tolist()]
+        return columns | {"status_names": np.array(names, dtype=object)}
 
     def to_dataframe(self, backend: str | None = None) -> Any:
         """One row per seed, level and parameter, or pair of parameters.
@@ -118,10 +134,7 @@ class AbstractResult(Readable):
         """
         backends = _BACKENDS if backend is None else (_checks.one_of("backend", backend, _BACKENDS),)
         nw = _checks.optional("narwhals", "to_dataframe", "dataframe")
-        data = {
-            name: x.tolist() if x.dtype == object else np.ascontiguousarray(x)
-            for name, x in self.to_columns().items()
-        }
+        data = {name: x.tolist() if x.dtype == object else x for name, x in self.to_columns().items()}
         installed: list[Any] = [name for name in backends if find_spec(name) is not None]
         if not installed:
             needed, package = backend or "pandas, polars or pyarrow", backend or "pyarrow"
@@ -133,7 +146,7 @@ class AbstractResult(Readable):
         return describe(self.estimates.status)
 
     def _described(self, entries: str) -> str:
-        """The text of ``repr``, with how many ``entries`` there are, and what is the most important one."""
+        """The text of ``repr``: how many ``entries`` there are, and which is the most important one."""
         ranking = self.ranking()
         seeds = f"{self.n_seeds} seeds, " if self.estimates.variance.ndim > 2 else ""
         most = f"; most important at {self.target_quantile[0]:g}: {ranking[0]!r}" if ranking else ""
@@ -142,7 +155,7 @@ class AbstractResult(Readable):
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:
-    """Attributes of a result that are those of these ``names`` of its estimates, or of another field."""
+    """Properties that pass on the attributes ``names`` of a field of the result, by default its estimates."""
 
     def attribute(name: str) -> property:
         return property(lambda self: getattr(getattr(self, of), name), doc=f"``{of}.{name}``.")
@@ -150,9 +163,20 @@ def attributes(*names: str, of: str = "estimates") -> Any:
     return map(attribute, names)
 
 
-def status_names(status: int) -> str:
-    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
-    return "|".join(str(bit.name) for bit in Status if bit and status & bit)
+def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
+    """Index of the level shown first: the nearest to 0.1 that has more than ten rows on either side.
+
+    Seeds with few rows rule a level out where they are half of them or more; if every level is ruled out, it
+    is the nearest to 0.1 all the same.
+
+    Args:
+        levels: (q,) target quantiles.
+        status: (..., q, d) their status.
+    """
+    few = (np.asarray(status) & int(Status.LOW_DATA | Status.SAME_SETS | Status.NO_DATA) != 0).any(axis=-1)
+    few = few.reshape(-1, len(levels)).mean(axis=0) >= MOST_SEEDS
+    away = np.abs(levels - 0.1)
+    return int((away if few.all() else np.where(few, np.inf, away)).argmin())
 
 
 def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -171,16 +195,6 @@ def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.
     squares = np.where(counts, np.square(x - mean), 0).sum(axis=0)
     error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
     return mean, np.where(n > 1, error, np.nan)
-
-
-def aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    """Lines of a table, its header first: the columns ``left`` flush left, the others flush right."""
-    columns = []
-    for i, column in enumerate(zip(*rows, strict=True)):
-        width = max(map(columns_of, column))
-        gaps = [" " * (width - columns_of(x)) for x in column]
-        columns.append([x + gap if i in left else gap + x for x, gap in zip(column, gaps, strict=True)])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def size_text(n: np.ndarray) -> str:

@@ -7,7 +7,7 @@ from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained, GridSmoothing, Pearson, Smoothed
 from parzax.importance import Grid
 
-# Divergences that a file of results can name.
+# Divergences that a stored result can have.
 _DIVERGENCES: dict[str, type[AbstractDivergence]] = {
     one.__name__: one for one in (Explained, Smoothed, Pearson)
 }
@@ -67,10 +67,10 @@ class GridEstimator:
         """From what `to_dict` gave, or an older version of it."""
         if "divergence" not in stored:
             return _older(stored)
-        fields = {name: _tuples(value) for name, value in stored["divergence"].items() if name != "name"}
+        fields = _tuples(stored["divergence"])
         if "smoothing" in fields:
             fields["smoothing"] = GridSmoothing(**fields["smoothing"])
-        divergence = _DIVERGENCES[stored["divergence"]["name"]](**fields)
+        divergence = _DIVERGENCES[fields.pop("name")](**fields)
         return cls(**(stored | {"grid": Grid(**stored["grid"]), "divergence": divergence}))
 
 
@@ -85,26 +85,25 @@ def _older(stored: dict[str, Any]) -> GridEstimator:
     names = ("prior_weight", "min_bandwidth", "floor", "floor_quartiles")
     smoothing = GridSmoothing(**{name: stored[name] for name in names})
     if resolutions is not None:
+        resolutions = _tuples(resolutions)
         if "degree" in resolutions:
-            degrees = tuple(range(2, resolutions["degree"] + 1))
-            resolutions = {name: value for name, value in resolutions.items() if name != "degree"}
+            degrees = tuple(range(2, resolutions.pop("degree") + 1))
             resolutions |= {"degrees": degrees, "smoothness": 1.0}
-        resolutions = {name: _tuples(value) for name, value in resolutions.items()}
         divergence: AbstractDivergence = Explained(**resolutions, debias=debias, min_rows=rows)
-    elif stored["shared_kernel"]:
-        divergence = Smoothed(smoothing, debias, rows)
     else:
-        divergence = Pearson(smoothing, rows)
-    shares = {"balance": bool(stored.get("balance", False))}
-    return GridEstimator(grid, divergence, uniform_when_undefined=stored["uniform_when_undefined"], **shares)
+        divergence = (
+            Smoothed(smoothing, debias, rows) if stored["shared_kernel"] else Pearson(smoothing, rows)
+        )
+    balance, undefined = bool(stored.get("balance", False)), stored["uniform_when_undefined"]
+    return GridEstimator(grid, divergence, balance, undefined)
 
 
-def _tuples(value: Any) -> Any:
-    """JSON's lists as tuples."""
-    return tuple(value) if isinstance(value, list) else value
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """A copy with JSON's lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
-# Estimators by the names that the command line and the page have for them.
+# Estimators by their names on the command line and on the page.
 ESTIMATORS = {
     "default": GridEstimator(),
     "smoothed": GridEstimator.smoothed(),

@@ -11,17 +11,12 @@ from parzax._programs import program
 from parzax.observations import capacity
 from parzax.split.ties import AbstractTies, Crowding, Hypervolume, reference_point
 
-# By so much of itself a sum of weights may miss the weight that a level needs.
+# Relative tolerance between a sum of weights and the weight that a level needs.
 _ROUNDING = 1e-9
 
 
 def pareto_places(
-    losses: np.ndarray,
-    weight: np.ndarray,
-    needed: Sequence[float],
-    ties: AbstractTies,
-    *,
-    exact: bool = False,
+    losses: np.ndarray, weight: np.ndarray, needed: Sequence[float], ties: AbstractTies, exact: bool = False
 ) -> np.ndarray:
     """A loss that orders rows by non-domination rank, and within a front as ``ties`` say: 0, 1, 2, ...
 
@@ -47,33 +42,31 @@ def pareto_places(
     if not used.any():
         return places
     # 0.0 and -0.0 are one loss.
-    distinct, first, own = np.unique(losses[used] + 0.0, axis=0, return_index=True, return_inverse=True)
-    own = own.reshape(-1)
+    distinct, first, number = np.unique(losses[used] + 0.0, axis=0, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
     rank = pareto.non_domination_rank_host(distinct)
-    reached = np.cumsum(np.bincount(rank[own], weights=weight[used]))
+    reached = np.cumsum(np.bincount(rank[number], weights=weight[used]))
     within = np.arange(len(distinct))
     for front in _cut_fronts(reached, needed):
         rows = rank == front
         if rows.sum() > 1:
             within[rows] = places_within(ties, distinct[rows])
     if exact:
-        again = np.arange(len(own)) != first[own]
-        row = np.lexsort((np.where(again, 0, within[own]), again, rank[own]))
-        order = np.empty(len(own))
-        order[row] = np.arange(len(own))
+        again = np.arange(len(number)) != first[number]
+        row = np.lexsort((np.where(again, 0, within[number]), again, rank[number]))
+        places[np.flatnonzero(used)[row]] = np.arange(len(number))
     else:
-        _, order = np.unique(np.stack([rank, within]), axis=1, return_inverse=True)
-        order = order.reshape(-1)[own]
-    places[used] = order
+        _, place = np.unique(np.stack([rank, within]), axis=1, return_inverse=True)
+        places[used] = place.reshape(-1)[number]
     return places
 
 
 def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
-    """Fronts at whose inside a set ends, given the weight of all fronts up to each."""
+    """Fronts that a set cuts, given the weight ``reached`` up to each front."""
     ends = np.asarray(needed)
     before = np.searchsorted(reached, ends * (1 - _ROUNDING))
     after = np.searchsorted(reached, ends * (1 + _ROUNDING))
-    # Where a set ends with a front, that front and the next one are found; neither is cut.
+    # A set that ends with a front cuts none: the two searches differ.
     return np.unique(before[(before == after) & (before < len(reached))]).tolist()
 
 
@@ -89,9 +82,7 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
         if isinstance(ties, Crowding):
             return np.unique(-np.asarray(_distance(padded, mask))[:n], return_inverse=True)[1]
         order = np.asarray(_order(padded, mask, np.int32(n - 1), ties=ties))
-    places = np.empty(size, dtype=np.int64)
-    places[order] = np.arange(size)
-    return places[:n]
+    return np.argsort(order)[:n]
 
 
 @program

@@ -9,7 +9,7 @@ from parzax._words import join_names, visible
 from parzax.results.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
-# Choices that a line of text shows.
+# Number of choices in a line of text.
 _CHOICES_SHOWN = 6
 
 
@@ -46,32 +46,21 @@ def good_values(
     set of choices of a category. Regimes without rows in the target, parameters of a single value, and
     importances that are not defined or 0 are left out.
     """
-    importance, _ = result.over_seeds()
-    defined = np.any(result.is_defined.reshape(-1, *importance.shape), axis=0)
-    rows = result.regime_target.reshape(-1, *result.regime_target.shape[-3:]).mean(axis=0)
-    found = []
+    importance = result.over_seeds()[0][level]
+    shown = (importance > 0) & result.by_seed(result.is_defined)[:, level].any(axis=0)
+    rows = result.mean_over_seeds(result.regime_target)[level]
+    good = []
     for name in result.ranking(level):
         j = result.space.index(name)
-        if not defined[level, j] or importance[level, j] <= 0:
-            continue
-        for regime, density in enumerate(densities(name)):
-            if rows[level, j, regime] > 0 and len(density.values) > 1:
-                target, region = (
-                    np.asarray(x, np.float64).reshape(-1, *x.shape[-2:]).mean(axis=0)[level]
-                    for x in (density.target, density.region)
-                )
-                values, cells = _best(density.domain, density.values, target, region)
-                counts = density.rows.reshape(-1, *density.rows.shape[-2:]).sum(axis=0)
-                in_target, in_region = (
-                    float(of[cells].sum() / of.sum()) for of in (counts[level], counts[-1])
-                )
-                found.append(
-                    GoodValues(
-                        name, regime, values, in_target, in_region, float(importance[level, j]),
-                        float(rows[level, j, regime]),
-                    )
-                )  # fmt: skip
-    return found
+        for regime, density in enumerate(densities(name) if shown[j] else ()):
+            if rows[j, regime] > 0 and len(density.values) > 1:
+                masses = (result.mean_over_seeds(x)[level] for x in (density.target, density.region))
+                values, cells = _best(density.domain, density.values, *masses)
+                counts = result.by_seed(density.rows).sum(axis=0)[[level, -1]]
+                target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
+                numbers = target, region, float(importance[j]), float(rows[j, regime])
+                good.append(GoodValues(name, regime, values, *numbers))
+    return good
 
 
 def _best(
@@ -83,7 +72,7 @@ def _best(
         chosen = np.flatnonzero(excess > 0)
         chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
         return tuple(values[i] for i in chosen), chosen
-    # The contiguous cells with the largest sum: of the differences of the running sums the largest.
+    # The contiguous cells with the largest sum, as the largest difference of two running sums.
     running = np.concatenate([[0.0], np.cumsum(excess)])
     lowest = np.minimum.accumulate(running[:-1])
     stop = int(np.argmax(running[1:] - lowest)) + 1
@@ -95,7 +84,7 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     """The ends of some cells: midway to the next one, on the domain's axis; of numbers in a list these."""
     if isinstance(domain, Ordinal):
         return float(values[start]), float(values[stop - 1])
-    # Places between bounds that move are not on the domain's axis.
+    # Where bounds move, values are places between them, not values on the domain's axis.
     log = getattr(domain, "log", False) and not isinstance(domain, Varying)
     centres = np.log(values) if log else np.asarray(values, np.float64)
     middles = (centres[1:] + centres[:-1]) / 2
@@ -107,15 +96,15 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     return float(low), float(high)
 
 
-def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
-    """A title and a line of text for each of `good_values`, and of how many parameters nothing is said."""
+def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
+    """A title, a line of text for each of `good_values`, and a line about parameters ``left_out``."""
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
-    for own in found:
-        what = visible(values_text(own, space[own.parameter][own.regime]))
-        where = f" [{own.regime}]" if own.parameter in several else ""
-        shares = f"{own.target:.0%} of the target, {own.region:.0%} of the region"
-        lines.append(f"{visible(own.parameter)}{where}: {what} ({shares})")
+    for name, regime, values, target, region, *_ in good:
+        what = visible(values_text(values, space[name][regime]))
+        where = f" [{regime}]" if name in several else ""
+        shares = f"{target:.0%} of the target, {region:.0%} of the region"
+        lines.append(f"{visible(name)}{where}: {what} ({shares})")
     if len(lines) == 1:
         lines[0] += ": none stand out"
     if left_out:
@@ -124,9 +113,9 @@ def to_lines(found: Sequence[GoodValues], space: Space, level: float, left_out: 
     return lines
 
 
-def values_text(good: GoodValues, domain: Domain) -> str:
-    """The values themselves: "0.2 to 0.4", or the first of the choices."""
-    if not isinstance(domain, Categorical):
-        ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(good.values))
-        return ends + " of the way between its bounds" * isinstance(domain, Varying)
-    return join_names([str(choice) for choice in good.values], _CHOICES_SHOWN)
+def values_text(values: Sequence[Any], domain: Domain) -> str:
+    """The values of `GoodValues`: "0.2 to 0.4", or the first of the choices."""
+    if isinstance(domain, Categorical):
+        return join_names(list(map(str, values)), _CHOICES_SHOWN)
+    ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(values))
+    return ends + " of the way between its bounds" * isinstance(domain, Varying)

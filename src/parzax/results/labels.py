@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from parzax._words import visible
+
 
 def shorten(text: str, length: int) -> str:
     """``text`` with its middle left out where it is longer than ``length`` characters."""
@@ -30,6 +32,12 @@ def short_names(names: Sequence[str], length: int) -> dict[str, str]:
     return labels
 
 
+def short_labels(names: Sequence[str], length: int) -> list[str]:
+    """`short_names` of the visible names, in their order."""
+    shown = [visible(name) for name in names]
+    return list(map(short_names(shown, length).__getitem__, shown))
+
+
 def _differences(group: list[str], length: int) -> dict[str, str]:
     """The part in which the names differ, with as much around it as fits."""
     before = _common(group)
@@ -40,7 +48,7 @@ def _differences(group: list[str], length: int) -> dict[str, str]:
         right = min(after, spare - min(before, spare // 2))
         start, stop = max(before - spare + right, 0), len(name) - after + right
         text = ("…" if start else "") + name[start:stop] + ("…" if stop < len(name) else "")
-        # An ellipsis in place of one character saves nothing.
+        # An ellipsis for a single character saves nothing.
         out[name] = name if len(name) <= max(length, len(text)) else shorten(text, length)
     return out
 

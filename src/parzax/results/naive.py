@@ -24,7 +24,7 @@ def filtering(obs: Observations, name: str) -> Observations:
     Raises:
         ValueError: if the parameter has several domains: filter after `expansion`.
     """
-    # What stands where the parameter is inactive has weight 0.
+    # Rows with an imputed value get weight 0.
     return _imputed(obs, [name]).select(obs.regime[..., obs.space.index(name)] != INACTIVE)
 
 
@@ -56,13 +56,13 @@ def expansion(obs: Observations) -> Observations:
             parameters[name] = domains[0]
             continue
         union = _union(name, domains)
-        own = regime[..., column]
         if isinstance(union, Categorical):
             for i, domain in enumerate(domains):
                 assert isinstance(domain, Categorical)
                 codes = np.array([union.codes[key] for key in domain.codes], dtype=np.float64)
-                values[own == i, column] = codes[values[own == i, column].astype(np.int64)]
-        active = own != INACTIVE
+                rows = regime[..., column] == i
+                values[rows, column] = codes[values[rows, column].astype(np.int64)]
+        active = regime[..., column] != INACTIVE
         regime[..., column] = np.where(active, 0, INACTIVE)
         parameters[name] = union if active.all() else replace(union, when=Recorded())
     return replace(obs, space=Space(parameters), values=values, regime=regime, bounds=None)
@@ -79,7 +79,7 @@ def _imputed(obs: Observations, names: Sequence[str]) -> Observations:
         columns.append(np.where(inactive, _middle(domains[0]), obs.values[..., column]))
         parameters[name] = replace(domains[0], when=())
     values = np.stack(columns, axis=-1)
-    bounds = None if obs.bounds is None else {n: own for n, own in obs.bounds.items() if n in parameters}
+    bounds = None if obs.bounds is None else {name: obs.bounds[name] for name in names if name in obs.bounds}
     regime = np.zeros(values.shape, np.int16)
     return replace(obs, space=Space(parameters), values=values, regime=regime, bounds=bounds)
 

@@ -5,15 +5,16 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any
 
-import jax
 import numpy as np
 
+from parzax import _checks
+from parzax.importance.draws import METHODS
 from parzax.observations import Observations
 from parzax.results.estimator import GridEstimator
-from parzax.results.resampling import check_resampling, uncertainty
+from parzax.results.resampling import checked_counts, uncertainty
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyses, checked_task
-from parzax.results.targets import counted_rows, ranking_losses
+from parzax.results.sweep import analyses, checked_key, checked_task
+from parzax.results.targets import counted_rows, ranking_losses, usable_rows
 from parzax.split.ties import AbstractTies
 
 
@@ -90,27 +91,24 @@ def cond_ped_anova(
     ((2, 2), True)
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
-    n_samples, n_shuffles = check_resampling(n_resamples, n_shuffles, key, resampling, len(obs.space))
-    obs, cuts = task.obs, [*task.target, task.region]
-    if n_samples:
-        # Samples cut other fronts, some rows away.
+    numbers = checked_counts(n_resamples, n_shuffles, len(obs.space))
+    _checks.one_of("resampling", resampling, tuple(METHODS))
+    key = checked_key(key) if any(numbers) else None
+    cuts = np.array([*task.target, task.region])
+    if numbers[0]:
+        # Samples may cut other fronts than the log does, nearby.
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
-        cuts = [float(np.clip(cut + away, 0, 1)) for cut in cuts for away in near]
-    losses = ranking_losses(obs, objective, selection, ties, cuts, task.estimator.grid.optuna_rounding)
-    ((encoded, result),) = analyses(task, losses[None])
-    if not n_samples and not n_shuffles:
+        cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
+    raw = task.estimator.grid.optuna_rounding
+    losses = ranking_losses(task.obs, objective, selection, ties, cuts.tolist(), raw)
+    (encoded,), (result,) = analyses(task, losses[None])
+    if key is None:
         return result
-    key = jax.random.key(0) if key is None else key
-    counts = {"n_samples": n_samples, "n_shuffles": n_shuffles}
-    sampled = uncertainty(key, losses, encoded, result, method=resampling, **counts)
-    return replace(result, uncertainty=sampled)
+    return replace(result, uncertainty=uncertainty(key, losses, encoded, result, numbers, resampling))
 
 
 def ped_anova(
-    obs: Observations,
-    target_quantile: Any = 0.1,
-    region_quantile: float = 1.0,
-    **options: Any,
+    obs: Observations, target_quantile: Any = 0.1, region_quantile: float = 1.0, **options: Any
 ) -> ImportanceResult:
     """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 
@@ -123,10 +121,9 @@ def ped_anova(
     """
     if isinstance(obs, Observations):
         obs = counted_rows(obs, options.get("rows", "all"))
-        used = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+        inactive = usable_rows(obs)[..., None] & (obs.regime < 0)
         for j, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
-            inactive = bool(domains[0].conditions) and (used & (obs.regime[..., j] < 0)).any()
-            if len(domains) != 1 or inactive:
+            if len(domains) != 1 or (domains[0].conditions and inactive[..., j].any()):
                 raise ValueError(
                     f"ped_anova needs parameters that are always active on one domain, and {name!r} is not; "
                     "use cond_ped_anova, or parzax.naive to filter, impute or expand first."

@@ -24,13 +24,10 @@ from parzax.results.table import importance_table
 from parzax.results.uncertainty import Uncertainty
 from parzax.space import Domain, Space
 
-# Of the files that `ImportanceResult.save` writes.
-_FORMAT = 1
-_ARRAYS = (
-    "target_quantile", "importance", "variance", "divergence", "inter", "unweighted", "status",
-    "regime_target", "regime_region", "counts",
-)  # fmt: skip
-_SAMPLED = "uncertainty_"
+# Files of `ImportanceResult.save`: version, prefix of arrays of the uncertainty, arrays of the estimates.
+_FORMAT, _SAMPLED = 1, "uncertainty_"
+_ARRAYS = ("variance", "divergence", "inter", "unweighted", "status")
+_ARRAYS += ("regime_target", "regime_region", "counts")
 
 
 class RegimeDensity(NamedTuple):
@@ -86,26 +83,25 @@ class ImportanceResult(ResultArrays):
         blocks = [block for block in layout(self.space, grid).blocks if block.parameter == j]
         for regime, domain in enumerate(self.space[name]):
             block, *pools = (block for block in blocks if block.regime == regime)
-            counts = self._counts_of(block)
-            pooled: np.ndarray = sum((self._counts_of(pool) for pool in pools), np.zeros((), counts.dtype))
-            values = cell_values(domain, grid)
-            if np.any(pooled):
+            counts, values = self._counts_of(block), cell_values(domain, grid)
+            if pools and (pooled := self._counts_of(*pools)).any():
                 block, counts, values = pools[0], pooled, np.linspace(0, 1, pools[0].n_cells).tolist()
             shape = (*counts.shape[:-2], counts.shape[-2] - 1, counts.shape[-1])
-            if block.family is None:  # without a grid, mass 1 in its only cell
+            if block.family is None:  # a single value: mass 1 in the only cell
                 target = region = np.ones(shape, dtype)
             else:
                 how = self.estimator.divergence, block.family, self.reference == "uniform"
-                # In the precision of the result, whatever the caller's is now.
+                # In the precision of the result, which may not be the caller's.
                 with jax.enable_x64(dtype == np.float64):
                     densities = _densities(counts.reshape(-1, *counts.shape[-2:]), *how)
                 target, region = (np.asarray(density).reshape(shape) for density in densities)
             out.append(RegimeDensity(domain, values, target, region, target / region, counts))
         return out
 
-    def _counts_of(self, block: Block) -> np.ndarray:
-        """(..., q + 1, g) of the cells of one block."""
-        return self.counts[..., block.start : block.start + block.n_cells]
+    def _counts_of(self, *blocks: Block) -> np.ndarray:
+        """(..., q + 1, g) counts of the cells of blocks of one size, added up."""
+        columns = [self.counts[..., block.start : block.start + block.n_cells] for block in blocks]
+        return np.sum(columns, axis=0, dtype=self.counts.dtype)
 
     def good_values(self, level: int = 0) -> list[GoodValues]:
         """Of every parameter the values that are over-represented among the best, see `GoodValues`.
@@ -137,10 +133,10 @@ class ImportanceResult(ResultArrays):
             "reference": self.reference,
             "report": asdict(self.report),
         }
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        if self.uncertainty is not None:
-            meta["uncertainty"] = {name: getattr(self.uncertainty, name) for name in Uncertainty.SETTINGS}
-            arrays |= {_SAMPLED + name: getattr(self.uncertainty, name) for name in Uncertainty.ARRAYS}
+        arrays = {name: getattr(self, name) for name in (*_ARRAYS, "target_quantile", "importance")}
+        if (sampled := self.uncertainty) is not None:
+            meta["uncertainty"] = {name: getattr(sampled, name) for name in Uncertainty.SETTINGS}
+            arrays |= {_SAMPLED + name: getattr(sampled, name) for name in Uncertainty.ARRAYS}
         with open(path, "wb") as file:
             np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
 
@@ -154,29 +150,25 @@ class ImportanceResult(ResultArrays):
         try:
             # Opened here, as np.load leaves a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                meta = json.loads(str(data["meta"]))
-                arrays = {name: data[name] for name in _ARRAYS}
-                known = None
-                if "uncertainty" in meta:
-                    of_samples = {name: data[_SAMPLED + name] for name in Uncertainty.ARRAYS}
-                    of_log = {name: arrays[name] for name in ("variance", "importance")}
-                    known = Uncertainty(**of_samples, **of_log, **meta["uncertainty"])
+                stored = dict(data)
+            meta = json.loads(str(stored["meta"]))
             if meta["format"] != _FORMAT:
                 raise ValueError(f"format {meta['format']} is not {_FORMAT}")
-            space, estimator, report = Space.from_json(meta["space"]), meta["estimator"], meta["report"]
-            tuples = {key: tuple(value) for key, value in report.items() if isinstance(value, list)}
-            q, d = len(arrays["target_quantile"]), len(space)
+            space, levels = Space.from_json(meta["space"]), stored["target_quantile"]
             for name in ("importance", "variance", "inter", "unweighted", "status"):
-                if arrays[name].shape[-2:] != (q, d):
-                    raise ValueError(f"{name} has shape {arrays[name].shape}, not (..., {q}, {d})")
-            how, levels = GridEstimator.from_dict(estimator), arrays.pop("target_quantile")
-            del arrays["importance"]
-            balance, undefined = how.balance, how.uniform_when_undefined
-            estimates = Importance(**arrays, balance=balance, uniform_when_undefined=undefined)
-            region, reference = float(meta["region_quantile"]), str(meta["reference"])
-            return cls(
-                estimates, space, levels, region, ImportReport(**(report | tuples)), how, reference, known
-            )
+                if stored[name].shape[-2:] != (len(levels), len(space)):
+                    wanted = f"(..., {len(levels)}, {len(space)})"
+                    raise ValueError(f"{name} has shape {stored[name].shape}, not {wanted}")
+            estimator, sampled = GridEstimator.from_dict(meta["estimator"]), None
+            share = {"balance": estimator.balance, "uniform_when_undefined": estimator.uniform_when_undefined}
+            estimates = Importance(**{name: stored[name] for name in _ARRAYS}, **share)
+            if "uncertainty" in meta:
+                arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
+                arrays |= {name: stored[name] for name in ("variance", "importance")}
+                sampled = Uncertainty(**arrays, **meta["uncertainty"])
+            lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
+            report, region = ImportReport(**(meta["report"] | lists)), float(meta["region_quantile"])
+            return cls(estimates, space, levels, region, report, estimator, str(meta["reference"]), sampled)
         except _checks.UNREADABLE as error:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 

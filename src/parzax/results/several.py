@@ -1,6 +1,6 @@
 """Importance for each of several losses of one log: every objective, or a sweep of weights, in one call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from parzax.observations import Observations
 from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import analyses, checked_task
-from parzax.results.targets import Scalarisation, by_seed, objective_names, scalarised_losses
+from parzax.results.targets import Scalarisation, losses_by_seed, objective_names, scalarised_losses
 
-# Weights of two objectives where none are given.
+# Default weights of the second of two objectives.
 _WEIGHTS = np.arange(11) / 10
 
 
@@ -87,13 +87,12 @@ def importance_by_objective(
     ['a', 'b']
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
-    results = {}
-    objectives = zip(objective_names(obs), obs.report.direction, strict=True)
-    analysed = analyses(task, np.moveaxis(by_seed(task.obs), -1, 0))
-    for (name, direction), (_, result) in zip(objectives, analysed, strict=True):
+    _, results = analyses(task, np.moveaxis(losses_by_seed(task.obs), -1, 0))
+    by_name = {}
+    for name, direction, result in zip(objective_names(obs), obs.report.direction, results, strict=True):
         report = replace(result.report, direction=(direction,), objectives=(name,))
-        results[name] = replace(result, report=report)
-    return results
+        by_name[name] = replace(result, report=report)
+    return by_name
 
 
 def importance_over_weights(
@@ -139,9 +138,8 @@ def importance_over_weights(
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     shares = _weights(weights, obs.n_objectives)
-    if not callable(scalarise):
-        raise TypeError(f"scalarise must be a function of losses and weights, got {scalarise!r}.")
-    results = [result for _, result in analyses(task, scalarised_losses(task.obs, shares, scalarise))]
+    _checks.instance("scalarise", scalarise, Callable, "a function of losses and weights")
+    _, results = analyses(task, scalarised_losses(task.obs, shares, scalarise))
     return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
 
 
@@ -151,11 +149,11 @@ def _weights(weights: Any, m: int) -> np.ndarray:
         if m != 2:
             raise ValueError(f"weights must be given for {m} objectives, (w, {m}); only two have a default.")
         return np.stack([1 - _WEIGHTS, _WEIGHTS], axis=1)
-    found = _checks.float_array("weights", weights)
-    if found.ndim != 2 or found.shape[1] != m or not len(found):
-        raise ValueError(f"weights must have shape (w, {m}), one column per objective, got {found.shape}.")
-    if not ((found >= 0) & (found < np.inf)).all() or not (found > 0).any(axis=1).all():
+    weights = _checks.float_array("weights", weights)
+    if weights.ndim != 2 or weights.shape[1] != m or not len(weights):
+        raise ValueError(f"weights must have shape (w, {m}), one column per objective, got {weights.shape}.")
+    if not ((weights >= 0) & (weights < np.inf)).all() or not (weights > 0).any(axis=1).all():
         raise ValueError("weights must be finite and at least 0, and one of each row above 0.")
-    # The largest first, so that sums do not overflow.
-    found = found / found.max(axis=1, keepdims=True)
-    return found / found.sum(axis=1, keepdims=True)
+    # Divided by the largest first, so that sums do not overflow.
+    weights = weights / weights.max(axis=1, keepdims=True)
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +18,8 @@ from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult
-from parzax.results.targets import counted_rows, none_feasible
+from parzax.results.targets import counted_rows
+from parzax.status import Status
 
 
 class Task(NamedTuple):
@@ -31,47 +33,45 @@ class Task(NamedTuple):
     reference: str
 
 
-def checked_task(
-    obs: Observations,
-    target_quantile: Any,
-    region_quantile: float,
-    rows: str | Sequence[str],
-    estimator: GridEstimator | None,
-    reference: str,
-) -> Task:
+def checked_task(obs: Any, target: Any, region: Any, rows: Any, estimator: Any, reference: Any) -> Task:
     """The arguments that all analyses have; see `parzax.cond_ped_anova`."""
     _checks.instance("obs", obs, Observations, "parzax.Observations")
     estimator = GridEstimator() if estimator is None else estimator
     _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
     _checks.one_of("reference", reference, REFERENCES)
-    target, region = checked_levels(target_quantile, region_quantile)
-    obs = obs if rows == "all" else counted_rows(obs, rows)
-    return Task(obs, target, region, rows, estimator, reference)
+    target, region = checked_levels(target, region)
+    return Task(counted_rows(obs, rows), target, region, rows, estimator, reference)
 
 
-def analyses(task: Task, losses: np.ndarray) -> list[tuple[Encoded, ImportanceResult]]:
+def checked_key(key: Any) -> Any:
+    """A typed key, ``jax.random.key(0)`` by default."""
+    key = jax.random.key(0) if key is None else key
+    _checks.check_key(key)
+    return key
+
+
+def analyses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[ImportanceResult]]:
     """The rows on the grid and the result for each of (t, s, n) losses of a log, all in one dispatch."""
     obs, estimator = task.obs, task.estimator
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
-    logs = [encode_log(obs, loss, task.target, task.region, estimator.grid, rows=rows) for loss in losses]
-    batch = logs[0][0]
+    levels, how = (task.target, task.region), {"grid": estimator.grid, "rows": rows}
+    logs, pools = zip(*(encode_log(obs, loss, *levels, **how) for loss in losses), strict=True)
+    batch = logs[0]
     if len(logs) > 1:
-        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *(encoded for encoded, _ in logs))
-    if task.rows != "all":
-        infeasible = np.tile(none_feasible(obs, task.rows), len(logs))[:, None]
-        batch = replace(batch, status=batch.status | infeasible)
-    estimates, analysed = estimated(batch, estimator, task.reference == "uniform"), []
-    shape, levels = (len(logs), *obs.batch_shape), np.array(batch.levels)
-    for i, (encoded, pools) in enumerate(logs):
-        ascending = jax.tree.map(lambda array, i=i: array.reshape(*shape, *array.shape[1:])[i], estimates)
-        report = obs.report
-        if pools:
-            report = replace(report, moving=report.moving | pools)
-        asked = in_order(ascending, batch.place)
-        result = ImportanceResult(asked, obs.space, levels, task.region, report, estimator, task.reference)
-        analysed.append((encoded, result))
-    return analysed
+        batch = jax.tree.map(lambda *arrays: np.concatenate(arrays), *logs)
+    if "feasible" in task.rows:
+        feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
+        infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
+        batch = replace(batch, status=batch.status | np.tile(infeasible, (len(logs), 1)))
+    estimates = estimated(batch, estimator, task.reference == "uniform")
+    estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
+    results = []
+    for i, sentences in enumerate(pools):
+        asked = in_order(jax.tree.map(itemgetter(i), estimates), batch.place)
+        report = replace(obs.report, moving=obs.report.moving | sentences)
+        results.append(ImportanceResult(asked, obs.space, *levels, report, estimator, task.reference))
+    return logs, results
 
 
 def estimated(encoded: Encoded, estimator: GridEstimator, uniform: bool) -> Importance:

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names, visible
 from parzax.results.arrays import ResultArrays, seeds_with_data
-from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text, status_names
-from parzax.results.labels import short_names
-from parzax.results.phrases import DEPENDENT
+from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text
+from parzax.results.labels import short_labels
+from parzax.results.phrases import DEPENDENT, p_text
 from parzax.results.uncertainty import TOLERANCE, shuffles_for
-from parzax.status import OF_LEVELS, Status, describe
+from parzax.status import OF_LEVELS, Status, describe, status_names
 
-# What fits a screen.
+# Sizes that fit a screen.
 _MAX_LEVELS = 12
 _LEVELS_SHOWN = 11
 _COLUMNS_SHOWN = 7  # as many as `parzax.plotting.importance_sweep` has lines
@@ -32,8 +34,9 @@ def importance_table(result: ResultArrays, inferred: bool = True) -> ReadTable:
     Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
     inferred) and advice for each status, with the levels or parameters that it concerns.
     """
-    entries = _by_level(result) if len(result.target_quantile) > 1 else _by_parameter(result)
-    return ReadTable(*entries, [*_report(result, inferred), *advice_lines(result)])
+    title, columns = (_by_level if len(result.target_quantile) > 1 else _by_parameter)(result)
+    left = ("parameter", "status") if columns[0][0] == "parameter" else ()
+    return ReadTable(title, columns, left, [*_report(result, inferred), *advice_lines(result)])
 
 
 def advice_lines(result: ResultArrays) -> list[str]:
@@ -43,49 +46,46 @@ def advice_lines(result: ResultArrays) -> list[str]:
     return describe(result.status, partial(_where, result))
 
 
-def _by_level(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
-    columns = _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18)
-    levels = _table_levels(result)
-    title = f"importance{_over_seeds(result, result.seeds_counted)}"
+def _by_level(result: ResultArrays) -> tuple[str, list[list[str]]]:
+    levels, counted = _table_levels(result), result.seeds_counted
+    title = f"importance{_over_seeds(result, counted)}"
     if len(levels) < len(result.target_quantile):
         title += f"; {len(levels)} of {len(result.target_quantile)} levels shown"
-    some_left_out = result.n_seeds > 1 and bool((result.seeds_counted < result.n_seeds).any())
-    rows = [["level", *(label for label, _ in columns), *["seeds"] * some_left_out, "n_target"]]
-    for level in levels:
-        row = [f"{result.target_quantile[level]:g}", *(_share(result, level, own) for _, own in columns)]
-        seeds = [str(result.seeds_counted[level])] * some_left_out
-        rows.append([*row, *seeds, size_text(result.n_target[..., level])])
-    return title, rows, ()
+    columns = [["level", *(f"{result.target_quantile[i]:g}" for i in levels)]]
+    for label, parameters in _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18):
+        columns.append([label, *(_share(result, i, parameters) for i in levels)])
+    if result.n_seeds > 1 and (counted < result.n_seeds).any():
+        columns.append(["seeds", *(str(counted[i]) for i in levels)])
+    return title, [*columns, ["n_target", *(size_text(result.n_target[..., i]) for i in levels)]]
 
 
-def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]], tuple[int, ...]]:
+def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
     d = len(result.names)
     variance, _ = mean_and_error(result.variance.reshape(-1, d), seeds_with_data(result.status)[:, 0])
-    active = (result.beta[..., 0, :, :-1].sum(axis=-1) * result.n_region[..., None]).reshape(-1, d)
+    active = result.regime_region[..., :-1].sum(axis=-1).reshape(-1, d)
     bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
-    # What holds for all of them is said once, in the advice.
+    # A status that all parameters have is mentioned in the advice alone.
     bits &= ~np.bitwise_and.reduce(bits)
-    rows = [["parameter", "importance", "p", "variance", "n active", "status"]]
-    for label, own in _shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40):
-        details = [size_text(active[:, own]), status_names(int(bits[own[0]]))] if len(own) == 1 else ["", ""]
-        p = _p_value(result, own)
-        rows.append([label, _share(result, 0, own), p, f"{variance[own].sum():.3g}", *details])
-    if not any(row[-1] for row in rows[1:]):
-        rows = [row[:-1] for row in rows]
-    left = (0, 5)
-    if not any(row[2] for row in rows[1:]):
-        rows, left = [row[:2] + row[3:] for row in rows], (0, 4)
-    of_seeds = _over_seeds(result, result.seeds_counted[:1])
-    title = f"importance{of_seeds} at level {result.target_quantile[0]:g}"
-    return title, rows, left
+    labels, groups = zip(*_shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40), strict=True)
+    single = [int(group[0]) for group in groups if len(group) == 1]
+    columns = [
+        ["parameter", *labels],
+        ["importance", *(_share(result, 0, group) for group in groups)],
+        ["p", *(_p_value(result, j) for j in single)],
+        ["variance", *(f"{variance[group].sum():.3g}" for group in groups)],
+        ["n active", *(size_text(active[:, j]) for j in single)],
+        ["status", *(status_names(int(bits[j])) for j in single)],
+    ]
+    columns = [column + [""] * (len(labels) - len(single)) for column in columns if any(column[1:])]
+    over_seeds = _over_seeds(result, result.seeds_counted[:1])
+    return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
 
 
 def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> list[tuple[str, np.ndarray]]:
     """Labels and indices of what a table shows: parameters by their mean, highest first, then all others."""
-    names = [visible(name) for name in names]
-    order, short = np.argsort(-mean, kind="stable"), short_names(names, length)
+    order, labels = np.argsort(-mean, kind="stable"), short_labels(names, length)
     n = len(order) if len(order) <= most + 1 else most
-    shown = [(short[names[j]], order[i : i + 1]) for i, j in enumerate(order[:n].tolist())]
+    shown = [(labels[j], order[i : i + 1]) for i, j in enumerate(order[:n].tolist())]
     return shown if n == len(order) else [*shown, (f"{len(order) - n} others", order[n:])]
 
 
@@ -116,70 +116,62 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
     return mean_text(mean, error)
 
 
-def _p_value(result: ResultArrays, parameters: np.ndarray) -> str:
+def _p_value(result: ResultArrays, parameter: int) -> str:
     """The adjusted p-value of one parameter; "" where there is none."""
-    if result.uncertainty is None or result.n_seeds > 1 or len(parameters) > 1:
+    if (sampled := result.uncertainty) is None or result.n_seeds > 1:
         return ""
-    known = result.uncertainty
-    p, alone = (float(x.reshape(-1)[parameters[0]]) for x in (known.p_adjusted, known.p_value))
-    if np.isnan(p):
-        return ""
-    # Where no shuffle came near, their number alone sets the p-value.
-    at_most = alone * (known.n_shuffles + 1) < 1.5 and p < 1
-    return f"{'≤' * at_most}{p:.3f}"
+    p_value, p_adjusted = (x.reshape(-1)[parameter] for x in (sampled.p_value, sampled.p_adjusted))
+    return p_text(p_value, p_adjusted, sampled.n_shuffles)
 
 
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
     """For a title: over how many seeds, where there are several."""
     n = result.n_seeds
-    of = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
-    return f", mean ± standard error of {of}" if n > 1 else ""
+    seeds = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
+    return f", mean ± standard error of {seeds}" if n > 1 else ""
 
 
-def _report(result: ResultArrays, listed: bool) -> list[str]:
-    one = len(result.target_quantile) == 1
-    lines = [
-        (f"target: {size_text(result.n_target)} rows, " if one else "")
-        + f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})",
-        *(_sureness(result) if result.n_seeds == 1 else []),
-        *result.report.lines(result.n_seeds),
-    ]
-    rest = len(result.report.inferred) - _INFERRED_SHOWN * listed
+def _report(result: ResultArrays, inferred: bool) -> list[str]:
+    sizes = f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})"
+    if len(result.target_quantile) == 1:
+        sizes = f"target: {size_text(result.n_target)} rows, {sizes}"
+    sureness = _sureness(result) if result.n_seeds == 1 else []
+    lines = [sizes, *sureness, *result.report.lines(result.n_seeds)]
+    rest = len(result.report.inferred) - _INFERRED_SHOWN * inferred
     if rest > 0:  # they come last
         s = "s" * (rest > 1)
-        text = "more, in report.inferred" if listed else f"thing{s}, see the note{s} on stderr"
+        text = "more, in report.inferred" if inferred else f"thing{s}, see the note{s} on stderr"
         lines[-rest:] = [f"inferred: {rest} {text}"]
     return lines
 
 
 def _sureness(result: ResultArrays) -> list[str]:
     """What the intervals of one log are, what ° means, and whether there are enough rows."""
-    known = result.uncertainty
-    if known is None:
+    if (sampled := result.uncertainty) is None:
         return ["one run: no standard errors (they need several seeds, or n_resamples)"]
-    lines = []
-    if known.n_resamples:
-        words = f"{known.n_resamples} {'half-samples' if known.method == 'half-sampling' else known.method}"
-        lines.append(f"in brackets: {100 * known.level:g} % intervals of one log, from {words} of its rows")
-    if known.n_shuffles:
-        lines.append(
-            f"p: by {known.n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
-        )
-    if 0 < known.n_shuffles < (least := shuffles_for(len(result.names))):
-        lines[-1] += f", because there are too few shuffles; {least} are enough"
+    lines, n, n_shuffles = [], sampled.n_resamples, sampled.n_shuffles
+    if n:
+        samples = "half-samples" if sampled.method == "half-sampling" else sampled.method
+        intervals = f"{100 * sampled.level:g} % intervals of one log"
+        lines.append(f"in brackets: {intervals}, from {n} {samples} of its rows")
+    if n_shuffles:
+        text = f"p: by {n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
+        if n_shuffles < (least := shuffles_for(len(result.names))):
+            text += f", because there are too few shuffles; {least} are enough"
+        lines.append(text)
     lines.append(DEPENDENT)
-    verdicts = known.verdicts() if known.n_resamples else []
+    verdicts = sampled.verdicts() if n else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]
     enough = np.array([verdict.startswith("enough") for verdict in verdicts])
     if enough.any():
         levels = _levels(result.target_quantile, enough)
         lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
-    if verdicts and not enough.all():
-        # Of the levels in the table, if one of these has too few.
+    if not enough.all():
+        # The worst level of the table, or of all levels if those in the table have enough rows.
         short = ~enough & np.isin(np.arange(len(enough)), _table_levels(result))
         short = short if short.any() else ~enough
-        worst = int(np.argmax(np.where(short, np.nan_to_num(known.margin.reshape(-1)), -1)))
+        worst = int(np.argmax(np.where(short, np.nan_to_num(sampled.margin.reshape(-1)), -1)))
         lines.append(f"at level {result.target_quantile[worst]:g}: {verdicts[worst]}")
     return lines
 
@@ -198,10 +190,9 @@ def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
     """ "levels 0.01-0.05, 0.9": runs of the levels asked for."""
     if is_set.all():
         return "all levels"
-    order = np.argsort(levels, kind="stable")
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_set[order].astype(int), [0]])))
-    ends = [(levels[order[a]], levels[order[b - 1]]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    text = ", ".join(f"{a:g}" if a == b else f"{a:g}-{b:g}" for a, b in ends)
+    ascending = sorted(zip(levels.tolist(), is_set.tolist(), strict=True))
+    runs = [[level for level, _ in run] for here, run in groupby(ascending, itemgetter(1)) if here]
+    text = ", ".join(f"{run[0]:g}-{run[-1]:g}" if len(run) > 1 else f"{run[0]:g}" for run in runs)
     text = f"level{'s' * int(is_set.sum() > 1)} {text}"
     return text if len(text) <= _WHERE_SHOWN else f"{is_set.sum()} of {len(levels)} levels"
 
@@ -214,8 +205,5 @@ def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
     at = "" if (counts == q).all() else f" at {size_text(counts)} of {q} levels"
     if len(chosen) == d > 1:
         return "all parameters" + at
-    short = short_names(result.names, 18)
-    names = [short[result.names[j]] for j in chosen]
-    fitting = range(min(len(names), _WHERE_SHOWN // 3), 1, -1)
-    texts = [join_names(names, n, f"other{'s' * (len(names) - n > 1)}") + at for n in [*fitting, 1]]
-    return next((text for text in texts if len(text) <= _WHERE_SHOWN), texts[-1])
+    labels = short_labels(result.names, 18)
+    return shorten(", ".join(labels[j] for j in chosen), _WHERE_SHOWN - len(at), placeholder=" …") + at

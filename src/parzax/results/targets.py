@@ -12,10 +12,8 @@ from parzax.importance.objectives import normalised
 from parzax.observations import Observations, level_weight
 from parzax.results.fronts import pareto_places
 from parzax.split.ties import AbstractTies, hypervolume
-from parzax.status import Status
 
 ROWS = ("all", "complete", "feasible")
-SELECTIONS = ("objective", "pareto")
 Scalarisation = Callable[[Any, Any], Any]
 
 
@@ -43,24 +41,21 @@ def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
             )
         if word != "all":
             fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
-            seen = keep & ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
-            reason = "not feasible" if word == "feasible" else "not complete"
-            dropped[reason] = dropped.get(reason, 0) + int((seen & ~fits).sum())
+            n_dropped = int((keep & usable_rows(obs) & ~fits).sum())
+            dropped[f"not {word}"] = dropped.get(f"not {word}", 0) + n_dropped
             keep &= fits
     if keep.all():
         return obs
     return replace(obs.select(keep), report=replace(obs.report, dropped=dropped))
 
 
-def none_feasible(obs: Observations, rows: str | Sequence[str]) -> np.ndarray:
-    """(s,) the status NONE_FEASIBLE of seeds in which feasible rows are asked for, and none is."""
-    asked = rows == "feasible" or (not isinstance(rows, str) and "feasible" in rows)
-    none = ~(obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1)
-    return np.where(asked & none, np.int32(Status.NONE_FEASIBLE), np.int32(0))
+def usable_rows(obs: Observations) -> np.ndarray:
+    """(..., n) rows with a loss and a weight above 0."""
+    return np.asarray(~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0))
 
 
-def by_seed(obs: Observations) -> np.ndarray:
-    """(s, n, m) losses, of one seed without a seed axis."""
+def losses_by_seed(obs: Observations) -> np.ndarray:
+    """(s, n, m) losses; a log without a seed axis is one seed."""
     return obs.losses.reshape(math.prod(obs.batch_shape), obs.n, obs.n_objectives)
 
 
@@ -71,53 +66,40 @@ def objective_names(obs: Observations) -> tuple[str, ...]:
 
 def objective_index(obs: Observations, objective: int | str) -> int:
     """The number of an objective that is given by its number or its name."""
-    names = objective_names(obs)
     if isinstance(objective, str):
-        if objective not in names:
-            raise ValueError(f"objective must be one of {', '.join(map(repr, names))}, got {objective!r}.")
-        return names.index(objective)
-    if isinstance(objective, bool) or not isinstance(objective, (int, np.integer)):
-        raise TypeError(f"objective must be an integer index or a name, got {objective!r}.")
-    if not 0 <= objective < obs.n_objectives:
-        raise ValueError(f"objective must be in 0..{obs.n_objectives - 1}, got {objective}.")
-    return int(objective)
+        names = objective_names(obs)
+        return names.index(_checks.one_of("objective", objective, names))
+    return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
 
 
 def ranking_losses(
-    obs: Observations,
-    objective: int | str,
-    selection: str,
-    ties: AbstractTies | None,
-    levels: Sequence[float],
-    optuna_rounding: bool,
+    obs: Observations, objective: Any, selection: str, ties: Any, levels: Sequence[float], raw: bool
 ) -> np.ndarray:
     """(s, n) the loss by which rows are in a level set or not; NaN for rows that cannot be ranked.
 
     One objective ("objective"), or places by non-domination rank and a tie-break ("pareto"), for sets that
-    end at ``levels``; see `parzax.results.fronts.pareto_places`.
+    end at ``levels``; see `parzax.results.fronts.pareto_places`. ``raw`` rounds and orders as Optuna does.
     """
-    _checks.one_of("selection", selection, SELECTIONS)
-    number = objective_index(obs, objective)
-    losses = by_seed(obs)
+    _checks.one_of("selection", selection, ("objective", "pareto"))
+    number, losses = objective_index(obs, objective), losses_by_seed(obs)
     if selection == "objective" and ties is not None:
         raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     ties = hypervolume() if ties is None else ties
     _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
-    # Of one objective every front is one loss.
+    # With one objective a front is one loss.
     if selection == "objective" or obs.n_objectives == 1:
         return losses[..., number]
     weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
     losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
-    whole, out = bool((weights == np.floor(weights)).all()), []
-    for own, weight in zip(losses, weights, strict=True):
-        total = float(weight[~np.isnan(own).any(axis=1)].sum())
-        needed = [
-            level_weight(level, total, whole=whole, raw=optuna_rounding) for level in levels if level < 1
-        ]
-        out.append(pareto_places(own, weight, needed, ties, exact=optuna_rounding))
-    return np.stack(out)
+    how = {"whole": bool((weights == np.floor(weights)).all()), "raw": raw}
+    places = []
+    for loss, weight in zip(losses, weights, strict=True):
+        total = float(weight[~np.isnan(loss).any(axis=1)].sum())
+        needed = [level_weight(level, total, **how) for level in levels if level < 1]
+        places.append(pareto_places(loss, weight, needed, ties, exact=raw))
+    return np.stack(places)
 
 
 def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalarisation) -> np.ndarray:
@@ -128,19 +110,17 @@ def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalari
     of 0 leaves its objective out, a missing value in it included; a single objective that is left is taken
     as it is, since rounding could make ties of different losses.
     """
-    losses = by_seed(obs)
-    counted = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
-    shares = normalised(losses, counted.reshape(losses.shape[:-1]) > 0)
+    losses = losses_by_seed(obs)
+    all_shares = normalised(losses, usable_rows(obs).reshape(losses.shape[:-1]))
     out = []
     for weight in weights:
         counts = np.flatnonzero(weight > 0)
         if len(counts) == 1:
             out.append(losses[..., counts[0]])
             continue
-        own = shares[..., counts]
-        missing, worst = np.isnan(own).any(axis=-1), (own == np.inf).any(axis=-1)
-        best = (own == -np.inf).any(axis=-1) & ~worst
-        found = scalarise(np.where(np.isfinite(own), own, 0.0), weight[counts] / weight[counts].sum())
-        found = np.where(worst, np.inf, np.where(best, -np.inf, found))
-        out.append(np.where(missing, np.nan, found))
+        shares = all_shares[..., counts]
+        loss = scalarise(np.where(np.isfinite(shares), shares, 0.0), weight[counts] / weight[counts].sum())
+        for marked in (-np.inf, np.inf):
+            loss = np.where((shares == marked).any(axis=-1), marked, loss)
+        out.append(np.where(np.isnan(shares).any(axis=-1), np.nan, loss))
     return np.stack(out)

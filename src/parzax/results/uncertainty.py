@@ -9,14 +9,14 @@ import numpy as np
 from parzax import _checks
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.variance import normalise
+from parzax.results.base import mean_and_error
 
-# Importances that are known to within this much are known well enough.
+# Half-width of an interval of an importance that counts as narrow enough.
 TOLERANCE = 0.1
-# From as few rows in the target, or outside it, nothing is extrapolated: margins do not fall as a law would
-# have it before there are more.
+# With at most this many rows in the target, or outside it, margins do not fall as 1 / sqrt(rows) yet, so that
+# nothing is extrapolated.
 FEW_ROWS = 20
-_NO_VERDICT = "nothing can be said of this level"
-# Tests at this level, over all parameters.
+# Family-wise error rate of tests of all parameters of a level.
 SIGNIFICANCE = 0.05
 
 
@@ -38,7 +38,7 @@ class Tested:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty(Tested):
-    """What another log of the same search might have given, from the one at hand.
+    """Sampling uncertainty of importances, estimated from one log.
 
     Attributes:
         sampled: (b, ..., q, d) variances (Eq. 11 of arXiv 2601.20800) of samples of the rows.
@@ -67,7 +67,7 @@ class Uncertainty(Tested):
     level: float = 0.9
     balance: bool = False
 
-    # For a file: the arrays that the result does not have, and what JSON can hold.
+    # What a file stores: arrays that the result does not have, and settings as JSON.
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_fewer")
     SETTINGS: ClassVar = ("n_shuffles", "method", "level", "balance")
 
@@ -88,7 +88,7 @@ class Uncertainty(Tested):
     @property
     def importances(self) -> np.ndarray:
         """(b, ..., q, d) importances (Eq. 8) as they might have come out, recentred alike."""
-        return self._of_parameters(slice(None))
+        return np.clip(self._recentred(self.importance, self._shares), 0, 1)
 
     @cached_property
     def variance_interval(self) -> np.ndarray:
@@ -110,10 +110,8 @@ class Uncertainty(Tested):
         if not len(self.sampled):
             return np.full(self.variance.shape, np.nan)
         draws = self.draws
-        order = np.argsort(-draws, axis=-1, kind="stable")[..., :r]
-        among = np.zeros(draws.shape, bool)
-        np.put_along_axis(among, order, True, axis=-1)
-        return (among & (draws > 0)).mean(axis=0)
+        rank = np.argsort(np.argsort(-draws, axis=-1, kind="stable"), axis=-1)
+        return ((rank < r) & (draws > 0)).mean(axis=0)
 
     @cached_property
     def rank_stability(self) -> np.ndarray:
@@ -129,9 +127,8 @@ class Uncertainty(Tested):
     @property
     def margin(self) -> np.ndarray:
         """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
-        ends = self.importance_interval
-        known = (self.importance > 0).any(axis=-1)
-        return np.where(known, (ends[..., 1] - ends[..., 0]).max(axis=-1) / 2, np.nan)
+        widths = np.diff(self.importance_interval)[..., 0]
+        return np.where((self.importance > 0).any(axis=-1), widths.max(axis=-1) / 2, np.nan)
 
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
         """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
@@ -153,8 +150,9 @@ class Uncertainty(Tested):
             level: index of a level, or a slice of them.
             parameters: indices of parameters.
         """
-        shares = self._of_parameters(parameters, together=True)
-        ends = self._interval(shares.reshape(len(shares), self.variance.shape[-2])[:, level])
+        shares = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
+        draws = np.clip(self._recentred(*shares), 0, 1)
+        ends = self._interval(draws.reshape(len(draws), self.variance.shape[-2])[:, level])
         return ends[..., 0], ends[..., 1]
 
     def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
@@ -168,47 +166,34 @@ class Uncertainty(Tested):
 
         Of several seeds, each a log of its own, for a log of the mean size of those that have an importance.
         """
-        shape = (-1, self.variance.shape[-2])
-        margin = self.margin.reshape(shape)
-        rows = np.broadcast_to(np.reshape(self.n_rows, (-1, 1)), margin.shape)
-        arrays = rows, self.rows_needed(tolerance).reshape(shape), margin, self.n_fewer.reshape(shape)
-        counts = np.isfinite(margin)
-        n = counts.sum(axis=0)
-        means = [np.where(counts, x, 0).sum(axis=0) / np.maximum(n, 1) for x in arrays]
-        said = [_verdict(*map(float, level), tolerance=tolerance) for level in np.transpose(means)]
-        return [text if any_seed else _NO_VERDICT for text, any_seed in zip(said, n > 0, strict=True)]
+        rows = np.asarray(self.n_rows)[..., None]
+        arrays = np.broadcast_arrays(rows, self.rows_needed(tolerance), self.margin, self.n_fewer)
+        counts = np.isfinite(self.margin).reshape(-1, self.variance.shape[-2])
+        means = [mean_and_error(x.reshape(counts.shape).astype(float), counts)[0] for x in arrays]
+        verdicts = [_verdict(*map(float, level), tolerance=tolerance) for level in np.transpose(means)]
+        nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
+        return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
 
-    def _recentred(self, whole: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if self.method == "bootstrap" or not len(sampled):
             return sampled
-        spread = self.spread.reshape(*self.spread.shape, *(1,) * (whole.ndim - self.spread.ndim))
+        spread = self.spread.reshape(*self.spread.shape, *(1,) * (estimate.ndim - self.spread.ndim))
         # The distribution is skewed: around its mean intervals hold too little on one side, and around its
-        # median on the other.
-        return whole + spread.astype(whole.dtype) * (sampled - _middle(sampled))
+        # median on the other. So the mean is taken without a fifth of the samples at either end.
+        cut = len(sampled) // 5
+        middle = np.sort(sampled, axis=0)[cut : len(sampled) - cut].mean(axis=0)
+        return estimate + spread.astype(estimate.dtype) * (sampled - middle)
 
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
         return normalise(self.sampled, balance=self.balance)
 
-    def _of_parameters(self, parameters: Any, together: bool = False) -> np.ndarray:
-        """Importances of some parameters, or their sum, within 0 and 1."""
-        sampled = self._shares[..., parameters]
-        whole = self.importance[..., parameters]
-        if together:
-            sampled, whole = sampled.sum(axis=-1), whole.sum(axis=-1)
-        return np.clip(self._recentred(whole, sampled), 0, 1)
-
     def _interval(self, draws: np.ndarray) -> np.ndarray:
         tail = (1 - self.level) / 2
         if not len(draws):
             return np.full((*draws.shape[1:], 2), np.nan)
         return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(self.variance.dtype)
-
-
-def may_matter(known: Uncertainty | None, n_seeds: int, level: int, parameters: Any) -> bool:
-    """Whether any of some parameters is above chance at a level; True for several logs and without a test."""
-    return known is None or n_seeds > 1 or bool(known.any_above_chance(level, np.atleast_1d(parameters)))
 
 
 def shuffles_for(n_parameters: int) -> int:
@@ -228,40 +213,29 @@ def holm(p: np.ndarray) -> np.ndarray:
     ranked = np.take_along_axis(p, order, axis=-1)
     tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
     steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)
-    adjusted = np.minimum(np.maximum.accumulate(steps, axis=-1), 1) if p.shape[-1] else steps
-    out = np.empty_like(p)
-    np.put_along_axis(out, order, np.where(np.isnan(ranked), np.nan, adjusted), axis=-1)
-    return out
-
-
-def _middle(x: np.ndarray) -> np.ndarray:
-    """Mean over the first axis without a fifth at either end, (b, ...) -> (...)."""
-    cut = len(x) // 5
-    return np.sort(x, axis=0)[cut : len(x) - cut].mean(axis=0)
+    adjusted = np.where(np.isnan(ranked), np.nan, np.minimum(np.maximum.accumulate(steps, axis=-1), 1))
+    return np.take_along_axis(adjusted, np.argsort(order, axis=-1), axis=-1)
 
 
 def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Kendall's tau-b of the last axes, (..., d) -> (...); NaN where all of one are equal."""
-    of_x, of_y = (np.sign(z[..., :, None] - z[..., None, :]) for z in (x, y))
-    pairs = np.sqrt(np.abs(of_x).sum(axis=(-1, -2)) * np.abs(of_y).sum(axis=(-1, -2)))
-    return np.where(pairs > 0, (of_x * of_y).sum(axis=(-1, -2)) / np.where(pairs > 0, pairs, 1), np.nan)
+    signs_x, signs_y = (np.sign(z[..., :, None] - z[..., None, :]) for z in (x, y))
+    pairs = np.sqrt(np.abs(signs_x).sum(axis=(-1, -2)) * np.abs(signs_y).sum(axis=(-1, -2)))
+    pairs = np.where(pairs > 0, pairs, np.nan)
+    return (signs_x * signs_y).sum(axis=(-1, -2)) / pairs
 
 
 def _verdict(rows: float, needed: float, margin: float, fewer: float, *, tolerance: float) -> str:
     if np.isnan(needed):
         return (
-            f"not enough rows, and {fewer:.0f} in the target (or outside it) are too few to say how many "
-            "more it takes"
+            f"not enough rows: only {fewer:.0f} in the target (or outside it), so the number needed cannot "
+            "be estimated either"
         )
     if needed <= rows:
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
+    unit = 10 ** max(len(str(int(needed - rows))) - 2, 0)
+    more = int(np.ceil((needed - rows) / unit) * unit)  # rounded up to two figures
     return (
-        f"not enough rows: importances are known to within {margin:.2f}; about {_round(needed - rows)} more "
-        f"would make that {tolerance:g} (extrapolated: errors shrink as 1 / sqrt(rows))"
+        f"not enough rows: importances are known to within {margin:.2f}; about {more} more would make that "
+        f"{tolerance:g} (extrapolated: errors shrink as 1 / sqrt(rows))"
     )
-
-
-def _round(n: float) -> int:
-    """To two figures, upwards."""
-    unit = 10 ** max(len(str(int(n))) - 2, 0)
-    return int(np.ceil(n / unit) * unit)

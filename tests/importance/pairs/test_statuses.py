@@ -31,8 +31,8 @@ def test_constants_and_single_values_have_exactly_none():
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
     said = dict(line.split(": ", 1) for line in found.advice())
-    assert said["CONSTANT"].startswith("Wherever both are active one of them stays in one cell")
-    assert said["SINGLE_VALUE"].startswith("One of the two has a domain of a single value")
+    assert "one of a pair wherever both are active, stays in one cell" in said["CONSTANT"]
+    assert "the domain has no other" in said["SINGLE_VALUE"]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,13 @@ def test_the_matrix_is_symmetric_and_blank_where_nothing_is_known():
     assert matrix[at("x"), at("y")] == found.importance[1, 0]
     assert matrix[at("c"), at("x")] == found.importance[1, 1]
     assert np.isnan(matrix).sum() == 25 - 4
+
+
+def test_a_pair_stands_out_in_most_seeds():
+    obs = gated(300)
+    tested, untested = px.interactions(obs, 0.5), px.interactions(obs, 0.5, n_draws=0)
+    np.testing.assert_array_equal(tested.stands_out, tested.above_chance)
+    np.testing.assert_array_equal(untested.stands_out, untested.importance > 0)
 
 
 @pytest.mark.slow

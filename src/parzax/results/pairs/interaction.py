@@ -1,6 +1,5 @@
 """Interactions of pairs of parameters on observations: check, encode, one compiled call, wrap."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +15,11 @@ from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations, capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.pairs.result import InteractionResult
-from parzax.results.targets import counted_rows, objective_index
+from parzax.results.sweep import checked_key
+from parzax.results.targets import counted_rows, losses_by_seed, objective_index
 
-# Draws from the null by default, and at least so many per pair: with fewer, no pair of many can have a
-# p-value below 5 % once it is adjusted for all of them.
+# Default number of draws from the null, and its least per pair: with fewer, the p-values of many pairs cannot
+# fall below 5 % once they are adjusted for all of them.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
 _LEVEL, _REGION = 0.1, 1.0
 
@@ -83,30 +83,26 @@ def interactions(
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1000, 3))
     >>> space = px.Space({name: px.Float(-1, 1) for name in "xyz"})
-    >>> found = px.interactions(px.Observations.from_arrays(space, x, x[:, 0] * x[:, 1]), 0.5)
-    >>> found.ranking()[0], found.above_chance[0].tolist()
+    >>> result = px.interactions(px.Observations.from_arrays(space, x, x[:, 0] * x[:, 1]), 0.5)
+    >>> result.ranking()[0], result.above_chance[0].tolist()
     (('x', 'y'), [True, False, False])
     """
+    _checks.instance("obs", obs, (Observations, Encoded), "parzax.Observations or parzax.importance.Encoded")
     if isinstance(obs, Encoded):
         given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
             raise TypeError("an Encoded has its levels, objective and rows; give only pairs, n_draws, key.")
         n_draws = _draws(n_draws, pair_layout(obs.layout, pairs))
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
-    if not isinstance(obs, Observations):
-        kind = type(obs).__name__
-        raise TypeError(f"obs must be parzax.Observations or parzax.importance.Encoded, got {kind}.")
     target, region = checked_levels(target_quantile, region_quantile)
-    obs = obs if rows == "all" else counted_rows(obs, rows)
-    if key is not None:
-        _checks.check_key(key)
-    key, s = jax.random.key(0) if key is None else key, math.prod(obs.batch_shape)
-    losses = obs.losses[..., objective_index(obs, objective)].reshape(s, obs.n)
-    # Pools are for bounds that move, and these have no interactions.
+    obs = counted_rows(obs, rows)
+    key = checked_key(key)
+    losses = losses_by_seed(obs)[..., objective_index(obs, objective)]
+    # Without pools: parameters whose bounds move have no interactions.
     encoded, _ = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n))
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, s) if obs.batch_shape else key[None],
+        jax.random.split(key, len(losses)) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
         where=where, order=encoded.place, n_draws=_draws(n_draws, where),
     )  # fmt: skip

@@ -1,16 +1,26 @@
-"""The result of `interactions`, with its tables."""
+"""The result of `interactions`, with its table for reading."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from parzax._words import plural
 from parzax.importance import Interactions
-from parzax.results.base import AbstractResult, ReadTable, attributes, mean_and_error
-from parzax.results.pairs.table import pairs_table
+from parzax.results.base import (
+    MOST_SEEDS,
+    AbstractResult,
+    ReadTable,
+    attributes,
+    mean_and_error,
+    mean_text,
+    size_text,
+)
+from parzax.results.labels import short_labels
 from parzax.results.uncertainty import Tested
 from parzax.status import Status, describe
 
-# Where nothing can be said of a pair.
+_ROWS_SHOWN, _LEVELS_SHOWN, _NAME = 15, 6, 20
+# Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 
 
@@ -46,6 +56,13 @@ class InteractionResult(AbstractResult, Tested):
         """(..., q, p) whether anything can be said of a pair; where not, a status says why."""
         return (self.status & int(_UNDEFINED)) == 0
 
+    @property
+    def stands_out(self) -> np.ndarray:
+        """(q, p) pairs above chance in more than half of the seeds; else with an importance."""
+        if not self.n_draws:
+            return self.over_seeds()[0] > 0
+        return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
+
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
@@ -56,8 +73,8 @@ class InteractionResult(AbstractResult, Tested):
 
     def order(self, values: np.ndarray) -> np.ndarray:
         """Indices of the pairs by (p,) values, highest first; at last those that are nowhere defined."""
-        known = self.by_seed(self.is_defined).any(axis=(0, 1))
-        return np.argsort(-np.where(known, values, -1.0), kind="stable")
+        defined = self.by_seed(self.is_defined).any(axis=(0, 1))
+        return np.argsort(-np.where(defined, values, -1.0), kind="stable")
 
     def matrix(self, level: int = 0) -> np.ndarray:
         """(d, d) symmetric: mean importance at the ``level``-th level; NaN where nothing is known.
@@ -74,23 +91,75 @@ class InteractionResult(AbstractResult, Tested):
         out[first, second] = out[second, first] = values
         return out
 
-    def advice(self) -> list[str]:
-        """One sentence for each status set anywhere in the result."""
-        return describe(self.status, of_pairs=True)
-
     def _columns(self) -> dict[str, np.ndarray]:
         first, second = np.array(self.pairs, dtype=object).reshape(-1, 2).T
-        columns = {"first": first, "second": second}
-        columns |= {name: self.by_seed(getattr(self, name)) for name in ("importance", "variance", "joint")}
-        columns["main_first"], columns["main_second"] = np.moveaxis(self.by_seed(self.main), -1, 0)
-        columns |= {name: self.by_seed(getattr(self, name)) for name in ("p_value", "p_adjusted")}
-        columns["n_active"] = self.by_seed(self.n_active)[:, None]
-        columns["n_target"] = self.by_seed(self.n_target)[..., None]
-        columns["n_region"] = self.by_seed(self.n_region)[..., None, None]
-        return columns | {"status": self.by_seed(self.status)}
+        columns = {name: getattr(self, name) for name in ("importance", "variance", "joint")}
+        columns |= {"main_first": self.main[..., 0], "main_second": self.main[..., 1]}
+        columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
+        columns |= {"n_active": self.n_active[..., None, :], "n_target": self.n_target[..., None]}
+        columns |= {"n_region": self.n_region[..., None, None], "status": self.status}
+        return {"first": first, "second": second, **columns}
 
     def _table(self) -> ReadTable:
-        return pairs_table(self)
+        """The most important pairs down, and levels across if there are several.
+
+        Importances of pairs that are not above chance are in brackets, "-" is where nothing is known. With
+        several seeds entries are mean ± standard error, above chance where most seeds are.
+        """
+        levels, p = np.argsort(self.target_quantile, kind="stable"), len(self.pairs)
+        order = self.order(self.over_seeds()[0].mean(axis=0))
+        shown = order[:_ROWS_SHOWN] if p > _ROWS_SHOWN + 1 else order
+        names = short_labels(self.names, _NAME)
+        labels = [" × ".join(names[j] for j in self.estimates.pairs[i]) for i in shown]
+        title = "interactions"
+        if self.n_seeds > 1:
+            title += f", mean ± standard error of {self.n_seeds} seeds"
+        kept = levels[np.unique(np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int))]
+        defined, above = self.by_seed(self.is_defined).any(axis=0), self.stands_out | (not self.n_draws)
+        shares = np.vectorize(_share, otypes=[object])(*self.over_seeds(), defined, above)
+        columns = [["pair", *labels]]
+        if len(levels) > 1:
+            title += ", by level"
+            title += f"; {len(kept)} of {len(levels)} levels shown" if len(kept) < len(levels) else ""
+            columns += [[f"{self.target_quantile[i]:g}", *shares[i, shown]] for i in kept]
+        else:
+            title += f" at level {self.target_quantile[0]:g}"
+            p_adjusted = self.by_seed(self.p_adjusted)[:, 0, shown].T
+            p_values = ["-" if np.isnan(p).all() else f"{np.nanmedian(p):.2g}" for p in p_adjusted]
+            columns += [
+                ["importance", *shares[0, shown]],
+                ["variance", *(f"{self.variance[..., 0, i].mean():.3g}" for i in shown)],
+                ["p (Holm)", *p_values],
+                ["n active", *(size_text(self.n_active[..., i]) for i in shown)],
+            ]
+        return ReadTable(title, columns, ("pair",), self._notes())
+
+    def _notes(self) -> list[str]:
+        p = len(self.pairs)
+        if not p:
+            return ["no pairs: the space has a single parameter"]
+        lines = ["importance: interaction's share of the variance of membership in the target"]
+        if p > _ROWS_SHOWN + 1:
+            lines.append(f"{p - _ROWS_SHOWN} more pairs, in to_dataframe()")
+        if self.n_draws:
+            n = f"{self.n_draws} draws from the null"
+            lines.append(f"in brackets: not above chance (p > 0.05, adjusted for {plural(p, 'pair')}; {n})")
+        if len(self.target_quantile) == 1:
+            lines.append(f"target: {size_text(self.n_target)} rows")
+        lines.append(f"region: {size_text(self.n_region)} rows (level {self.region_quantile:g})")
+
+        def where(bit: Status) -> str:
+            return f"{int(self.share_of_seeds(bit).any(axis=0).sum())} of {p} pairs"
+
+        return [*lines, *self.report.lines(self.n_seeds), *describe(self.status, where)]
 
     def __repr__(self) -> str:
         return self._described("pair")
+
+
+def _share(mean: float, error: float, defined: bool, above: bool) -> str:
+    """An importance, in brackets where it is not above chance."""
+    if not defined:
+        return "-"
+    text = mean_text(mean, error) if mean else "0"
+    return text if above or not mean else f"({text})"
