@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 from parzax import _checks
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
+from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
 from parzax.importance.levels import checked_levels, compute_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
@@ -112,9 +113,8 @@ def _encoded(
         usable = usable & (weight > 0)
     ascending = tuple(sorted(levels))
     level, rank, status = compute_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
-    invalid = jnp.where(some_invalid, np.int32(Status.INVALID_ROWS), np.int32(0))
     return Encoded(
-        codes, level, rank, weight, status | invalid,
+        codes, level, rank, weight, status | status_bit(Status.INVALID_ROWS, some_invalid),
         layout=layout(space, grid), levels=levels, region=region, grid=grid,
     )  # fmt: skip
 

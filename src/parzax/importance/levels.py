@@ -9,6 +9,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import count_below, ordered_key
+from parzax.importance.flags import status_bit
+from parzax.pareto.order import changes, latest
 from parzax.status import Status
 
 # Relative tolerance for rounding q * N to an integer.
@@ -60,11 +62,9 @@ def compute_levels(
         # A weight of 2 is two equal rows, so it is tied with itself.
         tied = jnp.where(integral, running[jnp.maximum(end - 1, 0)] > needed, end > last_row + 1)
     all_equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
-    status = jnp.where(all_equal, np.int32(Status.ALL_EQUAL), np.int32(0))
-    status = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status)
-    status = status | jnp.where(tied[:-1] & (n_usable > 0), np.int32(Status.TIED_CUTOFF), np.int32(0))
-    starts = jnp.concatenate([jnp.ones(1, bool), ranked[1:] != ranked[:-1]])
-    first_tied = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
+    few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
+    status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
+    first_tied = latest(changes([ranked]))
     rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
     return level, jnp.where(usable, rank, n), status
 

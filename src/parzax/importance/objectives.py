@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from parzax import pareto
 from parzax._numerics import namespace
 from parzax.importance.levels import checked_levels, sizes
-from parzax.pareto.order import checked_rows, lexicographic, value_ranks
+from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
 from parzax.split.ties import AbstractTies, Crowding, Hypervolume, hypervolume, reference_point
 
 # Weight of the sum in ParEGO's augmented Chebyshev norm.
@@ -122,7 +122,6 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
         within = -pareto.crowding_distance(losses, rank, first)
     within = within[equal_to].astype(losses.dtype)
     row = jnp.lexsort((within, rank))
-    changed = (rank[row][1:] != rank[row][:-1]) | (within[row][1:] != within[row][:-1])
-    place = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(changed, dtype=jnp.int32)])
+    place = jnp.cumsum(changes([rank[row], within[row]]), dtype=jnp.int32) - 1
     places = jnp.zeros(n, losses.dtype).at[row].set(place.astype(losses.dtype), unique_indices=True)
     return jnp.where(used, places, jnp.nan)

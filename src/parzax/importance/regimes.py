@@ -1,6 +1,5 @@
 """From counts per level and cell to divergences of regimes and variances of parameters."""
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -63,14 +62,15 @@ def _variances(
     """
     # Every row is in exactly one regime of the first parameter.
     total_target, total_region = total(n_target[0]), total(n_region[0])
-    within = jax.vmap(within_regime_variance, in_axes=(0, 0, 0, None))
-    inter = jax.vmap(partial(inter_regime_variance, dtype=divergence.dtype))
-    unweighted = jax.vmap(unweighted_variance, in_axes=(0, None, None))
-    return (
-        within(divergence, n_target, n_region, total_region),
-        inter(n_target, n_region),
-        unweighted(divergence, total_target, total_region),
-    )
+
+    def estimate_parameter(divergence: Array, n_target: Array, n_region: Array) -> tuple[Array, Array, Array]:
+        return (
+            within_regime_variance(divergence, n_target, n_region, total_region),
+            inter_regime_variance(n_target, n_region, dtype=divergence.dtype),
+            unweighted_variance(divergence, total_target, total_region),
+        )
+
+    return jax.vmap(estimate_parameter)(divergence, n_target, n_region)
 
 
 def _divergences(
