@@ -118,7 +118,7 @@ def _explained_by_chance(
 ) -> Float[Array, "q m"]:
     """What functions without any relation to membership would explain; for few rows only a part of it."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
-    # The fourth power of m itself may overflow.
+    # The fourth power of m may overflow; that of the quotient cannot.
     part = jnp.where(m > 0, 1 / (1 + (settings.chance_rows / divisor(m)) ** 4), 0)
     per_function = rows.variance[:, None]
     if not rows.uniform:
@@ -153,22 +153,22 @@ def _functions_by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m
 def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
     """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
-    possible = fits.there & (fits.dimension > 1)
-    if not rows.uniform:  # with a function for nearly every row nothing is left to compare
+    possible = fits.exists & (fits.dimension > 1)
+    if not rows.uniform:  # a function for nearly every row leaves nothing to compare
         possible &= fits.dimension <= rows.n_region - 2
     if exchangeable:
         return jnp.broadcast_to(possible[None].astype(fits.explained.dtype), fits.explained.shape)
     counted = possible & (fits.dimension > jnp.minimum(2, occupied - 1))
     if not rows.uniform:
-        # At most half as many functions as rows; of fewer than 40 rows 20 must be left, or two thirds: finer
-        # ones seldom predict so few rows, and often seem to. The coarsest resolution counts in any case.
+        # At most half as many functions as rows. Below 40 rows, 20 rows or two thirds of them must be left:
+        # finer resolutions seldom predict few rows, and often seem to. The coarsest one always counts.
         n, coarsest = rows.n_region, jnp.where(counted, fits.dimension, jnp.inf).min()
         most = jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
         few = fits.dimension <= jnp.maximum(most, coarsest)
         possible, counted = possible & few, counted & few
     least = jnp.where(possible[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
     if rows.uniform:
-        scale = jnp.ones_like(least)  # errors are in its units
+        scale = jnp.ones_like(least)  # errors are in units of the variance of one row
     else:
         floor = _LEAST_ERROR * rows.share * (1 - rows.share)
         scale = jnp.maximum(least / divisor(rows.n_region), floor[:, None])

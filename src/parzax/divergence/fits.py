@@ -48,8 +48,8 @@ class Fits(NamedTuple):
     explained: Float[Array, "q m"]  # sum of squares around the mean
     error: Float[Array, "q m"]  # sum of squared errors, each row predicted from all others
     dimension: Float[Array, " m"]  # number of independent functions
-    there: Bool[Array, " m"]  # whether the resolution exists
-    prior: Float[Array, " m"]  # weight before the errors are known
+    exists: Bool[Array, " m"]  # whether the resolution exists
+    prior: Float[Array, " m"]  # weight of a resolution apart from its error
 
 
 def fit_partitions(rows: Membership, parts: Partitions) -> Fits:
@@ -59,8 +59,8 @@ def fit_partitions(rows: Membership, parts: Partitions) -> Fits:
     rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
     """
     dtype, share = rows.region.dtype, rows.share[:, None]
-    member, partition = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.of_group, dtype)
-    # The finest partition, the last one, has the cells themselves.
+    member, partition = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.partition, dtype)
+    # The groups of the last partition are the cells themselves.
     excess = jnp.concatenate([product(rows.excess, member), rows.excess], axis=-1)
     region = jnp.concatenate([product(rows.region, member), rows.region])
     inverse = jnp.where(region > 0, 1 / divisor(region), 0)
@@ -95,9 +95,9 @@ def _pair_error(
 
 def fit_polynomials(rows: Membership, degrees: tuple[int, ...], prior: float) -> Fits:
     """Membership predicted by the polynomials up to each of the degrees."""
-    basis, there = polynomials(rows.region, degrees[-1])
+    basis, exists = polynomials(rows.region, degrees[-1])
     dtype, degree = basis.dtype, np.array(degrees)
-    # (m, j + 1) which of the functions each resolution has.
+    # (m, j + 1) 1 where a resolution has a function.
     upto = jnp.asarray(np.arange(degrees[-1] + 1) <= degree[:, None], dtype)
     # leverage[m, b]: what a row in cell b adds to its own prediction.
     leverage = product(upto, jnp.square(basis))
@@ -109,9 +109,9 @@ def fit_polynomials(rows: Membership, degrees: tuple[int, ...], prior: float) ->
     else:
         error = _left_out_error(rows, functions, leverage, upto, coefficient)
     dimension = jnp.asarray(degree + 1, dtype)
-    # With as many functions as occupied cells a polynomial only repeats the cells.
-    there = there[degree] & ((rows.region > 0).sum() > degree + 1)
-    return Fits(explained, error, dimension, there, jnp.full_like(dimension, prior))
+    # A polynomial with as many functions as occupied cells only repeats the cells.
+    exists = exists[degree] & ((rows.region > 0).sum() > degree + 1)
+    return Fits(explained, error, dimension, exists, jnp.full_like(dimension, prior))
 
 
 def _left_out_error(
@@ -137,7 +137,7 @@ def _left_out_error(
         squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
         fitted = jnp.einsum("qmg,mg->qm", squares, fit_weight, precision="highest")
     else:
-        # As quadratic forms of the coefficients: f is never written out.
+        # Quadratic forms of the coefficients, without f itself.
         weighted = (fit_weight[:, None, :] * upto[..., None] * functions[None]).reshape(-1, g)  # (m j, g)
         across = product(rows.excess, weighted.T)
         within = product(weighted, (rows.region[None] * functions).T)

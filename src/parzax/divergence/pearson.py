@@ -40,7 +40,7 @@ def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> 
     return cell_sum(terms)
 
 
-# Optuna 5's: quartiles by whole numbers, and a floor under both densities.
+# Optuna 5's smoothing: integer quartiles, and a floor under both densities.
 _OPTUNA = GridSmoothing(floor=1e-12, floor_quartiles=True)
 
 

@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import cell_sum, namespace
 
-# A polynomial that is smaller than this before it is scaled, where ranks have a standard deviation of 1,
-# rests on the few rows outside of one or two crowded cells, and after some of them float32 has no digits
-# left. Of evenly spread rows up to degree 8 all are above 0.8 in 24 cells or more, and above 0.4 in 9.
+# Least norm of a polynomial before it is scaled, for ranks with a standard deviation of 1. Smaller ones rest
+# on the few rows outside one or two crowded cells, and after some of them float32 has no digits left. With
+# evenly spread rows all norms up to degree 8 are above 0.8 in 24 cells or more, and above 0.4 in 9.
 _EXHAUSTED = 0.2
 
 
@@ -19,31 +19,31 @@ class Partitions(NamedTuple):
     """Partitions of the cells, one after the other, their groups side by side."""
 
     member: Any  # (g, c') 1 where a cell is in a group; without the last partition
-    of_group: np.ndarray  # (c, m) 1 where a group is in a partition
-    distinct: Any  # (m,) whether the partition is none of those before it
+    partition: np.ndarray  # (c, m) 1 where a group is in a partition
+    distinct: Any  # (m,) whether a partition differs from the one before it
 
 
 def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | None) -> Partitions:
-    """The first ``n_cells`` of ``width`` cells in ``sizes`` groups of about one size; at last each by itself.
+    """The first ``n_cells`` of ``width`` cells in ``sizes`` groups of about equal size; then each cell alone.
 
     Mirrored cells are in mirrored groups. An odd number of cells has no halves, and is in one group less
     where these would be needed.
     """
     n: Any = np.int64(width) if n_cells is None else n_cells
     xp = namespace(n)
-    of_group = np.repeat(np.arange(len(sizes)), sizes)
+    partition = np.repeat(np.arange(len(sizes)), sizes)
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     wanted = xp.asarray(sizes)
     wanted = xp.minimum(xp.where((n % 2 == 1) & (wanted % 2 == 0), wanted - 1, wanted), n)
-    cell, group = np.arange(width)[:, None], (np.arange(len(of_group)) - first[of_group])[None]
-    # A cell whose middle lies between two groups goes to that nearer to the middle of all.
+    cell, group = np.arange(width)[:, None], (np.arange(len(partition)) - first[partition])[None]
+    # A cell whose middle lies between two groups goes to the group nearer to the middle of all cells.
     lower = (2 * cell + 1) * wanted[None] // (2 * n)
     upper = wanted[None] - 1 - (2 * (n - 1 - cell) + 1) * wanted[None] // (2 * n)
     group_of_cell = xp.where(2 * cell + 1 <= n, lower, upper)
-    merged = len(of_group) - width
-    member = (group_of_cell[:, of_group[:merged]] == group[:, :merged]) & (cell < n)
+    merged = len(partition) - width
+    member = (group_of_cell[:, partition[:merged]] == group[:, :merged]) & (cell < n)
     before = xp.concatenate([xp.zeros_like(wanted[:1]), wanted[:-1]])
-    return Partitions(member, np.eye(len(sizes))[of_group], wanted != before)
+    return Partitions(member, np.eye(len(sizes))[partition], wanted != before)
 
 
 def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:

@@ -45,7 +45,7 @@ class Smoothed(AbstractDivergence):
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """p_R + delta and p_R; the target of each level sets the bandwidth of both."""
-        # An empty target has no bandwidth to lend; the region's own shows its density best.
+        # An empty target has no bandwidth; the region's bandwidth shows its density best.
         empty = (jax.vmap(total)(counts.target) == 0)[:, None]
         target = jnp.where(empty, counts.region, counts.target)
         delta, p_region, _ = jax.vmap(partial(self._moments, counts=counts))(target)
@@ -83,9 +83,9 @@ class Smoothed(AbstractDivergence):
             return divergence
         info = jnp.finfo(divergence.dtype)
         n_target, n_region = total(target).astype(info.dtype), total(counts.region).astype(info.dtype)
-        # The uniform reference is a population without end, the region a finite one.
+        # The uniform reference is an infinite population, the region a finite one.
         left = 1 if counts.uniform else (n_region - n_target) / jnp.maximum(n_region - 1, info.tiny)
         by_chance = cell_sum(spread * inverse) * left / jnp.maximum(n_target, info.tiny)
-        # The rest of two equal numbers is rounding, which must not be normalised to an importance.
+        # The difference of two equal numbers is rounding, which must not be normalised to an importance.
         above = divergence - by_chance
         return jnp.where(jnp.abs(above) > _ROUNDING * info.eps * by_chance, above, 0)

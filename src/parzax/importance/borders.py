@@ -55,8 +55,8 @@ class Tables(NamedTuple):
     largest: np.ndarray  # (s,) largest key of the domain
     first: np.ndarray  # (s,) first of the values at steps that are not listed
     step: np.ndarray  # (s,) step of these values; 0 for other domains
-    # One less than the smallest key of each listed value: a device cannot be trusted with steps such as 0.1,
-    # whose products it rounds in its own way.
+    # One less than the smallest key of each listed value. Values at steps such as 0.1 are listed because a
+    # device rounds products in its own way.
     values: SlotKeys
     value_ends: SlotKeys  # the largest key of the same values
     low: np.ndarray  # (t,) key from which a test of `parzax.space.walk.Walk` holds
@@ -173,7 +173,7 @@ def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
             ends = [_first_of(axis, int(n)) for n in (walk.first[t], walk.last[t])]
         else:
             ends = [float(walk.low[t]), float(walk.high[t])]
-            if ends[0] == ends[1]:  # one value, but for rounding
+            if ends[0] == ends[1]:  # a single value, with slack for rounding
                 slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
                 ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
         keys.append(_upwards(np.array(ends), dtype))

@@ -18,9 +18,9 @@ from parzax.importance.layout import Layout
 _FLAT_LIMIT = 1 << 17
 # Joint counts of two columns are faster while they fit the first-level cache.
 _PAIR_LIMIT = 1 << 13
-# Above this many columns the pairs, written out, are too much to compile.
+# Above this many columns a program with all pairs written out takes too long to compile.
 _MOST_PAIRED = 32
-# Sums of up to this many rows are written out.
+# Running sums over up to this many levels are written out.
 _WRITTEN_OUT = 4
 
 
@@ -160,7 +160,7 @@ def _histograms_by_column(
 
 
 def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
-    # bins are in range by construction, so the scatter needs no bounds check.
+    # The bins are in range by construction, so the scatter needs no bounds check.
     ones = jnp.ones((), jnp.int32) if weight is None else weight
     return jnp.zeros(size, ones.dtype).at[bins].add(ones, mode="promise_in_bounds")
 

@@ -27,7 +27,8 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
             jnp.where(enough, middle, high),
         )
 
-    # Bisection for a cut-off, in less time than a sort. Equal bits there add a row once in 2^32 / n subsets.
+    # Bisection for the cut-off is faster than a sort. Equal bits at the cut-off add a row in one of 2^32 / n
+    # subsets.
     ends = jnp.zeros((), jnp.uint32), jnp.full((), _LARGEST)
     _, cut = jax.lax.while_loop(lambda ends: ends[0] < ends[1], halve, ends)
     return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)

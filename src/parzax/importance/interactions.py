@@ -117,7 +117,7 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
-    # Compiled code of its own, so that it is traced once for both platforms.
+    # A jitted function is traced once for both platforms.
     estimate_log = jax.jit(partial(_estimate_log, **static))
 
     def in_turn(*arrays: Any) -> Interactions:

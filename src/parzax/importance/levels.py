@@ -95,13 +95,13 @@ def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarr
     if levels.ndim > 1 or levels.size == 0:
         raise ValueError(f"target_quantile must be a number or a non-empty list, got shape {levels.shape}.")
     levels = levels.reshape(-1)
-    # A Python loop: for one level every NumPy call would cost as much as all of it.
+    # A Python loop: for one level a single NumPy call would cost as much as the loop.
     for level in levels.tolist():
         if not 0 < level <= 1:
             raise ValueError(f"target_quantile must lie in (0, 1], got {level!r}.")
         if level >= region:
             raise ValueError(f"target_quantile must be below region_quantile = {region!r}, got {level!r}.")
-    # Levels that differ by rounding alone are the same; those below the rounding are not all 0.
+    # Levels that differ by rounding alone are the same; levels below 1e-12 are compared as they are.
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
     return levels, region

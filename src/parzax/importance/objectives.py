@@ -55,7 +55,7 @@ def normalised(losses: Any, used: Any) -> Any:
     high = xp.where(counts, losses, -np.inf).max(axis=-2, keepdims=True, initial=-np.inf)
     varies = low < high
     low, high = xp.where(varies, low, 0.0), xp.where(varies, high, 1.0)
-    # Halved, so that no difference overflows.
+    # Values are halved so that no difference overflows.
     shares = (losses / 2 - low / 2) / (high / 2 - low / 2)
     return xp.where(varies | ~xp.isfinite(losses), shares, 0.0)
 
@@ -116,7 +116,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
             mask = first & (rank == front)
             return pareto.greedy_hypervolume_order(losses, reference_point(losses, mask), n, mask)
 
-        # A front that no level cuts stays one place.
+        # The rows of a front that no level cuts share one place.
         within = jnp.where(rank[None] == cut[:, None], jax.lax.map(choose, cut), 0).max(axis=0)
     else:
         within = -pareto.crowding_distance(losses, rank, first)

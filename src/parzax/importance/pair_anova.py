@@ -31,7 +31,7 @@ from parzax.importance.pair_slots import PairLayout
 # Rounds of the fit: k of them leave rho^2k of the error, for parameters with a correlation of rho.
 _ROUNDS = 30
 _WORD = 32
-# Draws that are computed side by side; their random words stay in a CPU's second-level cache.
+# Draws side by side; their random words fit a CPU's second-level cache.
 _BLOCK = 256
 
 
@@ -99,7 +99,7 @@ def additive_fit(rows: SlotRows, excess: Float[Array, "w w"]) -> Float[Array, "w
 def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "w w 2 n"]:
     """Random bits of (w, w) cells; those of a cell are the same for every w."""
     a, b = np.indices((w, w))
-    # Numbers of cells in which those of a smaller w come first.
+    # Cells are numbered so that the cells of a smaller w come first.
     number = np.where(a < b, b * b + a, a * a + 2 * a - b)
     return jax.random.bits(key, (w * w, 2, n), jnp.uint32)[jnp.asarray(number)]
 
@@ -128,7 +128,7 @@ def null_interactions(
     """I of draws from the null, for one slot and level, from ``words`` for target rows and for the others."""
     region, others = rows.cells, rows.cells - target
     share = target.sum() / divisor(region.sum())
-    # A row's residual is one of two numbers, by whether it is in the target.
+    # A row has one of two residuals: in the target, or outside it.
     inside, outside = 1 - share - fit, -share - fit
     residual = inside[..., None] * sign_sums(target, words[..., 0, :])
     residual += outside[..., None] * sign_sums(others, words[..., 1, :])

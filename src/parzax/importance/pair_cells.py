@@ -54,7 +54,7 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
 
     ``region`` has rows (weight) per column; a size takes two of the o rows, see `slot_sizes`.
     """
-    # In float64, so that the cells are the same in any precision.
+    # Computed in float64, so that the cells are the same in any precision.
     with jax.enable_x64(True):
         mass = region.astype(jnp.float64)
         source, parts = np.full(layout.n_columns, -1), [jnp.zeros((2 * n_sizes, 1), jnp.int32)]

@@ -102,10 +102,10 @@ def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
 class PairCounts(NamedTuple):
     """Rows (weight) of q level sets, and of the region last."""
 
-    sets: Shaped[Array, " q1"]  # in each set
-    active: Shaped[Array, " p"]  # of the region, in which both parameters of a pair are active
-    slots: Shaped[Array, "q1 r"]  # in each slot
-    # (q + 1, r, w, w) per cell of the slots, by the cells of the first and of the second parameter.
+    sets: Shaped[Array, " q1"]  # rows in each set
+    active: Shaped[Array, " p"]  # rows of the region in which both parameters of a pair are active
+    slots: Shaped[Array, "q1 r"]  # rows in each slot
+    # Rows per cell of the slots, by the cells of the first and of the second parameter.
     cells: Shaped[Array, "q1 r w w"]
 
 

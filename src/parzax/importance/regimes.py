@@ -27,7 +27,7 @@ class RegimeEstimates(NamedTuple):
     """
 
     divergence: Float[Array, "s q d l"]
-    rows: Shaped[Array, "s q1 d l"]  # the region's last
+    rows: Shaped[Array, "s q1 d l"]  # rows of the target sets, and of the region last
     variance: Float[Array, "s q d"]
     inter: Float[Array, "s q d"]
     unweighted: Float[Array, "s q d"]

@@ -123,7 +123,7 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
     before = xp.cumsum(ascending, axis=-1) - ascending
     from_here = positive.shape[-1] + 1 - xp.cumsum(xp.ones_like(ascending), axis=-1)
     lack = xp.minimum((positive - variance).sum(axis=-1, keepdims=True), before[..., -1:])
-    # The first one at which taking as much as it has, from itself and each that is larger, is enough.
+    # The first variance that covers the lack if it is taken from itself and from each larger one.
     first = xp.argmax(before + ascending * from_here >= lack, axis=-1)[..., None]
     before, from_here = (xp.take_along_axis(x, first, axis=-1) for x in (before, from_here))
     return (lack - before) / from_here

@@ -78,7 +78,7 @@ def _surface(losses, level, mask):
     run_keys = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run[None], y_key[None], never)
     best = jnp.sort(jax.lax.cummin(run_keys, axis=1), axis=0)
     surface = best[jnp.clip(level.astype(jnp.int32), 1, s) - 1]
-    # Points at one x count together.
+    # Points with the same x count together.
     surface = surface[jnp.searchsorted(x_key, x_key, side="right") - 1]
     before = jnp.concatenate([jnp.full(1, never, surface.dtype), surface[:-1]])
     infinite = ordered_key(jnp.full((), jnp.inf, losses.dtype))

@@ -50,7 +50,7 @@ def _distance(losses, rank, present):
     if n == 0:
         return jnp.zeros(0, losses.dtype)
     columns, proper = value_ranks(losses, present)
-    # Halved, so that no difference overflows.
+    # Losses are halved so that no difference overflows.
     half = jnp.where(proper[:, None], losses, 0) / 2
     distance = jnp.zeros(n, losses.dtype)
     for j in range(m):

@@ -9,7 +9,7 @@ from parzax import _checks
 from parzax.pareto.hypervolume import boxes, checked_arguments
 from parzax.pareto.ranks import ABSENT
 
-# Additions that differ by less than this share of a row's own box are equal: moocore's rounding.
+# Gains that differ by less than this share of a row's box are equal: moocore's rounding.
 _ROUNDING = 1e-12
 
 
@@ -49,7 +49,7 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     """
     points, corner, present = checked_arguments(losses, reference, mask, xp=np)
     size = min(_checks.whole_number("size", size, 0), int(present.sum()))
-    # Rows in the order that breaks ties, those with a NaN behind.
+    # Rows in the order that breaks ties; rows with a NaN come last.
     nan = np.asarray(np.isnan(points).any(axis=1))
     columns = np.where(nan[:, None], 0, points).T
     row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
@@ -66,7 +66,7 @@ def _choose_by_area(points: np.ndarray, corner: np.ndarray, size: int) -> list[i
     Cuts by position are right for dominated rows too: a row adds at least as much as those that it dominates,
     and precedes them.
     """
-    # By powers of two, which rounds nothing: areas neither overflow nor vanish.
+    # Scaling by powers of two rounds nothing; areas neither overflow nor vanish.
     exponent = -np.frexp(np.maximum(np.abs(points).max(axis=0, initial=0), np.abs(corner)))[1]
     points, corner = np.ldexp(points, exponent), np.ldexp(corner, exponent)
     corners, free, chosen = np.tile(corner, (len(points), 1)), np.ones(len(points), bool), []
@@ -75,7 +75,7 @@ def _choose_by_area(points: np.ndarray, corner: np.ndarray, size: int) -> list[i
         best = int(np.argmax(np.where(free, area, -1)))
         chosen.append(best)
         free[best] = False
-        # Rows stand by the first objective, and so backwards by the second.
+        # Rows ascend in the first objective, so the first rows of a front descend in the second.
         np.minimum(corners[:best, 0], points[best, 0], out=corners[:best, 0])
         np.minimum(corners[best + 1 :, 1], points[best, 1], out=corners[best + 1 :, 1])
     return chosen

@@ -113,9 +113,9 @@ class Boxes(NamedTuple):
     """One box per row, from the row up to the reference point; volume = volume of widths * 2^exponent."""
 
     width: Float[Any, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
-    exponent: Int[Any, ""]  # sum of those of the objectives
+    exponent: Int[Any, ""]  # sum of the exponents of the objectives
     inside: Bool[Any, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
-    endless: Bool[Any, "n m"]  # whether a width is infinite (and 0 in `width`), so that the volume is
+    endless: Bool[Any, "n m"]  # whether a width is infinite (0 in `width`), and so the volume
     lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot hold
 
 
@@ -170,7 +170,7 @@ def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
 
 def added_volume(box: Float[Array, " 3"], others: Float[Array, "n 3"]) -> Float[Array, ""]:
     """What a box adds to the union of others, without cancellation: exactly 0 where covered."""
-    # A box without height spans the ground, so that every column and every slab is there.
+    # A box without height spans the ground, so that every column and every slab exists.
     ground = jnp.stack([box[0], jnp.zeros_like(box[1]), box[2]])[None]
     widths = jnp.concatenate([ground, jnp.minimum(others, box[None])])
     return _by_depth(widths, lambda height: box[1] - height)

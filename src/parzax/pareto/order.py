@@ -18,7 +18,7 @@ Losses = Num[ArrayLike, "n m"]
 Reference = Num[ArrayLike, " m"]
 Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
 
-# Pairs of numbers below n fit one int32 up to here.
+# Largest n for which a pair of numbers below n fits one int32.
 _LARGEST_PACKED = math.isqrt(2**31 - 1)
 
 
@@ -58,7 +58,7 @@ def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tupl
 class Lexicographic(NamedTuple):
     """Rows in lexicographic order, equal rows in one place."""
 
-    columns: list[Int[Array, " n"]]  # in that order
+    columns: list[Int[Array, " n"]]  # the sorted columns
     first: Bool[Array, " n"]  # whether a row is the first of its equals
     position: Int[Array, " n"]  # of each original row, where the first of its equals is
 
@@ -68,7 +68,7 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     n = len(columns[0])
     if n > _LARGEST_PACKED:
         return _sort_by_index(columns)
-    # All but the last column as one, then both as one integer, which is sorted bare.
+    # All but the last column become one; with the last one it makes one integer, which is sorted alone.
     leading = columns[0]
     for column in columns[1:-1]:
         leading = value_rank(leading * n + column)

@@ -15,7 +15,7 @@ from parzax.status import Status
 
 # The rank of an absent row: above every rank, and with room for sums below 2^31.
 ABSENT = 2**30
-# Rows treated together with two objectives and with more: short blocks need few passes, long ones few steps.
+# Rows per block with two objectives, and with more: short blocks need few passes, long ones few steps.
 _BLOCK, _TILE = 16, 8
 
 
@@ -133,7 +133,7 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
         return functools.reduce(jnp.logical_and, below)
 
     def step(j, length):
-        # Kept as a tile until the end: elementwise maxima are vectorised, reductions are not.
+        # A tile until the end: elementwise maxima are vectorised, reductions are not.
         def tile(i, longest):
             return jnp.maximum(longest, jnp.where(dominates(i, j), length[i][:, None], 0))
 
@@ -142,7 +142,7 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
         # The length of the chain that ends in a row; only the first of equal rows passes it on.
         return length.at[j].set(jnp.where(first[j], rank + 1, 0))
 
-    # Equal rows are looked up at the first of them, so the ranks of the others are not needed.
+    # Equal rows take the rank of the first one, so the others need none.
     return jax.lax.fori_loop(0, len(first), step, jnp.zeros(first.shape, jnp.int32)) - 1
 
 

@@ -52,7 +52,7 @@ def greedy_hypervolume_order(
     [True, True, False, True]
     """
     other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
-    # What is chosen has no derivative, and its loops could have none.
+    # Choices have no derivative, and JAX cannot differentiate their loops.
     rows, corner, present = jax.lax.stop_gradient(checked_arguments(losses, reference, mask, other=other))
     size = min(_checks.whole_number("size", size, 0), len(rows))
     n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
@@ -64,7 +64,7 @@ def _order(losses, reference, present, n_choices, *, size):
     n, m = losses.shape
     if n == 0 or size == 0:
         return jnp.full(n, ABSENT, jnp.int32)
-    # Rows in the order that breaks ties; the first maximum is then the one wanted.
+    # Rows in the order that breaks ties, so that the first maximum is chosen.
     order = jnp.lexsort((lexicographic(value_ranks(losses, present)[0]).position, ~present))
     box = boxes(losses, reference, present)
     # An infinite box comes first, and then covers whatever of its objective the others have.
