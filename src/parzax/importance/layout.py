@@ -40,11 +40,11 @@ class Grid:
     optuna_rounding: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.max_cells, int) or self.max_cells < 2:
-            raise ValueError(f"Grid: max_cells must be an integer of at least 2, got {self.max_cells!r}.")
+        for name, least in (("max_cells", 2), ("max_pools", 0)):
+            number = _checks.whole_number(f"Grid: {name}", getattr(self, name), least)
+            object.__setattr__(self, name, number)
         for name in ("mirror", "optuna_rounding"):
             object.__setattr__(self, name, _checks.flag(f"Grid: {name}", getattr(self, name)))
-        object.__setattr__(self, "max_pools", _checks.whole_number("Grid: max_pools", self.max_pools, 0))
 
     @classmethod
     def optuna(cls) -> "Grid":
