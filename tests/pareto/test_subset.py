@@ -147,6 +147,13 @@ def test_host_with_absent_nan_and_infinite_rows():
     assert on_host(endless, np.full(4, -np.inf), 14) == in_order.tolist()
 
 
+def test_two_finite_objectives_need_no_moocore(monkeypatch):
+    """Catches an import on the way, and rows beyond the reference that cut the others."""
+    monkeypatch.setitem(sys.modules, "moocore", None)
+    losses, ref = tables(2)["random"], np.array([0.7, 0.8])
+    assert on_host(losses, ref) == reference.greedy(losses, ref, SIZE)
+
+
 def test_host_with_few_rows_and_errors(monkeypatch):
     assert on_host(np.zeros((0, 4)), np.ones(4)) == []
     assert on_host(np.zeros((2, 4)), np.ones(4), 0) == []
