@@ -70,9 +70,8 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
     blocks = [block for block in columns.blocks if not block.is_pool]
     parameter = np.array([slot.parameter for slot in space.slots], np.int32)
-    smallest, largest, values, value_ends = zip(
-        *(_domain_keys(domain, dtype) for domain in domains), strict=True
-    )
+    domain_keys = [_domain_keys(domain, dtype) for domain in domains]
+    smallest, largest, values, value_ends = zip(*domain_keys, strict=True)
     first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
     low, high = _test_keys(space, dtype)
     return Tables(
