@@ -1,4 +1,4 @@
-"""What a divergence is: how far the target's density is from the region's, from counts per cell."""
+"""The interface of divergences: how far the target's density is from the region's, from counts per cell."""
 
 import abc
 from typing import Any, ClassVar, NamedTuple

@@ -33,7 +33,7 @@ class Encoded(eqx.Module):
         rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; n for rows that
             are left out. None where no resampling was asked for.
         weight: (n,) frequency weights, or None for 1 each.
-        status: (q,) int32 bits of `parzax.Status` known from the losses, in ascending order of the levels.
+        status: (q,) int32 bits of `parzax.Status` that depend on losses alone, levels ascending.
         layout: where each cell is counted; static.
         levels: the q levels, in the order in which they were asked for; static.
         region: level of the region; static.
@@ -57,7 +57,7 @@ class Encoded(eqx.Module):
 
 
 def check_encoded(encoded: Any, function: str) -> None:
-    """Raise for what is not one encoded log, naming the public function that was called."""
+    """Raise unless ``encoded`` is one encoded log; errors name the public function that was called."""
     _checks.instance("encoded", encoded, Encoded, "what parzax.encode or Observations.encode gives")
     if encoded.codes.ndim != 2:
         raise ValueError(
@@ -183,7 +183,7 @@ def _floats(name: str, x: Any) -> Array:
 
 
 def _check_static(space: Any, grid: Any) -> None:
-    """Raise for what cannot be encoded on a device, with the remedy."""
+    """Raise for a space or grid that cannot be encoded on a device, with the remedy."""
     _checks.instance("space", space, Space, "a parzax.Space")
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     remedy = "encode such a log on the host: parzax.Observations.from_arrays(...).encode(levels)."

@@ -1,4 +1,4 @@
-"""From `Encoded` to `Importance`: counts, divergences, variances, statuses, in one compiled computation."""
+"""From `Encoded` to `Importance`: counts, divergences, variances and statuses in one compiled function."""
 
 from dataclasses import replace
 from functools import partial
@@ -149,7 +149,7 @@ def from_counts(
 
 
 def in_order(ascending: Importance, place: tuple[int, ...]) -> Importance:
-    """Levels in another order: the i-th is the ``place[i]``-th of what is given."""
+    """Levels in another order: the i-th is the ``place[i]``-th of the ascending ones."""
     if list(place) == sorted(place):
         return ascending
     index = np.array(place)

@@ -1,4 +1,4 @@
-"""From `Encoded` to `Interactions`: what pairs of parameters explain together, in one compiled function."""
+"""From `Encoded` to `Interactions`: what pairs of parameters explain jointly, in one compiled function."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""The grid of a space, in float64 on the host: the cells of every domain, and where each is counted."""
+"""The grid of a space, in float64 on the host: the cells of every domain, and the column that counts each."""
 
 import math
 from collections import defaultdict

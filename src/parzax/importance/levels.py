@@ -1,4 +1,4 @@
-"""Level sets on the device: which rows are within the best share of the losses, for many shares at once."""
+"""Level sets on the device: which rows have the best losses, for many shares of the rows at once."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def resample(
     balance: bool = True,
     uniform_when_undefined: bool = False,
 ) -> Importance:
-    """`estimate` of ``n`` random samples of the rows, with level sets of their own.
+    """`estimate` of ``n`` random samples of the rows; each sample has its own level sets.
 
     Pure and unbatched; `jax.jit` and `jax.vmap` over keys and logs apply. The i-th sample depends on the key
     and i alone.
@@ -49,7 +49,7 @@ def resample(
         divergence, reference, balance, uniform_when_undefined: of `estimate`.
 
     Returns:
-        `Importance` with a leading axis of length n. Statuses known from the losses are those of the log.
+        `Importance` with a leading axis of length n. Status bits that depend on losses alone are the log's.
 
     Raises:
         TypeError, ValueError: as `estimate`, and for weights. A row of weight 2 is two rows, so that the
@@ -86,7 +86,7 @@ def shuffle(
 
 
 def _replicate(draw: str, key: Any, encoded: Encoded, n: int, options: dict[str, Any]) -> Importance:
-    """What `resample` and `shuffle` have in common: checks, and the compiled call."""
+    """The checks and the compiled call of `resample` and `shuffle`."""
     n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:

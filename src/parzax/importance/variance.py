@@ -78,16 +78,16 @@ def normalise(
 ) -> Any:
     """Importance: each parameter's share of the sum of the variances (Eq. 8).
 
-    Debiased variances may be negative, and count as 0 then. What chance takes from some it gives to others,
-    so that the shares of many parameters without effect would add up; with ``balance`` what is below 0 in all
-    is taken from those above, the same from each but no more than it has: max(v - t, 0), with t such that
-    their sum is that of all variances, but at least the largest of them. (That is the point nearest to them
-    among those that are not negative and have this sum.)
+    Debiased variances may be negative; they count as 0. Chance raises some variances as much as it lowers
+    others, so the shares of many parameters without effect would add up. With ``balance`` the negative sum is
+    taken from the positive variances, the same t from each but no more than it has: max(v - t, 0), with t
+    such that the results have the sum of all variances, or the largest variance if that is more. (This is
+    the nearest point to the variances among those without negative entries and with this sum.)
 
     Args:
         variance: (..., d) variances.
-        balance: whether negative ones are made up for; without them it changes nothing.
-        uniform_when_undefined: what to give where no variance is positive: 1/d each instead of 0.
+        balance: whether to take negative variances from positive ones; changes nothing without negative ones.
+        uniform_when_undefined: whether to give 1/d each, instead of 0, where no variance is positive.
 
     Returns:
         (..., d), of NumPy for floating arrays of NumPy.
@@ -118,7 +118,7 @@ _device_shares = jax.jit(_shares, static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:
-    """(..., 1) the t of `normalise`: sum_i min(v_i, t) over the positive v is what the negative ones lack."""
+    """(..., 1) the t of `normalise`: sum_i min(v_i, t) over the positive v makes up for the negative ones."""
     ascending = xp.sort(positive, axis=-1)
     before = xp.cumsum(ascending, axis=-1) - ascending
     from_here = positive.shape[-1] + 1 - xp.cumsum(xp.ones_like(ascending), axis=-1)
