@@ -21,7 +21,7 @@ from parzax import _checks
 from parzax._numerics import divisor
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynomials, product
-from parzax.divergence.resolutions import partitions
+from parzax.divergence.resolutions import partition_cells
 from parzax.divergence.smoothed import Smoothed
 
 # Lower limit of the squared error per row in the weights, as a share of the variance of membership.
@@ -90,7 +90,7 @@ class Explained(AbstractDivergence):
         rows = Membership.from_counts(counts.target.astype(dtype), region, counts.uniform)
         exchangeable = counts.kernel.exchangeable
         sizes = [n for n in self.cells if n < width and not exchangeable]
-        fits = fit_partitions(rows, partitions((*sizes, width), width, counts.n_cells))
+        fits = fit_partitions(rows, partition_cells((*sizes, width), width, counts.n_cells))
         if self.degrees and not exchangeable:
             smooth = fit_polynomials(rows, self.degrees, self.smoothness)
             fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from parzax._numerics import divisor
-from parzax.divergence.resolutions import Partitions, polynomials
+from parzax.divergence.resolutions import Partitions, build_polynomials
 
 # A row with a leverage above this cannot be predicted from the others.
 _FULL_LEVERAGE = 1 - 1e-4
@@ -95,7 +95,7 @@ def _pair_error(
 
 def fit_polynomials(rows: Membership, degrees: tuple[int, ...], prior: float) -> Fits:
     """Membership predicted by the polynomials up to each of the degrees."""
-    basis, exists = polynomials(rows.region, degrees[-1])
+    basis, exists = build_polynomials(rows.region, degrees[-1])
     dtype, degree = basis.dtype, np.array(degrees)
     # (m, j + 1) 1 where a resolution has a function.
     upto = jnp.asarray(np.arange(degrees[-1] + 1) <= degree[:, None], dtype)

@@ -23,7 +23,7 @@ class Partitions(NamedTuple):
     distinct: Any  # (m,) whether a partition differs from the one before it
 
 
-def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | None) -> Partitions:
+def partition_cells(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | None) -> Partitions:
     """The first ``n_cells`` of ``width`` cells in ``sizes`` groups of about equal size; then each cell alone.
 
     Mirrored cells are in mirrored groups. An odd number of cells has no halves, and is in one group less
@@ -46,7 +46,9 @@ def partitions(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | Non
     return Partitions(member, np.eye(len(sizes))[partition], wanted != before)
 
 
-def polynomials(weight: Float[Array, " g"], degree: int) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
+def build_polynomials(
+    weight: Float[Array, " g"], degree: int
+) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
     """Polynomials of degree 0 to ``degree`` of a cell's rank, orthonormal under ``weight``.
 
     The rank is the weight below the middle of the cell: places of the range would leave a cluster of rows to
