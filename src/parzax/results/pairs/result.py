@@ -58,7 +58,7 @@ class InteractionResult(AbstractResult, Tested):
 
     @property
     def stands_out(self) -> np.ndarray:
-        """(q, p) pairs above chance in more than half of the seeds; else with an importance."""
+        """(q, p) pairs above chance in more than half of the seeds; without draws, those above 0."""
         if not self.n_draws:
             return self.over_seeds()[0] > 0
         return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
