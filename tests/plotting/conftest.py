@@ -1,18 +1,30 @@
-"""Results to draw, and a check that no test leaves figures or settings behind."""
+"""Results to draw, and a check that no test leaves figures or settings behind.
 
+Compilation is most of the time of these tests. A program depends on the number of seeds, the padded number of
+rows, the kinds of parameters and the number of levels, so tests share results, or at least these numbers, and
+grids are coarse.
+"""
+
+import functools
 from dataclasses import replace
 
 import matplotlib
 
 matplotlib.use("Agg")
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import coarse_estimator
 
 import parzax as px
 
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
+MIXED_LEVELS = [0.1, 0.3, 0.6]
+NOISE_LEVELS = np.arange(1, 20) / 20
+ESTIMATOR = coarse_estimator(parity=False)
+analyse = functools.partial(px.cond_ped_anova, estimator=ESTIMATOR)
 
 
 @pytest.fixture(autouse=True)
@@ -48,19 +60,19 @@ def activation(n_seeds: int | None, n: int = 200) -> px.Observations:
 @pytest.fixture(scope="session")
 def seeds() -> px.ImportanceResult:
     """Four seeds, four levels, one parameter with two regimes."""
-    return px.cond_ped_anova(activation(4), LEVELS)
+    return analyse(activation(4), LEVELS)
 
 
 @pytest.fixture(scope="session")
 def single() -> px.ImportanceResult:
     """No seed axis, levels in falling order."""
-    return px.cond_ped_anova(activation(None), LEVELS[::-1])
+    return analyse(activation(None), LEVELS[::-1])
 
 
 @pytest.fixture(scope="session")
 def one_level() -> px.ImportanceResult:
     """No seed axis and one level."""
-    return px.cond_ped_anova(activation(None), 0.3)
+    return analyse(activation(None), 0.3)
 
 
 def mixed_observations(n: int = 60, equal: bool = False) -> px.Observations:
@@ -104,10 +116,31 @@ def mixed_observations(n: int = 60, equal: bool = False) -> px.Observations:
 @pytest.fixture(scope="session")
 def mixed() -> px.ImportanceResult:
     """Every kind of parameter, and one with every status of a parameter; 0.1 of 60 rows is low data."""
-    return px.cond_ped_anova(mixed_observations(), [0.1, 0.3, 0.6])
+    return analyse(mixed_observations(), MIXED_LEVELS)
 
 
 @pytest.fixture(scope="session")
 def zero() -> px.ImportanceResult:
     """All losses equal: every importance is 0."""
-    return px.cond_ped_anova(mixed_observations(equal=True), [0.1, 0.3])
+    return analyse(mixed_observations(equal=True), MIXED_LEVELS)
+
+
+@functools.cache
+def uniform(n_parameters: int = 1, noise: bool = False) -> px.ImportanceResult:
+    """19 levels of uniform parameters; the loss is the first of them, or independent noise."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(200, n_parameters))
+    space = px.Space({f"p{i}": px.Float(0, 1) for i in range(n_parameters)})
+    losses = rng.uniform(size=200) if noise else x[:, 0]
+    return analyse(px.Observations.from_arrays(space, x, losses), NOISE_LEVELS)
+
+
+@functools.cache
+def sampled() -> px.ImportanceResult:
+    """An uncertainty from one log; of the parameters one matters, one is noise and one is constant."""
+    rng = np.random.default_rng(0)
+    space = px.Space({name: px.Float(0, 1) for name in ("x", "noise", "nothing")})
+    values = rng.uniform(size=(150, 3))
+    values[:, 2] = 0.5
+    obs = px.Observations.from_arrays(space, values, (values[:, 0] - 0.3) ** 2)
+    return analyse(obs, [0.1, 0.3, 0.5], n_resamples=99, key=jax.random.key(0))

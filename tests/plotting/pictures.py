@@ -11,6 +11,8 @@ import parzax as px
 from parzax.meta import TaskSimilarity
 from parzax.samplers import Trace
 
+from .conftest import ESTIMATOR, analyse
+
 Picture = Callable[..., Axes]
 # What logs may hold: formulae, markup, line breaks, control characters, half of a character, no end.
 HOSTILE = "_{}$\\frac{{$ <b>\n\t\x1b[31m\x00\u200b\ud800" + 50 * " and so on"
@@ -30,7 +32,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     code = np.arange(40) % 2
     x = np.stack([rng.uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
     obs = px.Observations.from_arrays(space, x, x[:, 0])
-    result, found = px.cond_ped_anova(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_draws=20)
+    result, found = analyse(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_draws=20)
     losses = rng.uniform(size=(3, 40, 2))
     trace = Trace(np.stack([x, x, x]), losses, rng.uniform(-1, 1, (3, 40, 1)), ("minimize",) * 2)
     sampler = px.c_tpe(space)
@@ -38,9 +40,9 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     names, d = tuple(map(pattern.format, "xyz")), np.array([[0, 0.3, 1], [0.3, 0, 1], [1, 1, 0]])
     error, report = np.zeros((3, 3)), ("", "", "")
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
-    below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:10], x[10:]))
+    below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:20], x[20:]))
     two = px.Observations.from_arrays(space, x, losses[0])
-    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3)
+    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3, estimator=ESTIMATOR)
     weights = replace(weights, objectives=(first, second))
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {

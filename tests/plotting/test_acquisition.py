@@ -1,6 +1,5 @@
 """Maps of the acquisition score: equal to `score_of` cell by cell, on native axes, with the right others."""
 
-import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,7 +43,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def state(rows):
-    return jax.jit(SAMPLER.tell)(SAMPLER.init(64), rows.x, rows.objectives, rows.constraints)
+    return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.objectives, rows.constraints)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from parzax import plotting
 from parzax.plotting import _text
 from parzax.plotting._arguments import PALETTE, find_level
 from parzax.plotting._labels import spread
+from parzax.results import phrases
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
 OF_RESULTS = [plotting.importance_sweep, plotting.importance_bars, plotting.regimes]
@@ -135,15 +136,15 @@ def test_spread_keeps_order_gap_and_limits():
 )
 def test_domains_in_words(domain, text):
     # Catches regimes whose condition is misread: < for >=, a lost parent, a number with twenty digits.
-    assert _text.regime(domain) == text
+    assert phrases.regime_text(domain) == text
 
 
 def test_settings_in_words():
     # Catches a code in place of its choice, an inactive parameter with a value, a sentence without end.
     space = px.Space({"a": Float(0, 1), "b": Categorical(["x", "$y$"]), "c": Int(1, 9), "d": Float(0, 1)})
     values = {"a": 0.12345, "b": 1.0, "c": np.nan, "d": 1.0}
-    assert _text.settings(space, values) == r"a = 0.1235, b = \$y\$, no c, d = 1"
-    assert _text.settings(space, values, most=2) == r"a = 0.1235, b = \$y\$ and 2 more"
+    assert _text.describe_settings(space, values) == r"a = 0.1235, b = \$y\$, no c, d = 1"
+    assert _text.describe_settings(space, values, most=2) == r"a = 0.1235, b = \$y\$ and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -157,4 +158,4 @@ def test_settings_in_words():
 )
 def test_text_is_drawn_as_it_is(text, drawn):
     # Catches formulae, line breaks and control characters.
-    assert _text.plain(text) == drawn
+    assert _text.escape(text) == drawn

@@ -11,7 +11,7 @@ import parzax as px
 from parzax.plotting import importance_bars, importance_sweep, regimes
 from parzax.plotting.bars import value_text
 
-from .conftest import activation, mixed_observations, with_status
+from .conftest import activation, analyse, mixed_observations, uniform, with_status
 from .reading import written
 
 
@@ -142,7 +142,7 @@ def layers():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(200, len(LAYERS)))
     space = px.Space({name: px.Float(0, 1) for name in LAYERS})
-    return px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
+    return analyse(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
 
 
 @pytest.mark.slow
@@ -164,7 +164,9 @@ def test_seeds_without_importance_do_not_count():
     obs = activation(4)
     losses = obs.losses.copy()
     losses[2] = 0.0
-    result = px.cond_ped_anova(dataclasses.replace(obs, losses=losses), [0.3, 0.7])
+    # As many levels as `seeds` has, so that one program serves both.
+    levels = [0.3, 0.7, 0.72, 0.74]
+    result = analyse(dataclasses.replace(obs, losses=losses), levels)
     mean, _ = result.over_seeds()
     np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
     ax = importance_bars(result)
@@ -181,7 +183,7 @@ def test_seeds_without_importance_do_not_count():
     assert ax.get_xlabel().endswith("by regime (mean of 3 of 4 seeds)")
     # A single seed that counts has a bar with its value and no whisker.
     losses[:2] = 0.0
-    alone = px.cond_ped_anova(dataclasses.replace(obs, losses=losses), [0.3, 0.7])
+    alone = analyse(dataclasses.replace(obs, losses=losses), levels)
     ax = importance_bars(alone)
     assert np.isfinite(ax.get_xlim()).all()
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(alone.importance[3, 0]))
@@ -192,11 +194,8 @@ def test_seeds_without_importance_do_not_count():
 @pytest.mark.some(2)
 def test_few_bars_stay_thin(draw, n):
     # Catches one or two bars as thick as the figure is high.
-    x = np.random.default_rng(0).uniform(size=(100, n))
-    space = px.Space({f"p{i}": px.Float(0, 1) for i in range(n)})
-    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), 0.3)
     for given in (None, plt.subplots(figsize=(6, 5), layout="constrained")[1]):
-        ax = draw(result, ax=given)
+        ax = draw(uniform(n), level=0.3, ax=given)
         ax.figure.canvas.draw()
         points = 72 / ax.figure.dpi
         assert 4 < max(bar.get_window_extent().height for bar in ax.patches) * points < 30

@@ -29,13 +29,13 @@ def found() -> px.InteractionResult:
 
 
 @functools.cache
-def many(d: int, names=None, seeds: int | None = None) -> px.InteractionResult:
+def many(d: int, seeds: int | None = None, n_draws: int | None = None) -> px.InteractionResult:
     rng = np.random.default_rng(d)
     shape = (300, d) if seeds is None else (seeds, 300, d)
     x = rng.uniform(-1, 1, shape)
-    space = px.Space({name: px.Float(-1, 1) for name in names or [f"x{i}" for i in range(d)]})
+    space = px.Space({f"x{i}": px.Float(-1, 1) for i in range(d)})
     obs = px.Observations.from_arrays(space, x, x[..., -1] * x[..., 0])
-    return px.interactions(obs, 0.5, n_draws=max(10 * d**2, 100))
+    return px.interactions(obs, 0.5, n_draws=max(10 * d**2, 100) if n_draws is None else n_draws)
 
 
 def cells(ax) -> dict[tuple[str, str], float]:
@@ -84,7 +84,7 @@ def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
 
 @pytest.mark.parametrize("d", [1, 2, 14])
 def test_names_do_not_overlap(d):
-    ax = interactions(many(d), max_parameters=14)
+    ax = interactions(many(d, n_draws=0), max_parameters=14)
     ax.figure.canvas.draw()
     for axis, which in ((ax.xaxis, "intervalx"), (ax.yaxis, "intervaly")):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]

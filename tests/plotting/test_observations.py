@@ -70,6 +70,7 @@ def test_rows_without_a_parameter_are_counted_below():
 
 def test_a_state_gives_the_same_picture():
     sampler = px.c_tpe(SPACE)
+    # Only compiled code takes a NaN constraint of an evaluated row.
     state = jax.jit(sampler.tell)(sampler.init(64), X, LOSS, LIMIT)
     # A sampler or a problem stands for its space; the first two parameters are the default.
     found = [marks(observations(rows, space)) for rows, space in ((state, sampler), (RUN, SPACE))]

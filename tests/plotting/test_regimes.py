@@ -13,7 +13,7 @@ import parzax as px
 from parzax.importance import within_regime_variance
 from parzax.plotting import regimes
 
-from .conftest import activation, mixed_observations
+from .conftest import activation, analyse, mixed_observations
 from .reading import written
 
 
@@ -96,7 +96,7 @@ def test_many_regimes_are_cut():
     )
     c = np.random.default_rng(0).uniform(0, 10, 300)
     obs = px.Observations.from_arrays(space, np.stack([c, c], axis=-1), c)
-    found = all_texts(regimes(px.cond_ped_anova(obs, 0.5)))
+    found = all_texts(regimes(analyse(obs, 0.5)))
     assert "4 smaller ones" in found
 
 
@@ -124,10 +124,9 @@ def test_what_is_not_above_chance_is_grey():
     x = rng.uniform(size=(100, 2))
     space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
-    p = np.array([[0.01, 0.9]])
-    result = px.cond_ped_anova(obs, 0.3)
-    known = px.cond_ped_anova(obs, 0.3, n_shuffles=9, key=jax.random.key(0)).uncertainty
-    ax = regimes(replace(result, uncertainty=replace(known, p_value=p)), parameters=["x", "noise"])
+    result = analyse(obs, 0.3, n_shuffles=9, key=jax.random.key(0))
+    tested = replace(result.uncertainty, p_value=np.array([[0.01, 0.9]]))
+    ax = regimes(replace(result, uncertainty=tested), parameters=["x", "noise"])
     by_row = {
         round(float(bar.get_y() + bar.get_height() / 2), 3): to_rgb(bar.get_facecolor()) for bar in ax.patches
     }
@@ -137,4 +136,4 @@ def test_what_is_not_above_chance_is_grey():
     assert len(found) == 2
     assert all(len(set(colour)) == 1 for name, colour in found.items() if name.startswith("noise"))
     assert "grey: not above chance" in ax.get_xlabel()
-    assert "grey" not in regimes(result).get_xlabel()
+    assert "grey" not in regimes(replace(result, uncertainty=None)).get_xlabel()

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from matplotlib.text import Annotation, Text
 import parzax as px
 from parzax.plotting import _text, importance_sweep
 
-from .conftest import mixed_observations, with_status
+from .conftest import MIXED_LEVELS, NOISE_LEVELS, analyse, mixed_observations, sampled, uniform, with_status
 from .reading import ribbons
 
 
@@ -67,7 +66,7 @@ def test_names_stand_apart_and_inside(mixed):
     # Catches labels on top of each other or outside the Axes, where a figure would cut them off.
     ax = importance_sweep(mixed, parameters=mixed.names)
     ax.figure.canvas.draw()
-    wanted = set(_text.names(mixed.names, 22).values())
+    wanted = set(_text.shorten_names(mixed.names).values())
     named = [t for t in ax.texts if t.get_text() in wanted]
     assert len(named) == len(wanted)
     # Of the words alone: that of an annotation has its arrow in it.
@@ -99,10 +98,7 @@ def test_names_beside_lines_touch_no_other(mixed):
 
 def test_undefined_levels_are_gaps():
     # Catches a curve that dives to 0 where nothing can be said.
-    rng = np.random.default_rng(0)
-    noise = rng.uniform(size=(200, 1))
-    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), noise, rng.uniform(size=200))
-    result = px.cond_ped_anova(obs, np.arange(1, 20) / 20)
+    result = uniform(noise=True)
     undefined = ~result.is_defined[:, 0]
     assert undefined.any(), "the example must have both kinds of level"
     assert not undefined.all(), "the example must have both kinds of level"
@@ -126,7 +122,7 @@ def test_lines_at_zero_are_left_out(zero):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.uniform(size=(100, 2)), np.ones(100), np.ones(100)])
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Int(1, 1), "d": px.Int(1, 1)})
-    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
+    result = analyse(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
     assert [line.get_label() for line in importance_sweep(result).lines[2:]] == ["2 others"]
     assert importance_sweep(zero).lines
 
@@ -180,10 +176,7 @@ def test_a_cutoff_between_regimes_is_marked(seeds):
 
 def test_levels_without_importance_are_marked():
     # Catches a gap in the curves without an explanation: noise only, at some levels nothing above chance.
-    rng = np.random.default_rng(0)
-    noise = rng.uniform(size=(200, 1))
-    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), noise, rng.uniform(size=200))
-    result = px.cond_ped_anova(obs, np.arange(1, 20) / 20)
+    result = uniform(noise=True)
     flagged = (result.status & px.Status.ALL_ZERO != 0).any(axis=1)
     assert flagged.any(), "the example must have both kinds of level"
     assert not flagged.all(), "the example must have both kinds of level"
@@ -199,7 +192,7 @@ def test_ties_are_not_chance():
     x = np.random.default_rng(0).uniform(size=(200, 2))
     loss = np.where(x[:, 0] < 0.1, x[:, 0], 1.0)
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
-    result = px.cond_ped_anova(px.Observations.from_arrays(space, x, loss), np.arange(1, 20) / 20)
+    result = analyse(px.Observations.from_arrays(space, x, loss), NOISE_LEVELS)
     ax = importance_sweep(result)
     ax.figure.canvas.draw()
     assert "nothing above chance" not in texts(ax)
@@ -217,8 +210,8 @@ def test_all_zero_says_so(zero):
 @pytest.mark.slow
 def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
-    result = px.cond_ped_anova(mixed_observations(), 0.3, region_quantile=0.5)
-    assert "region γ = 0.5" in importance_sweep(result).get_xlabel()
+    result = analyse(mixed_observations(), MIXED_LEVELS, region_quantile=0.6)
+    assert "region γ = 0.6" in importance_sweep(result).get_xlabel()
 
 
 def test_few_levels_are_marked(seeds):
@@ -234,12 +227,7 @@ def test_few_levels_are_marked(seeds):
 
 def test_intervals_of_one_log_and_what_is_not_above_chance():
     """Catches a ribbon of another quantity, lines that stay coloured, labels of another spread."""
-    rng = np.random.default_rng(0)
-    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1), "nothing": px.Float(0, 1)})
-    values = rng.uniform(size=(150, 3))
-    values[:, 2] = 0.5
-    obs = px.Observations.from_arrays(space, values, (values[:, 0] - 0.3) ** 2)
-    result = px.cond_ped_anova(obs, [0.1, 0.3, 0.5], n_resamples=99, key=jax.random.key(0))
+    result = sampled()
     ax = importance_sweep(result, parameters=["x", "noise", "nothing"])
     assert ax.get_ylabel() == "importance, 90 % interval\n(of one log, by resampling)"
     ribbons = [np.concatenate([p.vertices for p in c.get_paths()]) for c in ax.collections if c.get_paths()]

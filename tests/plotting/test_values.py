@@ -4,10 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-import parzax as px
 from parzax.plotting import values
 
-from .conftest import activation
+from .conftest import activation, analyse
 from .reading import panel, ribbons
 
 
@@ -47,7 +46,7 @@ def test_seeds_are_averaged_with_a_ribbon(seeds, single):
 @pytest.mark.slow
 def test_seeds_without_target_rows_do_not_count():
     # Catches a mean that includes the prior's leftovers of seeds where the regime has no target row.
-    result = px.cond_ped_anova(activation(12, 40), 0.5)
+    result = analyse(activation(12, 40), 0.5)
     has_rows = result.alpha[:, 0, 1, 1] > 0
     assert has_rows.any(), "the example must have both kinds of seed"
     assert not has_rows.all(), "the example must have both kinds of seed"

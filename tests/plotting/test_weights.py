@@ -1,23 +1,26 @@
 """Importance against the weights of two objectives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import parzax as px
 from parzax.plotting import importance_over_weights
 
+from .conftest import ESTIMATOR
 from .reading import ribbons
 
 SPACE = px.Space({name: px.Float(0, 1) for name in "abcd"})
+WEIGHTS = [[0, 1], [1, 1], [3, 1], [1, 0]]
 
 
-def sweep(seeds=None, m=2):
+def sweep(seeds=None, second=None):
     rng = np.random.default_rng(0)
-    shape = (60,) if seeds is None else (seeds, 60)
-    x = rng.uniform(size=(*shape, 4))
-    f = np.stack([x[..., 0], x[..., 1], x[..., 2]], axis=-1)[..., :m]
-    weights = np.eye(m) if m > 2 else [[0, 1], [1, 1], [3, 1], [1, 0]]
-    return px.importance_over_weights(px.Observations.from_arrays(SPACE, x, f), weights, [0.3, 0.5])
+    x = rng.uniform(size=(*([] if seeds is None else [seeds]), 60, 4))
+    f = np.stack([x[..., 0], x[..., 1] if second is None else second], axis=-1)
+    obs = px.Observations.from_arrays(SPACE, x, f)
+    return px.importance_over_weights(obs, WEIGHTS, [0.3, 0.5], estimator=ESTIMATOR)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def test_the_others_are_summed(seeds):
 
 def test_what_cannot_be_drawn(seeds):
     with pytest.raises(ValueError, match="must have two objectives"):
-        importance_over_weights(sweep(m=3))
+        importance_over_weights(replace(seeds, objectives=("f", "g", "h")))
     with pytest.raises(TypeError, match="sweep must be"):
         importance_over_weights(seeds.results[0])
     with pytest.raises(ValueError, match="no parameter 'z'"):
@@ -70,8 +73,6 @@ def test_what_cannot_be_drawn(seeds):
 
 def test_gaps_where_nothing_is_defined():
     # Catches a line at 0 where no importance is known.
-    x = np.random.default_rng(0).uniform(size=(60, 4))
-    obs = px.Observations.from_arrays(SPACE, x, np.stack([x[:, 0], np.ones(60)], axis=-1))
-    ax = importance_over_weights(px.importance_over_weights(obs, [[1, 0], [0, 1]], 0.3))
+    ax = importance_over_weights(sweep(second=np.ones(60)))
     for line in ax.lines:
-        assert np.isnan(line.get_ydata()).tolist() == [False, True]
+        assert np.isnan(line.get_ydata()).tolist() == [False, False, False, True]

@@ -1,14 +1,14 @@
 """Pictures of importances, interactions, densities, runs and tasks.
 
-Every function draws on Axes (``ax=``, or those of a new figure) and returns them, of panels the first.
-None shows or saves: ``plt.show()`` and ``plt.savefig(path)`` do. Needs the extra ``parzax[plot]``.
+Every function draws on the Axes ``ax``, or on those of a new figure, and returns them; a picture of several
+panels returns the first. No function shows or saves: call ``plt.show()`` or ``plt.savefig(path)``. Install
+the extra ``parzax[plot]``.
 
 Common arguments: ``result`` is from `parzax.cond_ped_anova`, that of `interactions` from
-`parzax.interactions`; ``level`` the index of one of its levels, or a float for the nearest target quantile (a
-warning says where that is more than 0.05 away); ``traces`` is from `parzax.optimize` or
-`parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
-argument of another kind, ``ax`` included, raises a TypeError; names, levels and runs that are not there, and
-empty or repeated lists of names, a ValueError.
+`parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target quantile
+(a warning says so if that is more than 0.05 away). ``traces`` is from `parzax.optimize` or
+`parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An argument of another type
+raises a TypeError. Unknown names, levels and runs, and empty or repeated names, raise a ValueError.
 """
 
 from parzax.plotting import _axes as _axes  # first: says what to install
@@ -18,10 +18,10 @@ from parzax.plotting.bars import regimes as regimes
 from parzax.plotting.densities import density as density
 from parzax.plotting.densities import values as values
 from parzax.plotting.pairs import interactions as interactions
+from parzax.plotting.pairs import task_similarity as task_similarity
 from parzax.plotting.plane import acquisition as acquisition
 from parzax.plotting.plane import observations as observations
 from parzax.plotting.runs import attainment as attainment
 from parzax.plotting.runs import convergence as convergence
+from parzax.plotting.sweep import importance_over_weights as importance_over_weights
 from parzax.plotting.sweep import importance_sweep as importance_sweep
-from parzax.plotting.task_similarity import task_similarity as task_similarity
-from parzax.plotting.weights import importance_over_weights as importance_over_weights

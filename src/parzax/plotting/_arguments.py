@@ -6,50 +6,45 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from parzax import _checks
 from parzax._palette import PALETTE
-from parzax.plotting import _text
-from parzax.plotting._axes import Entry
+from parzax.plotting import _axes, _text
 from parzax.results import ImportanceOverWeights, ImportanceResult
+from parzax.results.arrays import may_matter
 from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
+from parzax.status import Status
 
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-OTHERS = "0.5"
-_NEAR = 0.05  # a level asked for as a float may differ by this much from the nearest one before a warning
+_OTHERS = {"color": "0.5", "linestyle": "solid"}
+_NEAR = 0.05  # largest distance of a level given as a float from the nearest one without a warning
 
 
 def check_result(result: Any) -> ImportanceResult:
     """Return ``result`` if it is an `ImportanceResult`, or raise."""
-    return _checks.instance(
-        "result", result, ImportanceResult, "a parzax.ImportanceResult (from cond_ped_anova)"
-    )
+    wanted = "a parzax.ImportanceResult (from cond_ped_anova)"
+    return _checks.instance("result", result, ImportanceResult, wanted)
 
 
-def check_names(argument: str, names: Any, of_space: Sequence[str]) -> list[str]:
-    """``names``, or the only one, as a list, if they are different ones ``of_space``; or raise."""
-    asked = [names] if isinstance(names, str) else names
-    _checks.instance(argument, asked, Sequence, "names of parameters")
-    for name in asked:
-        if name not in of_space:
-            raise ValueError(
-                f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, of_space))}."
-            )
-    if not asked or len(set(asked)) < len(asked):
+def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
+    """``names``, or the only one, as a list, if they are different ones of the ``options``; or raise."""
+    chosen = [names] if isinstance(names, str) else names
+    _checks.instance(argument, chosen, Sequence, "names of parameters")
+    for name in chosen:
+        if name not in options:
+            raise ValueError(f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, options))}.")
+    if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"{argument} must be different names, at least one, got {names!r}.")
-    return list(asked)
+    return list(chosen)
 
 
-def check_choice(result: ImportanceResult, names: Any, most: Any) -> tuple[list[str] | None, int]:
-    """The parameters asked for, None for any, and how many are drawn at most."""
+def choose_names(result: Any, names: Any, most: Any, ranking: list[str]) -> tuple[list[str], int]:
+    """The ``parameters`` asked for, by default the ``ranking``; and how many of them are drawn alone."""
     most = _checks.whole_number("max_parameters", most, 1)
-    if names is None:
-        return None, most
-    asked = check_names("parameters", names, result.names)
-    return asked, len(asked)
+    chosen = ranking if names is None else check_names("parameters", names, result.names)
+    return chosen, most if names is None else len(chosen)
 
 
 class Level(NamedTuple):
@@ -58,28 +53,36 @@ class Level(NamedTuple):
     result: ImportanceResult
     number: int
 
-    def of(self, array: np.ndarray) -> np.ndarray:
+    def by_seed(self, array: np.ndarray) -> np.ndarray:
         """(s, ...) what a (..., q, ...) ``array`` of the result has at this level, by seed."""
         return self.result.by_seed(array.astype(np.float64))[:, self.number]
 
+    def share_of_seeds(self, bit: Status) -> np.ndarray:
+        """(d,) share of the seeds in which ``bit`` is set."""
+        return self.result.share_of_seeds(bit)[self.number]
+
+    def may_matter(self, columns: Any) -> bool:
+        """Whether any of some parameters is above chance; True for several seeds and without a test."""
+        return may_matter(self.result, self.number, columns)
+
     def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of (s, ...) values over the seeds that have an importance at the level."""
-        return mean_and_error(array, self.of(self.result.has_importance) > 0)
+        return mean_and_error(array, self.by_seed(self.result.has_importance) > 0)
 
     def label(self, kind: str, seeds: str) -> str:
         """Label of an axis of importances; how many of several seeds count is said in the words ``seeds``."""
-        n, counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
-        count = seeds.format(f"{n} seeds" if counted == n else f"{counted} of {n} seeds")
+        n, n_counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
+        count = seeds.format(f"{n} seeds" if n_counted == n else f"{n_counted} of {n} seeds")
         quantile = self.result.target_quantile[self.number]
         return f"importance at γ′ = {quantile:g}{kind}" + (f" ({count})" if n > 1 else "")
 
 
 def find_level(result: Any, level: Any) -> Level:
     """The level asked for, by index or (a float) the nearest target quantile; called by the picture."""
-    return Level(check_result(result), level_number(result.target_quantile, level))
+    return Level(check_result(result), find_index(result.target_quantile, level))
 
 
-def level_number(quantiles: np.ndarray, level: Any) -> int:
+def find_index(quantiles: np.ndarray, level: Any) -> int:
     """Which of (q,) target quantiles is asked for, as in `find_level`."""
     if isinstance(level, (int, np.integer)):
         n = len(quantiles)
@@ -92,45 +95,36 @@ def level_number(quantiles: np.ndarray, level: Any) -> int:
     return nearest
 
 
-class Contribution(NamedTuple):
-    """What is drawn as one: mostly one parameter, else the sum of several; their columns and its look."""
-
-    name: str
-    columns: list[int]
-    colour: str
-    dash: Any
-
-
-def line_look(i: int) -> tuple[str, Any]:
+def choose_look(i: int) -> dict[str, Any]:
     """Colour and dashes of the ``i``-th line."""
-    return PALETTE[i % len(PALETTE)], _DASHES[i // len(PALETTE) % len(_DASHES)]
+    return {"color": PALETTE[i % len(PALETTE)], "linestyle": _DASHES[i // len(PALETTE) % len(_DASHES)]}
 
 
-def overall_ranking(result: ImportanceResult) -> list[str]:
+def rank_overall(result: ImportanceResult) -> list[str]:
     """Parameter names by importance, the mean over levels of that over seeds."""
     mean = result.over_seeds()[0].mean(axis=0)
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 
-def contributions(
-    result: ImportanceResult | ImportanceOverWeights, names: Sequence[str], most: int, ranking: Sequence[str]
-) -> list[Contribution]:
-    """The first ``most`` of ``names`` alone, and the others together, unless that is a single one.
+def split_names(
+    result: ImportanceResult | ImportanceOverWeights, names: list[str], most: int, ranking: list[str]
+) -> list[tuple[str, list[int], dict[str, Any]]]:
+    """Name, columns and look of each line or bar: ``most`` of ``names`` alone, several others as one.
 
     Their colours are those of their places in ``ranking``.
     """
     most += len(names) == most + 1
     columns = [result.names.index(name) for name in names]
-    looks = [line_look(ranking.index(name)) for name in names]
-    out = [Contribution(name, [j], *look) for name, j, look in zip(names, columns, looks, strict=True)][:most]
+    looks = [choose_look(ranking.index(name)) for name in names[:most]]
+    parts = [(name, [j], look) for name, j, look in zip(names, columns, looks, strict=False)]
     if columns[most:]:
-        out.append(Contribution(f"{len(columns) - most} others", columns[most:], OTHERS, "solid"))
-    return out
+        parts.append((f"{len(columns) - most} others", columns[most:], _OTHERS))
+    return parts
 
 
 def colours(result: ImportanceResult) -> dict[str, str]:
     """Colour of every parameter in all pictures of ``result``, by rank of its importance over all levels."""
-    return {name: line_look(i)[0] for i, name in enumerate(overall_ranking(check_result(result)))}
+    return {name: choose_look(i)["color"] for i, name in enumerate(rank_overall(check_result(result)))}
 
 
 class SamplerRuns(NamedTuple):
@@ -141,14 +135,12 @@ class SamplerRuns(NamedTuple):
     signs: np.ndarray  # (m,) -1 for objectives that are maximised, else 1
     feasible: np.ndarray  # (s, n) whether a row satisfies all constraints and has no NaN among its objectives
     constrained: bool  # whether there are constraints at all
-    colour: str
-    dash: Any
+    look: dict[str, Any]  # colour and dashes
 
-    def entry(self, remark: str) -> list[Entry]:
-        """Of a key: the name, and a remark about the runs; none without either."""
+    def make_entries(self, remark: str) -> list[_axes.Entry]:
+        """The entry of a legend: the name, and a remark about the runs; none without either."""
         words = ": ".join(filter(None, (self.name, remark)))
-        line = Line2D([], [], color=self.colour, linestyle=self.dash, linewidth=2.0)
-        return [(line, words)] if words else []
+        return [(_axes.make_handle(linewidth=2.0, **self.look), words)] if words else []
 
 
 class Rows(NamedTuple):
@@ -161,27 +153,27 @@ class Rows(NamedTuple):
     evaluated: np.ndarray  # (n,) whether a row has all its objectives
     feasible: np.ndarray  # (n,) whether a row is evaluated and known to satisfy all constraints
     nearest: int | None  # first row that violates fewest constraints, then with the least first objective
-    best: int | None  # that row if it is feasible
+    best: np.ndarray  # (n,) true at that row if it is feasible
 
 
-def named_runs(traces: Any) -> list[SamplerRuns]:
+def check_runs(traces: Any) -> list[SamplerRuns]:
     """The runs of every sampler, checked: of a trace, or of a mapping from names to traces."""
-    named = traces if isinstance(traces, Mapping) else {"": traces}
-    if not named:
+    by_name = traces if isinstance(traces, Mapping) else {"": traces}
+    if not by_name:
         raise ValueError("traces must hold at least one name and its parzax.samplers.Trace.")
-    out = []
-    for i, (name, trace) in enumerate(named.items()):
-        where = f"traces[{name!r}]" if named is traces else "traces"
+    samplers = []
+    for i, (name, trace) in enumerate(by_name.items()):
+        where = f"traces[{name!r}]" if by_name is traces else "traces"
         wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
         _checks.instance(where, trace, Trace, wanted)
-        objectives, constraints, signs = _flat(trace.objectives), _flat(trace.constraints), signs_of(trace)
-        feasible = np.asarray((constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1))
-        constrained = constraints.shape[-1] > 0
-        out.append(SamplerRuns(_text.name(name), objectives, signs, feasible, constrained, *line_look(i)))
-    return out
+        objectives, constraints = _flatten(trace.objectives), _flatten(trace.constraints)
+        feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
+        facts = objectives, _get_signs(trace), np.asarray(feasible), constraints.shape[-1] > 0
+        samplers.append(SamplerRuns(_text.shorten_name(name), *facts, choose_look(i)))
+    return samplers
 
 
-def rows_of(rows: Any, run: int | None) -> Rows:
+def take_rows(rows: Any, run: int | None) -> Rows:
     """The rows of a state, or of one run of a trace."""
     _checks.instance("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
     batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
@@ -193,24 +185,24 @@ def rows_of(rows: Any, run: int | None) -> Rows:
     n_runs = math.prod(batch)
     chosen = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
     n = int(rows.count) if is_state else np.shape(rows.x)[-2]
-    parts = (rows.x, rows.objectives, rows.constraints)
-    x, objectives, constraints = (_flat(part)[chosen, :n] for part in parts)
-    only = np.asarray(rows.constraint_only)[:n] if is_state else np.zeros(n, bool)
-    losses = objectives if is_state else objectives * signs_of(rows)
+    arrays = (rows.x, rows.objectives, rows.constraints)
+    x, objectives, constraints = (_flatten(array)[chosen, :n] for array in arrays)
+    constraint_only = np.asarray(rows.constraint_only)[:n] if is_state else np.zeros(n, bool)
+    losses = objectives if is_state else objectives * _get_signs(rows)
     evaluated = np.asarray(~np.isnan(objectives).any(axis=-1))
     feasible = evaluated & (constraints <= 0).all(axis=-1)
-    violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
-    nearest = int(np.lexsort((losses[:, 0], violated))[0]) if evaluated.any() else None
-    best = nearest if feasible.any() else None
-    return Rows(x, objectives, constraints, only, evaluated, feasible, nearest, best)
+    n_violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
+    nearest = int(np.lexsort((losses[:, 0], n_violated))[0]) if evaluated.any() else None
+    best = feasible & (np.arange(n) == nearest)
+    return Rows(x, objectives, constraints, constraint_only, evaluated, feasible, nearest, best)
 
 
-def signs_of(trace: Trace) -> np.ndarray:
+def _get_signs(trace: Trace) -> np.ndarray:
     """(m,) what objectives are multiplied by to be minimised."""
     return np.array([-1.0 if direction == "maximize" else 1.0 for direction in trace.directions])
 
 
-def _flat(values: Any) -> np.ndarray:
+def _flatten(values: Any) -> np.ndarray:
     """(s, n, columns) in float64: all leading axes as one, also of arrays without columns."""
     array = np.asarray(values, np.float64)
     return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])

@@ -1,7 +1,7 @@
 """Axes to draw on: new ones, panels, sizes in points; notes, maps with a colour bar, legends and keys."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea, VPacker
+    from matplotlib.text import Text
 except ModuleNotFoundError as error:
     message = f"parzax.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
     raise ModuleNotFoundError(message) from error
@@ -19,11 +20,11 @@ except ModuleNotFoundError as error:
 from parzax import _checks
 
 Entry = tuple[Artist | None, str]
-_MOST_HEADROOM = 0.6  # no legend takes more of the height of its Axes
+_MOST_HEADROOM = 0.6  # a legend takes at most this share of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> Axes:
+def get_axes(ax: Any, width: float, height: float) -> Axes:
     """The given Axes, or those of a new figure of ``width`` x ``height`` inches."""
     if ax is None:
         # pyplot chooses the backend, so it loads only when a figure has to be made.
@@ -31,28 +32,28 @@ def axes_or_new(ax: Any, width: float, height: float) -> Axes:
 
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
     _checks.instance("ax", ax, Axes, "a matplotlib Axes or None")
-    figure_of(ax)
+    get_figure(ax)
     return ax
 
 
-def panels(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False, **grid: Any) -> np.ndarray:
+def split_axes(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False, **grid: Any) -> np.ndarray:
     """Divide a subplot, which becomes the first of them, into panels labelled ``names``."""
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
     cells = place.subgridspec(len(names), len(names[0]), **grid)
-    out: Any = np.empty((len(names), len(names[0])), dtype=object)
-    for i, j in np.ndindex(out.shape):
-        shared = {"sharex": out[0, j] if i else None, "sharey": out[i, 0] if j else None} if share else {}
-        out[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
-        out[i, j].set_label(names[i][j])
+    panels: Any = np.empty((len(names), len(names[0])), dtype=object)
+    for i, j in np.ndindex(panels.shape):
+        shared = {"sharex": panels[0, j], "sharey": panels[i, 0]} if share else {}
+        panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
+        panels[i, j].set_label(names[i][j])
     ax.set_subplotspec(cells[0, 0])
-    for panel in out.flat if share else ():
+    for panel in panels.flat if share else ():
         panel.label_outer()
-    return out
+    return panels
 
 
-def figure_of(ax: Axes) -> Figure:
+def get_figure(ax: Axes) -> Figure:
     """The figure that ``ax`` stands in, also within subfigures."""
     if ax.figure is None:
         raise ValueError("ax belongs to no figure (it was removed from its own).")
@@ -65,103 +66,123 @@ def tidy(ax: Axes) -> None:
     ax.set_axisbelow(True)
 
 
-def note(ax: Axes, text: str, x: float = 0.5, y: float = 0.6) -> None:
+def write_note(ax: Axes, text: str, x: float = 0.5, y: float = 0.6) -> None:
     """A grey sentence at (x, y) of the Axes: why there is nothing to see."""
     ax.text(x, y, text, transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
 def draw_map(ax: Axes, edges: Sequence[np.ndarray], values: np.ndarray, bar: Any, **look: Any) -> None:
-    """(rows, columns) ``values`` in colours between the ``edges`` of both axes; ``bar`` of `colour_bar`."""
-    colour_bar(ax, ax.pcolormesh(*edges, values, rasterized=True, **look), **bar)
+    """Colour (rows, columns) ``values`` between the ``edges`` of both axes; ``bar`` of `add_colour_bar`."""
+    add_colour_bar(ax, ax.pcolormesh(*edges, values, rasterized=True, **look), **bar)
 
 
-def colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
+def add_colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
     """The Axes of a thin bar to the right of ``ax``; ``bar`` as of `Figure.colorbar`."""
-    return figure_of(ax).colorbar(mappable, ax=ax, fraction=0.05, pad=0.02, **bar).ax
+    return get_figure(ax).colorbar(mappable, ax=ax, fraction=0.05, pad=0.02, **bar).ax
 
 
-def ribbon(ax: Axes, at: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> None:
-    """The band between two lines, where there are any."""
+def draw_ribbon(ax: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> None:
+    """The band between two lines, where they are finite."""
     if np.isfinite(low).any():
-        ax.fill_between(at, low, high, color=colour, alpha=0.22, linewidth=0)
+        ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
 
 
-def size_in_points(ax: Axes) -> tuple[float, float]:
+def draw_whiskers(ax: Axes, x: Any, y: Any, **errors: Any) -> None:
+    """Whiskers at the ends of bars, where errors are finite: ``xerr`` or ``yerr``."""
+    if np.isfinite([*errors.values()]).any():
+        ax.errorbar(x, y, fmt="none", ecolor="0.25", elinewidth=1, capsize=2, **errors)
+
+
+def get_size(ax: Axes) -> np.ndarray:
     """Width and height of the Axes in points, as the layout stands now."""
-    box, dpi = ax.get_window_extent(), figure_of(ax).dpi
-    return box.width * 72 / dpi, box.height * 72 / dpi
+    box, dpi = ax.get_window_extent(), get_figure(ax).dpi
+    return np.array([box.width, box.height]) * 72 / dpi
 
 
-def font_points(ax: Axes, share: float) -> float:
+def get_font_size(ax: Axes, share: float) -> float:
     """``share`` of the size of the Axes' own labels, in points."""
     return float(ax.xaxis.label.get_fontsize()) * share
 
 
-def text_width(ax: Axes, text: str, fontsize: float) -> float:
-    """Width of ``text`` in points."""
-    probe = ax.text(0, 0, text, fontsize=fontsize)
-    width = probe.get_window_extent().width
-    probe.remove()
-    return width * 72 / figure_of(ax).dpi
+def measure_text(ax: Axes, size: float, *texts: str) -> float:
+    """Width of the widest of the ``texts`` in a font of ``size`` points, in points; 0 without any."""
+    figure = get_figure(ax)
+    drawn = (Text(text=text, fontsize=size, figure=figure) for text in texts)
+    return max((text.get_window_extent().width for text in drawn), default=0.0) * 72 / figure.dpi
 
 
-def wrapped(ax: Axes, text: str, fontsize: float) -> list[str]:
-    """Lines of ``text`` about as wide as the Axes, or 20 characters if those are narrower; whole words."""
+def wrap_text(ax: Axes, text: str, size: float) -> list[str]:
+    """Split ``text`` between words into lines as wide as the Axes, or 20 characters if those are narrower."""
     # Some lines have wider characters than others.
-    shown = 0.95 * size_in_points(ax)[0] / max(text_width(ax, text, fontsize), 1.0)
-    return textwrap.wrap(text, max(int(shown * len(text)), 20), break_long_words=False)
+    share = 0.95 * get_size(ax)[0] / max(measure_text(ax, size, text), 1.0)
+    return textwrap.wrap(text, max(int(share * len(text)), 20), break_long_words=False)
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """A title of whole words in lines as wide as the Axes, no larger than their labels."""
-    size = font_points(ax, 1.0)
-    ax.set_title("\n".join(wrapped(ax, text, size)), fontsize=size)
+    """A title in lines as wide as the Axes, no larger than their labels."""
+    size = get_font_size(ax, 1.0)
+    ax.set_title("\n".join(wrap_text(ax, text, size)), fontsize=size)
 
 
-def legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> None:
+def make_handle(**look: Any) -> Line2D:
+    """A piece of a line, or a mark, for a legend or a key."""
+    if "marker" in look:
+        look["linestyle"] = "None"
+    return Line2D([], [], **look)
+
+
+def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> None:
     """A legend of handles and words in the upper right corner, on request above all data, on any scale."""
     if not entries:
         return
     handles, texts = zip(*entries, strict=True)
     # Matplotlib would leave out names that begin with an underscore.
     texts = [f" {text}" if text.startswith("_") else text for text in texts]
-    found = ax.legend(handles, texts, loc="upper right", fontsize=font_points(ax, 0.9), framealpha=0.85)
+    look: dict[str, Any] = {"fontsize": get_font_size(ax, 0.9), "framealpha": 0.85}
+    legend = ax.legend(handles, texts, loc="upper right", **look)
     if above:
-        box, frame = ax.get_window_extent(), found.get_window_extent()
+        box, frame = ax.get_window_extent(), legend.get_window_extent()
         share = min((box.y1 - frame.y0) / box.height, _MOST_HEADROOM)
         # The vertical axis ends where 1 / (1 - share) of its height would.
         to_data = (ax.transScale + ax.transLimits).inverted()
         ax.set_ylim(ax.get_ylim()[0], to_data.transform((0.0, 1 / (1 - share)))[1])
 
 
-def key_below(ax: Axes, entries: Sequence[Entry], sentence: str = "") -> None:
-    """Marks with their words, and a sentence in grey, below the label of the horizontal axis."""
+def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
+    """Marks with their words, and sentences in grey, below the label of the horizontal axis."""
     # A legend within full Axes would hide data, one above them a title.
-    size = font_points(ax, 0.85)
-    widths = [text_width(ax, text, size) + 2.6 * size for _, text in entries]
-    lines = in_lines(entries, widths, max(size_in_points(ax)[0], 20 * size))
-    rows = [key_line(line, size, 0.8 * size) for line in lines]
-    grey = {"fontsize": size, "color": GREY}
-    rows += [TextArea(line, textprops=grey) for line in wrapped(ax, sentence, size)]
-    # Wherever the layout puts the label.
-    below = {"xycoords": ("axes fraction", ax.xaxis.label), "annotation_clip": False}
+    size = get_font_size(ax, 0.85)
+    room = max(get_size(ax)[0], 20 * size)
+    lines = split_lines(entries, lambda text: measure_text(ax, size, text) + 2.6 * size, room)
+    rows = [pack_line(line, size, 0.8 * size) for line in lines]
+    sentence = ";  ".join(filter(None, sentences))
+    rows += [
+        TextArea(line, textprops={"fontsize": size, "color": GREY}) for line in wrap_text(ax, sentence, size)
+    ]
+    # The key follows the label wherever the layout puts it.
+    place = {"xycoords": ("axes fraction", ax.xaxis.label), "annotation_clip": False}
     x, align = (0.5, "center") if entries else (0.0, "left")
-    write_rows(ax, rows, (x, 0), (0, -3), box_alignment=(x, 1), align=align, **below)
+    if rows:
+        add_rows(ax, rows, (x, 0), (0, -3), box_alignment=(x, 1), align=align, **place)
 
 
-def in_lines(entries: Sequence[Entry], widths: Sequence[float], room: float) -> list[list[Entry]]:
-    """Entries line by line, as many in each as there is room for, but at least one."""
+def split_lines(entries: Sequence[Entry], measure: Callable[[str], float], room: float) -> list[list[Entry]]:
+    """Break entries into lines, with as many in each as there is room for, but at least one.
+
+    ``measure`` gives the width that an entry with these words takes.
+    """
     lines, left = [], 0.0
-    for entry, width in zip(entries, widths, strict=True):
+    for mark, text in entries:
+        width = measure(text)
         if not lines or width > left:
             lines.append([])
             left = room
         left -= width
-        lines[-1].append(entry)
+        lines[-1].append((mark, text))
     return lines
 
 
-def key_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
+def pack_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
     """Marks, or pieces of lines, each with its words to the right of it, in a font of ``size`` points."""
     parts: list[Artist] = []
     for mark, text in entries:
@@ -169,14 +190,13 @@ def key_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
         if isinstance(mark, Line2D):
             ends = [0, 2.4 * size] if mark.get_linestyle() != "None" else [0.6 * size]
             mark.set_data(ends, [0.4 * size] * len(ends))
-            sign = DrawingArea(2.4 * size if len(ends) > 1 else 1.2 * size, size)
-            sign.add_artist(mark)
-            parts[-1] = HPacker(children=[sign, parts[-1]], pad=0, sep=3, align="center")
+            area = DrawingArea(2.4 * size if len(ends) > 1 else 1.2 * size, size)
+            area.add_artist(mark)
+            parts[-1] = HPacker(children=[area, parts[-1]], pad=0, sep=3, align="center")
     return HPacker(children=parts, pad=0, sep=gap, align="center")
 
 
-def write_rows(ax: Axes, rows: Sequence[Artist], at: Any, offset: Any, *, align: Any, **place: Any) -> None:
-    """Rows below each other, ``offset`` points from ``at``; ``place`` as of `AnnotationBbox`."""
-    if rows:
-        box, place = VPacker(children=list(rows), pad=0, sep=2, align=align), place | {"frameon": False}
-        ax.add_artist(AnnotationBbox(box, at, offset, boxcoords="offset points", pad=0, **place))
+def add_rows(ax: Axes, rows: list[Artist], xy: Any, offset: Any, *, align: Any, **place: Any) -> None:
+    """Write rows below each other, ``offset`` points from ``xy``; ``place`` as of `AnnotationBbox`."""
+    box = VPacker(children=rows, pad=0, sep=2, align=align)
+    ax.add_artist(AnnotationBbox(box, xy, offset, boxcoords="offset points", pad=0, frameon=False, **place))

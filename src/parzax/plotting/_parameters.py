@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from parzax.plotting import _text
-from parzax.plotting._axes import font_points, ribbon
+from parzax.plotting import _axes, _text
 from parzax.results.base import mean_and_error
+from parzax.results.phrases import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one, and more whole numbers have a log axis if that is theirs.
@@ -24,21 +24,25 @@ class ParameterAxis(NamedTuple):
 
     values: np.ndarray  # (g,) native values (codes of categories), one per cell
     places: np.ndarray  # (g,) where they are drawn
-    log: bool  # whether the axis is logarithmic
-    discrete: bool  # whether every value has a cell of width 1, side by side
     # (g,) what turns a density per native unit, or the mass of a value, into a density per unit of the axis
     # (per decade on a logarithmic one); 1 where values stand side by side.
     per_unit: np.ndarray
-    labels: list[str]  # names of discrete values
+    log: bool = False  # whether the axis is logarithmic
+    labels: Sequence[str] = ()  # (g,) names of values that stand side by side; none on a continuous axis
+
+    @property
+    def discrete(self) -> bool:
+        """Whether values stand side by side, each in a cell of width 1."""
+        return len(self.labels) > 0
 
     @property
     def edges(self) -> np.ndarray:
         """(g + 1,) ends of the cells: half-way between places, and as far beyond the first and the last."""
         if len(self.places) == 1:
             return self.places + np.array([-0.5, 0.5])
-        at = np.log(self.places) if self.log else self.places
-        half = np.diff(at) / 2
-        edges = np.concatenate([at[:1] - half[:1], at[:-1] + half, at[-1:] + half[-1:]])
+        places = np.log(self.places) if self.log else self.places
+        half = np.diff(places) / 2
+        edges = np.concatenate([places[:1] - half[:1], places[:-1] + half, places[-1:] + half[-1:]])
         return np.exp(edges) if self.log else edges
 
     def place(self, values: np.ndarray) -> np.ndarray:
@@ -51,36 +55,34 @@ class ParameterAxis(NamedTuple):
 
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
     """The axis of a parameter over all its domains: ``size`` cells, or one per value if those are fewer."""
-    domain = _union(space[name])
-    n = domain.n_values or np.inf
+    domain = _unite(space[name])
     # Side by side most whole numbers would fill the lower end of a log axis.
     most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else _MOST_BESIDE
-    if isinstance(domain, Numeric) and n > min(size, most):
-        return _on_scale(domain, size)
-    values = _values(domain)
-    kept = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
-    labels = _choices(space[name]) if isinstance(domain, Categorical) else [_text.number(v) for v in values]
-    return side_by_side(values[kept], [labels[i] for i in kept])
+    if isinstance(domain, Numeric) and (domain.n_values or np.inf) > min(size, most):
+        return _cut(domain, size)
+    values = _list_values(domain)
+    drawn = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
+    labels = _name_codes(space[name]) if isinstance(domain, Categorical) else [number(v) for v in values]
+    return side_by_side(values[drawn], [labels[i] for i in drawn])
 
 
 def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
     """Cells of width 1, so that none is too thin to see."""
-    n = len(values)
-    return ParameterAxis(values, np.arange(n, dtype=float), False, True, np.ones(n), labels)
+    return ParameterAxis(values, np.arange(len(values), dtype=float), np.ones(len(values)), labels=labels)
 
 
 def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
     """Cells around ``values``, on a logarithmic axis where that is the domain's."""
-    return ParameterAxis(values, values, getattr(domain, "log", False), False, np.ones(len(values)), [])
+    return ParameterAxis(values, values, np.ones(len(values)), getattr(domain, "log", False))
 
 
-def _on_scale(domain: Numeric, size: int) -> ParameterAxis:
+def _cut(domain: Numeric, size: int) -> ParameterAxis:
     """Cells of equal width on the axis of the domain; where it has few values, those around its values."""
     step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
     low, high = domain.low, domain.high
     cut = np.geomspace if domain.log else np.linspace
     middles = cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2]
-    axis = on_scale(domain, _values(domain) if (domain.n_values or np.inf) <= size else middles)
+    axis = on_scale(domain, _list_values(domain) if (domain.n_values or np.inf) <= size else middles)
     if not step:
         return axis._replace(per_unit=axis.places * np.log(10)) if domain.log else axis
     values = np.clip(np.round((axis.places - low) / step) * step + low, low, high)
@@ -106,76 +108,71 @@ class Parameters(NamedTuple):
 
     def places(self, x: np.ndarray) -> np.ndarray:
         """(n, k) where rows of (n, d) native values are drawn, NaN where they lack the parameter."""
-        pairs = zip(self.names, self.axes, strict=True)
-        found = np.stack([axis.place(x[:, self.space.index(name)]) for name, axis in pairs], axis=-1)
+        columns = [x[:, self.space.index(name)] for name in self.names]
+        places = np.stack([axis.place(c) for axis, c in zip(self.axes, columns, strict=True)], axis=-1)
         # Equal rows would hide each other, so discrete values are spread within their cells, always alike.
-        shift = np.random.default_rng(0).uniform(-0.3, 0.3, found.shape)
-        return found + shift * [axis.discrete for axis in self.axes]
+        shift = np.random.default_rng(0).uniform(-0.3, 0.3, places.shape)
+        return places + shift * [axis.discrete for axis in self.axes]
 
     def label(self, ax: Axes) -> None:
         """Scales, ticks and names of the axes."""
         for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
-            which.set_label_text(_text.name(name))
+            which.set_label_text(_text.shorten_name(name))
             if axis.log:
                 ax.set(**{f"{which.axis_name}scale": "log"})
             if axis.discrete:
                 n = len(axis.places)
                 at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)
-                labels = [axis.labels[i] for i in at]
+                labels = [axis.labels[i] for i in at.tolist()]
                 steep = which is ax.xaxis and sum(map(len, labels)) > _LEVEL_TEXT
-                look = {"rotation": 40, "ha": "right", "fontsize": font_points(ax, 0.85)} if steep else {}
-                which.set_ticks(axis.places[at], labels, **look)
+                look = {"rotation": 40, "ha": "right", "fontsize": _axes.get_font_size(ax, 0.85)}
+                which.set_ticks(axis.places[at], labels, **(look if steep else {}))
 
 
-class Series(NamedTuple):
-    """One density: its (s, g) values by seed, its colour and name."""
+def draw_density(
+    ax: Axes, axis: ParameterAxis, seeds: np.ndarray, *, filled: bool = False, slot: Any = (0, 1), **look: Any
+) -> None:
+    """The mean of (s, g) densities: a curve with a ribbon for errors, or bars with whiskers.
 
-    seeds: np.ndarray
-    colour: str
-    label: str
-    filled: bool = False
-
-
-def draw_series(ax: Axes, axis: ParameterAxis, series: Sequence[Series]) -> None:
-    """Curves with ribbons for errors; bars beside each other with whiskers for discrete values."""
-    width = 0.8 / len(series)
-    for i, (seeds, colour, label, filled) in enumerate(series):
-        values, errors = mean_and_error(seeds)
-        if axis.discrete:
-            at = axis.places + (i - (len(series) - 1) / 2) * width
-            ax.bar(at, values, width, color=colour, label=label)
-            if np.isfinite(errors).any():
-                ax.errorbar(at, values, yerr=errors, fmt="none", ecolor="0.25", elinewidth=1, capsize=2)
-            continue
-        marker = "o" if len(values) <= _FEW_CELLS else None
-        ax.plot(axis.places, values, color=colour, linewidth=1.8, marker=marker, markersize=3.5, label=label)
-        ribbon(ax, axis.places, values - errors, values + errors, colour)
-        if filled:
-            area = {"color": colour, "linewidth": 0, "alpha": 0.15, "zorder": 0.5}
-            ax.fill_between(axis.places, values, label="_area", **area)
+    ``slot`` is which of how many bars beside each other; ``look`` has the colour and the label.
+    """
+    values, errors = mean_and_error(seeds)
+    if axis.discrete:
+        width = 0.8 / slot[1]
+        places = axis.places + (slot[0] - (slot[1] - 1) / 2) * width
+        ax.bar(places, values, width, **look)
+        _axes.draw_whiskers(ax, places, values, yerr=errors)
+        return
+    marker = "o" if len(values) <= _FEW_CELLS else None
+    ax.plot(axis.places, values, linewidth=1.8, marker=marker, markersize=3.5, **look)
+    _axes.draw_ribbon(ax, axis.places, values - errors, values + errors, look["color"])
+    if filled:
+        area = look | {"linewidth": 0, "alpha": 0.15, "zorder": 0.5, "label": "_area"}
+        ax.fill_between(axis.places, values, **area)
 
 
-def _union(domains: Sequence[Domain]) -> Domain:
+def _unite(domains: Sequence[Domain]) -> Domain:
     """One domain that holds the values of all."""
     if len(domains) == 1:
         return domains[0]
     if isinstance(domains[0], Categorical):
         return max(domains, key=lambda domain: domain.n_values or 0)
     if sum(domain.n_values or np.inf for domain in domains) <= _MOST_BESIDE:
-        return Ordinal(np.unique(np.concatenate([_values(domain) for domain in domains])).tolist())
-    ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else _values(d) for d in domains])
+        return Ordinal(np.unique(np.concatenate([_list_values(domain) for domain in domains])).tolist())
+    ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else _list_values(d) for d in domains])
     log = all(getattr(domain, "log", False) for domain in domains)
     return Float(float(ends.min()), float(ends.max()), log=log)
 
 
-def _values(domain: Domain) -> np.ndarray:
+def _list_values(domain: Domain) -> np.ndarray:
     """Native values of a discrete domain, ascending; codes of categories."""
-    number = np.arange(domain.n_values or 0)
-    return domain.axis.native(np.zeros(len(number)), number)
+    numbers = np.arange(domain.n_values or 0)
+    return domain.axis.native(np.zeros(len(numbers)), numbers)
 
 
-def _choices(domains: Sequence[Domain]) -> list[str]:
+def _name_codes(domains: Sequence[Domain]) -> list[str]:
     """Name of every code; several where the domains differ."""
-    lists = [[_text.name(c, 14) for c in own.choices] for own in domains if isinstance(own, Categorical)]
-    of_code = ([name for name in names if name is not None] for names in zip_longest(*lists))
-    return [" / ".join(dict.fromkeys(names)) for names in of_code]
+    lists = [[_text.shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
+    # One list may be longer than another; a name that several have is written once.
+    by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))
+    return [" / ".join(names) for names in by_code]

@@ -9,21 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
 from parzax._programs import program
+from parzax._words import plural
 from parzax.observations import capacity
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _text
-from parzax.plotting._arguments import Rows, check_names, rows_of
+from parzax.plotting._arguments import Rows, check_names, take_rows
 from parzax.plotting._parameters import Parameters, parameter_axis
 from parzax.problems import AbstractProblem
 from parzax.samplers import Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
-# What lies lower than this share of all cells has one colour: far from all rows the score falls without end.
+# The lowest cells, this share of all, have one colour: far from all rows the score falls without end.
 _LOWEST = 0.1
 # More values than this do not stand side by side; of a continuous axis only the ends count here.
 _MOST_BESIDE = 64
@@ -45,71 +45,74 @@ def acquisition(
 ) -> Axes:
     """The acquisition score over two parameters, as in Figure 2 of c-TPE (arXiv 2211.14411).
 
-    The score is `Sampler.score_of`: the larger, the better a candidate there. The lowest tenth of the map has
-    one colour. Cells outside the space (or where another parameter would need a value) stay white.
+    The score is `Sampler.score_of`: candidates with a larger score are better. The lowest tenth of the map
+    has one colour. Cells outside the space (or where another parameter would need a value) stay white.
 
     Args:
-        sampler, state: such as `parzax.tpe`, and what it knows; or a trace, whose rows it is told.
+        sampler: such as `parzax.tpe`.
+        state: a state of the sampler, or a trace whose rows it is told.
         x, y: names of two parameters; by default the first ones of the space.
         at: values of the others, name -> native value (or choice); by default as in the best feasible row
             (least first objective; where nothing is feasible, a row that violates fewest constraints).
-        problem: draws the edge of its feasible region, evaluated with a fixed key.
-        rows: whether to draw the rows too, wherever their other parameters are.
-        run: which run, of a trace with several.
+        problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
+        rows: whether to draw the rows too, whatever the values of their other parameters.
+        run: index of the run, for a trace with several.
         size: cells along a continuous axis; discrete parameters have a cell per value, up to this many.
-        ax: where to draw; what the marks mean, and which values the others have, stands below.
+        ax: where to draw. Below it stand the meaning of the marks and the values of the other parameters.
 
     Raises:
         ValueError: an unknown parameter or value, a problem on another space, no row for the other values.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    plane = find_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
+    plane = _choose_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
     if problem is not None and (not isinstance(problem, AbstractProblem) or problem.space != sampler.space):
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
-    own = rows_of(state, run)
+    run_rows = take_rows(state, run)
     if isinstance(state, Trace):
-        empty = sampler.init(capacity(max(len(own.x), 1)))
-        state = sampler.tell(empty, own.x, own.objectives, own.constraints)
-    fixed, sentence = _others(plane, own, at)
-    cells = plane.cells(fixed)
+        empty = sampler.init(capacity(max(len(run_rows.x), 1)))
+        state = sampler.tell(empty, run_rows.x, run_rows.objectives, run_rows.constraints)
+    others, sentence = _fix_others(plane, run_rows, at)
+    cells = plane.cells(others)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
-    # By way of NumPy, as otherwise states that differ in weak types only would be compiled for one by one.
-    score = _in_cells(partial(sampler.score_of, jax.tree.map(np.asarray, state)), cells, size)
-    ax = _axes.axes_or_new(ax, 5.2, 4.4)
+    # NumPy arrays have no weak types, so states that differ only in these share one program.
+    score = _evaluate_cells(partial(sampler.score_of, jax.tree.map(np.asarray, state)), cells, size)
+    ax = _axes.get_axes(ax, 5.2, 4.4)
     white = _draw_score(ax, plane, score)
     plane.label(ax)
-    entries, left_out = draw_rows(ax, plane, own, by_order=False) if rows else ([], "")
+    entries, left_out = _draw_rows(ax, plane, run_rows, by_order=False) if rows else ([], "")
     if problem is not None and problem.n_constraints:
-        excess = _in_cells(partial(_excess, problem, jax.random.key(0)), cells, size)
+        excess = _evaluate_cells(partial(_excess, problem, jax.random.key(0)), cells, size)
         entries.append(_draw_feasible(ax, plane, excess))
-    _axes.key_below(ax, entries, ";  ".join(filter(None, (sentence, left_out, white))))
+    _axes.add_key(ax, entries, sentence, left_out, white)
     return ax
 
 
-def _others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+def _fix_others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
         given = given_values(space, at) if at else {}
     except (TypeError, ValueError) as error:
         raise type(error)(f"at: {error}") from error
-    if both := [name for name in plane.names if name in given]:
-        raise ValueError(f"at: {both[0]!r} is an axis of the picture and has no one value.")
+    for name in plane.names:
+        if name in given:
+            raise ValueError(f"at: {name!r} is an axis of the picture and has no one value.")
     missing = [name for name in space.names if name not in (*plane.names, *given)]
     if rows.nearest is None and missing:
         raise ValueError(f"at: there are no rows to take {', '.join(missing)} from; give their values.")
     taken = {name: float(rows.x[rows.nearest, space.index(name)]) for name in missing}
-    source = "as in the best row" if rows.best is not None else "as in a row (none is feasible)"
-    parts = [_text.settings(space, given), f"{_text.settings(space, taken)} {source}" if taken else ""]
+    source = "as in the best row" if rows.best.any() else "as in a row (none is feasible)"
+    parts = [_text.describe_settings(space, values) for values in (given, taken)]
+    parts[1] = f"{parts[1]} {source}" if taken else ""
     values = given | taken
     return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
 
 
-def _in_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
+def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
     """(rows, columns) what a function of configurations gives in every cell."""
-    # Padded, so that one program serves all planes.
+    # Rows are padded, so that one program serves all planes.
     x = cells.reshape(-1, cells.shape[-1])
-    padded = np.concatenate([x, np.repeat(x[-1:], size**2 - len(x), axis=0)])
+    padded = np.pad(x, [(0, size**2 - len(x)), (0, 0)], mode="edge")
     return np.asarray(function(jnp.asarray(padded)), np.float64)[: len(x)].reshape(cells.shape[:-1])
 
 
@@ -125,10 +128,10 @@ def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
     low, high = (float(np.quantile(finite, _LOWEST)), float(finite.max())) if finite.size else (0.0, 1.0)
     low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
     bar = {"label": "acquisition score", "extend": "min" if (finite < low).any() else "neither"}
-    edges, shown = [axis.edges for axis in plane.axes], np.ma.masked_invalid(score)
-    _axes.draw_map(ax, edges, shown, bar, cmap="viridis", vmin=low, vmax=high)
+    edges = [axis.edges for axis in plane.axes]
+    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low, vmax=high)
     if not finite.size:
-        _axes.note(ax, "No score is finite here.")
+        _axes.write_note(ax, "No score is finite here.")
     others = ", or the others have no values there" if len(plane.space) > 2 else ""
     return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
 
@@ -137,15 +140,15 @@ def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Ent
     """The line at which the largest constraint is 0."""
     feasible = excess <= 0
     if feasible.all() or not feasible.any():
-        return None, "everything here is feasible" if feasible.all() else "nothing here is feasible"
-    shown = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
+        return None, f"{'everything' if feasible.all() else 'nothing'} here is feasible"
+    heights = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
     if any(axis.discrete for axis in plane.axes):
-        shown = np.where(feasible, -1.0, 1.0)
+        heights = np.where(feasible, -1.0, 1.0)
     look = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
-    edge = ax.contour(*(axis.places for axis in plane.axes), shown, levels=[0.0], **look)
+    edge = ax.contour(*(axis.places for axis in plane.axes), heights, levels=[0.0], **look)
     # White on a dark edge is seen on every colour of the map.
     edge.set_path_effects([patheffects.withStroke(linewidth=3.2, foreground="0.1")])
-    return Line2D([], [], color="0.1", linewidth=1.6, linestyle="--"), "edge of the feasible region"
+    return _axes.make_handle(color="0.1", linewidth=1.6, linestyle="--"), "edge of the feasible region"
 
 
 def observations(
@@ -159,16 +162,16 @@ def observations(
 ) -> Axes:
     """The rows of one run in two of its parameters: the colour is the order, the mark the feasibility.
 
-    Rows that violate a constraint (or whose constraint is NaN) are crosses, constraint-only ones diamonds,
-    others without a loss squares, the rest circles; the best feasible one is a star. Equal values of discrete
-    parameters are spread a little. Rows that lack one of the parameters are left out, and counted below; a
-    sentence says so where there are none.
+    Rows that violate a constraint (or whose constraint is NaN) are crosses, constraint-only rows are
+    diamonds, other rows without a loss are squares, the rest are circles; the best feasible row is a star.
+    Equal values of discrete parameters are spread a little. Rows that lack one of the parameters are left out
+    and counted below; if none remain, a sentence says so.
 
     Args:
         rows: a sampler's state, or a trace.
         space: the search space, or a sampler or problem that has it.
         x, y: names of two parameters; by default the first ones of the space.
-        run: which run, of a trace with several.
+        run: index of the run, for a trace with several.
         ax: as in all pictures.
 
     Raises:
@@ -177,27 +180,28 @@ def observations(
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
-    plane = find_plane(space, x, y, _MOST_BESIDE)
-    own = rows_of(rows, run)
-    if own.x.shape[-1] != len(space):
-        raise ValueError(f"space has {len(space)} parameters, but the rows have {own.x.shape[-1]}.")
-    ax = _axes.axes_or_new(ax, 5.2, 4.2)
+    plane = _choose_plane(space, x, y, _MOST_BESIDE)
+    run_rows = take_rows(rows, run)
+    n, d = run_rows.x.shape
+    if d != len(space):
+        raise ValueError(f"space has {len(space)} parameters, but the rows have {d}.")
+    ax = _axes.get_axes(ax, 5.2, 4.2)
     plane.label(ax)
-    # Whole marks also on the bounds.
+    # Margins, so that marks on the bounds are not cut off.
     ax.margins(_MARGIN)
     ax.update_datalim(np.transpose([axis.edges[[0, -1]] for axis in plane.axes]))
-    entries, left_out = draw_rows(ax, plane, own, by_order=True)
+    entries, left_out = _draw_rows(ax, plane, run_rows, by_order=True)
     ax.autoscale_view()
     if entries:
-        bar = _axes.colour_bar(ax, ax.collections[-1], label="evaluation")
+        bar = _axes.add_colour_bar(ax, ax.collections[-1], label="evaluation")
         bar.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     else:
-        _axes.note(ax, "No row has both parameters." if len(own.x) else "There are no rows.")
-    _axes.key_below(ax, entries, left_out)
+        _axes.write_note(ax, "No row has both parameters." if n else "There are no rows.")
+    _axes.add_key(ax, entries, left_out)
     return ax
 
 
-def find_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
+def _choose_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
     """The two parameters asked for, by default the first ones of the space, in ``size`` cells each."""
     if len(space) < 2:
         raise ValueError(f"space has one parameter, {space.names[0]!r}; this picture needs two.")
@@ -207,32 +211,33 @@ def find_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
     return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
 
 
-def draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
-    """Draw rows, coloured by number, or white and the best one red; a key, and words about those left out."""
+def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
+    """Draw rows, coloured by number or white with a red best one; a key, and a sentence on the others."""
     places = plane.places(rows.x)
     lacking = np.isnan(places)
-    best = np.arange(len(places)) == (-1 if rows.best is None else rows.best)
-    constrained = rows.constraints.shape[-1] > 0
+    incomplete, constrained = lacking.any(axis=-1), rows.constraints.shape[-1] > 0
     # Kinds of rows: which, marker, area in square points, words.
     kinds = (
         (rows.constraint_only, "D", 16.0, "constraints only"),
         (~rows.evaluated & ~rows.constraint_only, "s", 20.0, "pending or failed"),
         (rows.evaluated & ~rows.feasible, "X", 30.0, "violates a constraint"),
-        (rows.feasible & ~best, "o", 26.0, "feasible" if constrained else "evaluated"),
-        (best, "*", 170.0, "best feasible" if constrained else "best"),
+        (rows.feasible & ~rows.best, "o", 26.0, "feasible" if constrained else "evaluated"),
+        (rows.best, "*", 170.0, "best feasible" if constrained else "best"),
     )
     entries: list[_axes.Entry] = []
+    edge = {"edgecolors": "0.1", "linewidths": 0.6, "zorder": 3}
     for kind, marker, area, words in kinds:
-        drawn = np.flatnonzero(kind & ~lacking.any(axis=-1))
+        drawn = np.flatnonzero(kind & ~incomplete)
+        if not len(drawn):
+            continue
         face = "0.75" if by_order else "#D55E00" if marker == "*" else "white"
         numbers = {"c": drawn + 1, "cmap": "viridis", "vmin": 1, "vmax": max(len(places), 2)}
-        look: dict[str, Any] = numbers if by_order else {"c": face}
-        if len(drawn):
-            x, y = places[drawn].T
-            ax.scatter(x, y, area, marker=marker, edgecolors="0.1", linewidths=0.6, zorder=3, **look)
-            sign = Line2D([], [], linestyle="None", marker=marker, markersize=min(area**0.5, 9.0))
-            sign.set(markerfacecolor=face, markeredgecolor="0.1", markeredgewidth=0.6)
-            entries.append((sign, words))
-    n = int(lacking.any(axis=-1).sum())
-    names = [_text.name(name) for name, column in zip(plane.names, lacking.T, strict=True) if column.any()]
-    return entries, f"{n} row{'s' * (n > 1)} without {' or '.join(names)} left out" if n else ""
+        look: dict[str, Any] = edge | (numbers if by_order else {"c": face})
+        ax.scatter(places[drawn, 0], places[drawn, 1], area, marker=marker, **look)
+        sign = {"markersize": min(area**0.5, 9.0), "markeredgecolor": "0.1", "markeredgewidth": 0.6}
+        entries.append((_axes.make_handle(marker=marker, color=face, **sign), words))
+    n = int(incomplete.sum())
+    names = [
+        _text.shorten_name(name) for name, gaps in zip(plane.names, lacking.T, strict=True) if gaps.any()
+    ]
+    return entries, f"{plural(n, 'row')} without {' or '.join(names)} left out" if n else ""

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
 from parzax.pareto import attainment_surface, non_domination_rank_host
-from parzax.plotting._arguments import SamplerRuns, named_runs
-from parzax.plotting._axes import GREY, Entry, axes_or_new, figure_of, legend, note, tidy
+from parzax.plotting import _axes
+from parzax.plotting._arguments import SamplerRuns, check_runs
 from parzax.samplers import Trace
 
 Stairs = list[np.ndarray]
 _BELOW_ALL = 0.3  # a regret of 0 stands on a log axis where this times the least one above 0 would
-_ROUNDING = 1e-5  # an optimum may be above what was found by this share, for rounding in float32
+_ROUNDING = 1e-5  # an optimum may exceed the best value by this share, for rounding in float32
 _MARGIN = 0.05  # share of the axis above and below the data
+_DOT = 4.5  # points
 
 
 class _Curve(NamedTuple):
@@ -30,7 +30,11 @@ class _Curve(NamedTuple):
     median: np.ndarray
     better: np.ndarray
     worse: np.ndarray
-    begins_late: bool  # whether the median is finite, but not from the first evaluation on
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether the median is finite, but not from the first evaluation on."""
+        return bool(np.isfinite(self.median).any() and np.isinf(self.median[0]))
 
 
 def convergence(
@@ -43,93 +47,97 @@ def convergence(
 ) -> Axes:
     """The best feasible value so far against the number of evaluations.
 
-    A line is the median over runs, its band reaches from the lower to the upper quartile; a single run is a
-    line. A run without a feasible row counts with an infinite value: so the median begins (at a dot) where
-    half of the runs have one, a band is open at the top while the upper quartile is infinite, and the
-    legend says how many runs never found one. Without runs, evaluations or feasible rows a sentence says so.
+    A line is the median over runs, and its band reaches from the lower to the upper quartile; a single run is
+    a line. The value of a run without a feasible row is infinite. So the median begins (at a dot) where half
+    of the runs have one, a band is open at the top while the upper quartile is infinite, and the legend says
+    how many runs never had one. Without runs, evaluations or feasible rows a sentence says so.
 
     Args:
         traces, ax: as in all pictures.
-        objective: which, for runs with several.
+        objective: index of the objective.
         optimum: best feasible value, to draw the distance to it: a number, or (m,) as
             ``problem.feasible_optimum``. A regret of 0 stands at the lower edge of a log axis.
         log: whether the vertical axis is logarithmic; by default where an optimum is given.
 
     Raises:
-        ValueError: an empty mapping, an objective that is not there, an optimum above what was found, or
-            values below 0 on a log axis.
+        ValueError: an empty mapping, an unknown objective, an optimum above the best value, or values below 0
+            on a log axis.
     """
-    samplers = named_runs(traces)
+    samplers = check_runs(traces)
     fewest = min(runs.objectives.shape[-1] for runs in samplers)
     objective = _checks.whole_number("objective", objective, 0, fewest - 1)
-    least = None if optimum is None else _optimum(optimum, objective)
-    log = least is not None if log is None else log
-    curves = [_curve(runs, objective, least) for runs in samplers]
-    shown = np.concatenate([values[np.isfinite(values)] for curve in curves for values in curve[1:4]])
-    if log and least is None and (shown <= 0).any():
-        raise ValueError(f"log: there are values of {shown.min():g}; give optimum=, or log=False.")
-    ax = axes_or_new(ax, 6.0, 3.8)
-    ax.set(yscale="log" if log else "linear", ylim=_limits(shown, log))
+    best_possible = None if optimum is None else _check_optimum(optimum, objective)
+    regret = best_possible is not None
+    log = regret if log is None else log
+    curves = [_make_curve(runs, objective, best_possible) for runs in samplers]
+    drawn = np.concatenate([values[np.isfinite(values)] for curve in curves for values in curve[1:4]])
+    if log and not regret and (drawn <= 0).any():
+        raise ValueError(f"log: there are values of {drawn.min():g}; give optimum=, or log=False.")
+    ax = _axes.get_axes(ax, 6.0, 3.8)
+    ax.set(yscale="log" if log else "linear", ylim=_choose_limits(drawn, log))
     ax.set(xlim=(1, max(2, *(len(curve.median) for curve in curves))), xlabel="evaluations")
-    ax.set_ylabel(_value_label(samplers, objective, least is not None, log and bool((shown == 0).any())))
+    ax.set_ylabel(_write_label(samplers, objective, regret, zero=log and bool((drawn == 0).any())))
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    tidy(ax)
-    figure_of(ax).draw_without_rendering()  # the room that a legend takes depends on the layout
-    legend(ax, _names_of_curves(curves), above=True)
+    _axes.tidy(ax)
+    _axes.get_figure(ax).draw_without_rendering()  # the room that a legend takes depends on the layout
+    _axes.add_legend(ax, _name_curves(curves), above=True)
     for curve in curves:
         _draw_curve(ax, curve)
-    if not shown.size:
-        empty = not any(runs.objectives.size for runs in samplers)
-        note(ax, "There are no evaluations." if empty else "No run has a feasible row.", y=0.4)
+    if not drawn.size:
+        _write_emptiness(ax, samplers, "No run has a feasible row.", y=0.4)
     return ax
 
 
-def _optimum(optimum: Any, objective: int) -> float:
+def _write_emptiness(ax: Axes, samplers: list[SamplerRuns], text: str, y: float) -> None:
+    """Why nothing is drawn: ``text``, or that there are no evaluations."""
+    empty = not any(runs.objectives.size for runs in samplers)
+    _axes.write_note(ax, "There are no evaluations." if empty else text, y=y)
+
+
+def _check_optimum(optimum: Any, objective: int) -> float:
     values = np.asarray(optimum, np.float64).reshape(-1)
     if values.size != 1 and objective >= values.size:
         raise ValueError(f"optimum must be a number, or one per objective, got {optimum!r}.")
     return _checks.real_number("optimum", values[0] if values.size == 1 else values[objective])
 
 
-def _curve(runs: SamplerRuns, objective: int, optimum: float | None) -> _Curve:
+def _make_curve(runs: SamplerRuns, objective: int, optimum: float | None) -> _Curve:
     sign = float(runs.signs[objective])
     value = np.where(runs.feasible, sign * runs.objectives[..., objective], np.inf)
     best = np.minimum.accumulate(value, axis=-1)
     if optimum is not None:
-        found = best.min(initial=np.inf)
-        if found < sign * optimum - _ROUNDING * max(1.0, abs(optimum)):
+        least = best.min(initial=np.inf)
+        if least < sign * optimum - _ROUNDING * max(1.0, abs(optimum)):
             whose = f" of {runs.name}" if runs.name else ""
             beyond = "above the least" if sign > 0 else "below the largest"
-            raise ValueError(f"optimum = {optimum:g} is {beyond} feasible value{whose}, {sign * found:g}.")
+            raise ValueError(f"optimum = {optimum:g} is {beyond} feasible value{whose}, {sign * least:g}.")
         best, sign = np.maximum(best - sign * optimum, 0), 1.0
-    median, better, worse = (sign * _quantile(best, q) for q in (0.5, 0.25, 0.75))
-    late = bool(np.isfinite(median).any() and np.isinf(median[0]))
-    return _Curve(runs, median, better, worse, late)
+    return _Curve(runs, *(sign * _quantile(best, q) for q in (0.5, 0.25, 0.75)))
 
 
 def _quantile(values: np.ndarray, q: float) -> np.ndarray:
     """Quantile over runs, by linear interpolation; infinite where one of the neighbours is."""
     if not len(values):
         return np.full(values.shape[1], np.inf)
-    at, share = divmod(q * (len(values) - 1), 1)
-    lower, upper = np.sort(values, axis=0)[[int(at), int(at) + (share > 0)]]
+    row, share = divmod(q * (len(values) - 1), 1)
+    lower, upper = np.sort(values, axis=0)[[int(row), int(row) + (share > 0)]]
     # Not lower + share * (upper - lower), which is NaN for infinities.
     return (1 - share) * lower + share * upper if share else lower
 
 
-def _limits(shown: np.ndarray, log: bool) -> tuple[float, float]:
+def _choose_limits(drawn: np.ndarray, log: bool) -> tuple[float, float]:
     """Ends of the vertical axis for what is drawn; on a log axis 0 stands at the lower one."""
-    at = np.log10(shown[shown > 0]) if log else shown
-    if not at.size:
+    heights = np.log10(drawn[drawn > 0]) if log else drawn
+    if not heights.size:
         return (1e-3, 1.0) if log else (0.0, 1.0)
-    low, high = float(at.min()), float(at.max())
+    low, high = float(heights.min()), float(heights.max())
     margin = _MARGIN * (high - low or abs(high) or 1.0)
-    low += np.log10(_BELOW_ALL) if log and (shown == 0).any() else -margin
+    low += np.log10(_BELOW_ALL) if log and (drawn == 0).any() else -margin
     high += margin
     return (10**low, 10**high) if log else (low, high)
 
 
-def _value_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero: bool) -> str:
+def _write_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero: bool) -> str:
     counts = sorted({len(runs.objectives) for runs in samplers})
     value = "best feasible value" if any(runs.constrained for runs in samplers) else "best value"
     if regret:
@@ -138,38 +146,38 @@ def _value_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero
     value += " (0: lower edge)" * zero
     if counts[-1] <= 1:
         return value
-    many = f"{counts[0]}" if len(counts) == 1 else f"{max(counts[0], 1)} to {counts[-1]}"
-    return f"{value}\n(median and quartiles of {many} runs)"
+    span = f"{counts[0]}" if len(counts) == 1 else f"{max(counts[0], 1)} to {counts[-1]}"
+    return f"{value}\n(median and quartiles of {span} runs)"
 
 
 def _draw_curve(ax: Axes, curve: _Curve) -> None:
     """The line, a dot where it begins later than the runs, and the band; 0 stands at the lower edge."""
-    runs, (bottom, top), at = curve.runs, ax.get_ylim(), np.arange(1, len(curve.median) + 1)
+    runs, (bottom, top), x = curve.runs, ax.get_ylim(), np.arange(1, len(curve.median) + 1)
     y = np.where(np.isfinite(curve.median), np.maximum(curve.median, bottom), np.nan)
-    look = {"color": runs.colour, "linestyle": runs.dash, "label": runs.name}
-    ax.plot(at, y, linewidth=1.8, drawstyle="steps-post", **look)
+    ax.plot(x, y, linewidth=1.8, drawstyle="steps-post", label=runs.name, **runs.look)
+    colour = runs.look["color"]
     if curve.begins_late:
         first = np.isnan(y).argmin()
-        ax.plot(at[first], y[first], "o", color=runs.colour, markersize=4.5, clip_on=False)
+        ax.plot(x[first], y[first], "o", color=colour, markersize=_DOT, clip_on=False)
     if len(runs.objectives) > 1:
-        # To the edge where the worse quartile is infinite.
+        # The band reaches the edge where the worse quartile is infinite.
         low, high = (np.clip(values, bottom, top) for values in (curve.better, curve.worse))
-        area = {"step": "post", "color": runs.colour, "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(at, low, high, where=np.isfinite(curve.better).tolist(), **area)
+        area = {"step": "post", "color": colour, "alpha": 0.2, "linewidth": 0}
+        ax.fill_between(x, low, high, where=np.isfinite(curve.better).tolist(), **area)
 
 
-def _names_of_curves(curves: list[_Curve]) -> list[Entry]:
+def _name_curves(curves: list[_Curve]) -> list[_axes.Entry]:
     """Names in the order in which the lines end, how many runs failed, and what a dot is."""
     entries = []
     for curve in sorted(curves, key=lambda curve: -curve.median[-1] if curve.median.size else -np.inf):
         n = len(curve.runs.objectives)
         never = int((~curve.runs.feasible.any(axis=-1)).sum())
         failed = f"nothing feasible in {never} of {n} runs" + ", no median" * (2 * never > n)
-        entries += curve.runs.entry("" if not never else "nothing feasible" if n == 1 else failed)
+        entries += curve.runs.make_entries("" if not never else "nothing feasible" if n == 1 else failed)
     if any(curve.begins_late for curve in curves):
         several = any(len(curve.runs.objectives) > 1 for curve in curves)
         words = "half of the runs have a feasible row" if several else "first feasible row"
-        entries.append((Line2D([], [], color=GREY, marker="o", markersize=4.5, linestyle=""), words))
+        entries.append((_axes.make_handle(marker="o", markersize=_DOT, color=_axes.GREY), words))
     return entries
 
 
@@ -180,7 +188,7 @@ def attainment(
     objectives: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
 ) -> Axes:
-    """What shares of the runs have attained, for two objectives (Fonseca and Fleming 1996).
+    """Attainment surfaces of shares of the runs, for two objectives (Fonseca and Fleming 1996).
 
     At level 0.5 half of the runs (rounded up) have a point that is at least as good in both objectives as
     any point on or beyond the staircase. The middle level is a thick line, the others are thin, and the space
@@ -190,12 +198,12 @@ def attainment(
     Args:
         traces, ax: as in all pictures.
         levels: shares of the runs in (0, 1].
-        objectives: which two, for runs with more.
+        objectives: indices of two objectives.
 
     Raises:
-        ValueError: an empty mapping, a level outside (0, 1], or no two objectives.
+        ValueError: an empty mapping, a level outside (0, 1], or other than two objectives.
     """
-    samplers = named_runs(traces)
+    samplers = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):
         raise ValueError(f"levels must be a list of shares in (0, 1], got {levels!r}.")
     shares = sorted({_checks.quantile("levels", level) for level in levels})
@@ -205,43 +213,42 @@ def attainment(
     pair = [_checks.whole_number("objectives", j, 0, m - 1) for j in objectives]
     if len(set(pair)) < 2 or len(pair) > 2:
         raise ValueError(f"objectives must be two different ones, got {objectives!r}.")
-    stairs = [_stairs(runs, pair, shares) for runs in samplers]
-    ax = axes_or_new(ax, 5.2, 4.2)
-    corners = np.concatenate([level for own in stairs for level in own])
+    stairs = [_find_stairs(runs, pair, shares) for runs in samplers]
+    ax = _axes.get_axes(ax, 5.2, 4.2)
+    corners = np.concatenate([corners for by_share in stairs for corners in by_share])
     if len(corners):
         low, high = corners.min(axis=0), corners.max(axis=0)
         margin = np.where(high > low, 0.06 * (high - low), 0.05 * np.abs(high) + 1e-3)
         minimised = samplers[0].signs[pair] > 0
         low, high = low - np.where(minimised, 1, 2) * margin, high + np.where(minimised, 2, 1) * margin
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        for runs, own in zip(samplers, stairs, strict=True):
-            _draw_stairs(ax, runs, own, np.where(minimised, high, low))
-        legend(ax, _names_of_stairs(samplers, stairs, shares))
+        for runs, by_share in zip(samplers, stairs, strict=True):
+            _draw_stairs(ax, runs, by_share, np.where(minimised, high, low))
+        _axes.add_legend(ax, _name_stairs(samplers, stairs, shares))
     else:
-        empty = not any(runs.objectives.size for runs in samplers)
-        note(ax, "There are no evaluations." if empty else "Too few runs have feasible rows.", y=0.5)
+        _write_emptiness(ax, samplers, "Too few runs have feasible rows.", y=0.5)
     ax.set(xlabel=f"objective {pair[0] + 1}", ylabel=f"objective {pair[1] + 1}")
-    tidy(ax)
+    _axes.tidy(ax)
     return ax
 
 
-def _stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
+def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
     """For every share of the runs the (k, 2) corners of its staircase, left to right; none if too few."""
-    of_runs = zip((runs.signs * runs.objectives)[..., pair], runs.feasible, strict=True)
-    points = [losses[feasible] for losses, feasible in of_runs]
-    # Memory grows with the rows of all runs together, so only those go on that no other dominates.
-    fronts = [np.unique(own[non_domination_rank_host(own) == 0], axis=0) for own in points]
-    # Padded by NaN to a power of two, so that few programs serve all pictures.
+    losses = (runs.signs * runs.objectives)[..., pair]
+    points = [rows[feasible] for rows, feasible in zip(losses, runs.feasible, strict=True)]
+    # Memory grows with the rows of all runs together, so dominated rows are left out.
+    fronts = [np.unique(rows[non_domination_rank_host(rows) == 0], axis=0) for rows in points]
+    # Fronts are padded by NaN to a power of two, so that few programs serve all pictures.
     longest = max(map(len, fronts), default=0)
     padded = np.full((len(fronts), 1 << max(longest - 1, 0).bit_length(), 2), np.nan)
-    for out, front in zip(padded, fronts, strict=True):
-        out[: len(front)] = front
+    for row, front in zip(padded, fronts, strict=True):
+        row[: len(front)] = front
     stairs = []
     for share in shares:
         count = max(math.ceil(round(share * len(fronts), 9)), 1)
-        found = attainment_surface(jnp.asarray(padded), count)
-        corners = np.stack([found.x, found.y], axis=-1).astype(np.float64)
-        corners = corners[np.asarray(found.corner) & np.isfinite(corners).all(axis=-1)]
+        surface = attainment_surface(jnp.asarray(padded), count)
+        corners = np.stack([surface.x, surface.y], axis=-1).astype(np.float64)
+        corners = corners[np.asarray(surface.corner) & np.isfinite(corners).all(axis=-1)]
         stairs.append(runs.signs[pair] * corners)
     return stairs
 
@@ -254,23 +261,24 @@ def _draw_stairs(ax: Axes, runs: SamplerRuns, stairs: Stairs, ends: np.ndarray) 
         steps.append(np.stack([np.append(x, ends[0]), np.append(ends[1], y)]))
         if len(corners):
             middle = i == (len(stairs) - 1) // 2
-            width, alpha = (2.0, 1.0) if middle else (0.8, 0.8)
-            look = {"color": runs.colour, "linestyle": runs.dash, "linewidth": width, "alpha": alpha}
-            ax.plot(steps[-1][0], steps[-1][1], label=runs.name if middle else "", **look)
+            width, alpha, name = (2.0, 1.0, runs.name) if middle else (0.8, 0.8, "")
+            ax.plot(*steps[-1], label=name, linewidth=width, alpha=alpha, **runs.look)
     if len(stairs) > 1 and len(stairs[0]):
         band = np.concatenate([steps[0], steps[-1][:, ::-1]], axis=1)
-        ax.fill(*band, color=runs.colour, alpha=0.18, linewidth=0)
+        ax.fill(*band, color=runs.look["color"], alpha=0.18, linewidth=0)
 
 
-def _names_of_stairs(samplers: list[SamplerRuns], stairs: list[Stairs], shares: list[float]) -> list[Entry]:
+def _name_stairs(samplers: list[SamplerRuns], stairs: list[Stairs], shares: list[float]) -> list[_axes.Entry]:
     """Names with the levels that are missing, and what lines and bands mean."""
-    entries: list[Entry] = []
-    for runs, own in zip(samplers, stairs, strict=True):
-        missing = [f"{share:g}" for share, corners in zip(shares, own, strict=True) if not len(corners)]
-        entries += runs.entry(f"not attained at {', '.join(missing)}" if missing else "")
+    entries: list[_axes.Entry] = []
+    for runs, by_share in zip(samplers, stairs, strict=True):
+        missing = [f"{share:g}" for share, corners in zip(shares, by_share, strict=True) if not len(corners)]
+        entries += runs.make_entries(f"not attained at {', '.join(missing)}" if missing else "")
     if any(len(runs.objectives) > 1 for runs in samplers):
         middle = shares[(len(shares) - 1) // 2]
-        entries.append((Line2D([], [], color=GREY, linewidth=2.0), f"attained by {middle:.0%} of runs"))
+        line = _axes.make_handle(color=_axes.GREY, linewidth=2.0)
+        entries.append((line, f"attained by {middle:.0%} of runs"))
         if len(shares) > 1:
-            entries.append((Patch(facecolor=GREY, alpha=0.3), f"{shares[0]:.0%} to {shares[-1]:.0%}"))
+            words = f"{shares[0]:.0%} to {shares[-1]:.0%}"
+            entries.append((Patch(facecolor=_axes.GREY, alpha=0.3), words))
     return entries
