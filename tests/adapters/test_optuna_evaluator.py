@@ -320,6 +320,6 @@ class TestBadInput:
 
     def test_same_sets(self):
         study = simple_study(4)
-        with pytest.warns(UserWarning, match="hold the same rows"):
+        with pytest.warns(UserWarning, match="are the same rows"):
             ours = CondPedAnovaImportanceEvaluator(target_quantile=0.9).evaluate(study)
         assert ours == {"x": 0.0, "y": 0.0}
