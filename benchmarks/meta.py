@@ -30,7 +30,7 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from parzax.meta import named_logs, source_rows
-from parzax.meta.states import states
+from parzax.meta.states import split_rows
 
 KERNEL, SHARE = 50.0, 1 / 3
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
@@ -207,7 +207,8 @@ def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:
 def filled(n: int) -> px.samplers.State:
     """A state of n rows, made on the host (rows told one by one would be many)."""
     rows = source_rows(SPACE, named_logs([observations(n, 0)]), 1, 0)
-    return jax.tree.map(lambda a: a[0], states(rows))
+    states, *_ = split_rows(rows, px.split.Split(px.gamma.linear(0.1)))
+    return jax.tree.map(lambda a: a[0], states)
 
 
 def jobs(quick: bool) -> Iterator[command.Job]:

@@ -241,7 +241,8 @@ assert state.count == 8
 grown = sampler.tell(sampler.init(capacity=8), x, objectives, constraints)
 assert grown.count == 12
 best = sampler.best(grown)
-print("best feasible row:", best.x, "loss", best.objectives, "constraint", best.constraints)
+x, loss, constraint = (part[best.mask] for part in best[:3])
+print("best feasible row:", x, "loss", loss, "constraint", constraint)
 
 # %% [markdown]
 # ## A real table

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.samplers.candidates import all_points, apart, configurations, fillers
+from parzax.samplers.candidates import apart, enumerate_points, enumerate_space, fillers
 
 from .tables import empty, valid
 
@@ -43,14 +43,16 @@ def _states(sampler, x) -> tuple:
 
 def test_all_configurations():
     """Regimes by their parents; more than asked for are none."""
-    listed = configurations(TREE, 8)
+    listed = enumerate_space(TREE, 8)
     assert listed is not None
     assert len(listed) == _count(listed) == 1 + 1 + 2 * 3
     assert valid(TREE, listed).all()
-    assert configurations(TREE, 7) is None
-    assert configurations(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1)}), 100) is None
+    assert enumerate_space(TREE, 7) is None
+    assert enumerate_space(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1)}), 100) is None
     # Nor where a parameter is continuous in some of them.
-    assert configurations(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1, when=px.In("k", [1]))}), 9) is None
+    assert (
+        enumerate_space(px.Space({"k": px.Int(0, 1), "x": px.Float(0, 1, when=px.In("k", [1]))}), 9) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_all_configurations():
 @pytest.mark.slow
 def test_every_configuration_appears(space, epsilon, more):
     """Asked for as many as there are, or more, in the start-up and after it."""
-    every = configurations(space, 100)
+    every = enumerate_space(space, 100)
     sampler = px.tpe(space, epsilon=epsilon, n_candidates=4)
     states = _states(sampler, every)
     keys = jax.random.split(jax.random.key(0), 5)
@@ -91,7 +93,7 @@ def test_a_larger_space():
     sampler = px.tpe(space)
     for state in _states(sampler, np.array([[500.0]])):
         assert _count(_ask(sampler, jax.random.key(2), state, 60)) == 60
-    listed = all_points(space, 60, jnp.float32)
+    listed = enumerate_points(space, 60, jnp.float32)
     assert len(fillers(jax.random.key(0), _basis(space), 60, listed, jnp.float32)) == 240
 
 

@@ -39,8 +39,8 @@ class Tasks(NamedTuple):
     @classmethod
     def of(cls, rows: list[SourceRows], split: AbstractSplit) -> "Tasks":
         """Of at least one task."""
-        every = states(rows)
-        below, above, status = map(np.array, _split(split, every))
+        states, *groups = split_rows(rows, split)
+        below, above, status = map(np.array, groups)
         lacking = np.array([one.lacks_constraints for one in rows])
         below[lacking, 1:] = above[lacking, 1:] = False
         too_few = status & int(Status.NONE_FEASIBLE | Status.FEW_FEASIBLE) != 0
@@ -48,7 +48,7 @@ class Tasks(NamedTuple):
         lacks = np.stack([one.lacking for one in rows])
         few = "; too few are feasible: its objectives do not count"
         report = tuple(one.summary() + few * bool(own) for one, own in zip(rows, too_few, strict=True))
-        return cls(every, below, above, placed(~lacks) if lacks.any() else None, report)
+        return cls(states, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
         self, comparison: SimilarityEstimator, smoothing: Smoothing, group: int = 0
@@ -59,53 +59,32 @@ class Tasks(NamedTuple):
         return _compared(comparison, smoothing, self.states, *masks, group_size(below))
 
 
-def states(rows: list[SourceRows]) -> State:
-    """A state per task, with a leading axis; a task that lacks constraints counts as satisfying all."""
+def split_rows(
+    rows: list[SourceRows], split: AbstractSplit
+) -> tuple[State, Bool[Array, "t c1 n"], Bool[Array, "t c1 n"], Int[Array, " t"]]:
+    """A state per task, with a leading axis, its groups below and above, and their status.
+
+    A task that lacks constraints counts as satisfying all.
+    """
     size, dtype = capacity(max(map(len, rows), default=1)), jnp.result_type(float)
-    every = (_state(one, size, dtype) for one in rows)
-    return jax.tree.map(lambda *arrays: jax.device_put(np.stack(arrays)), *every)
+    padded = [_padded(one, size, dtype) for one in rows]
+    return _split(split, *(jax.tree.map(lambda *arrays: np.stack(arrays), *padded)))
 
 
-def _state(rows: SourceRows, size: int, dtype: Any) -> State:
-    """The state after all rows: sorting them is cheaper than comparing all pairs, as `State.add` does."""
+def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
+    """What `State.add` takes, for ``size`` rows, of which so many exist."""
+    d, m, c = (a.shape[1] for a in (rows.at.unit, rows.objectives, rows.constraints))
+    empty = State.empty(d, m, c, size, dtype)
     constraints = np.full_like(rows.constraints, -1.0) if rows.lacks_constraints else rows.constraints
-    objectives = resolved(rows.objectives, dtype)
-    state = State(
-        # Splits and densities look at points.
-        x=np.full(rows.at.unit.shape, np.nan),
-        points=rows.at,
-        objectives=objectives,
-        constraints=violations(constraints, dtype),
-        constraint_only=~rows.evaluated,
-        before=_before(objectives[:, 0], rows.evaluated),
-        feasible_before=_before(objectives[:, 0], rows.feasible),
-        repeated=_repeated(rows.at, objectives.astype(dtype), rows.evaluated),
-        order=np.argsort(rows.at.unit.astype(dtype), axis=0, kind="stable").T.astype(np.int32),
-        count=np.int32(len(rows)),
-        overflow=np.bool_(False),
-    )
-    return jax.tree.map(lambda a: a.astype(dtype) if a.dtype.kind == "f" else a, state).grown(size)
+    given = rows.at, resolved(rows.objectives, dtype), violations(constraints, dtype), ~rows.evaluated
+    arrays = empty.points, empty.objectives, empty.constraints, empty.constraint_only
 
+    def fill(large: np.ndarray, small: np.ndarray) -> np.ndarray:
+        large[: len(small)] = small
+        return large
 
-def _before(loss: Float[np.ndarray, " n"], counted: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """How many rows that count come before each by loss, earlier ones first among equals; 0 for NaN."""
-    order = np.argsort(loss, kind="stable")
-    out = np.zeros(len(loss), np.int32)
-    out[order] = np.cumsum(counted[order]) - counted[order]
-    return np.where(np.isnan(loss), np.int32(0), out)
-
-
-def _repeated(
-    at: Points, objectives: Float[np.ndarray, "n m"], evaluated: Bool[np.ndarray, " n"]
-) -> Bool[np.ndarray, " n"]:
-    """See `parzax.split.State`."""
-    out = np.zeros(len(objectives), bool)
-    if objectives.shape[1] > 1 and evaluated.any():
-        unit = at.unit.astype(objectives.dtype)
-        both = np.concatenate([at.regime, at.index, unit, objectives], axis=1)[evaluated]
-        first = np.unique(both, axis=0, return_index=True)[1]
-        out[np.delete(np.flatnonzero(evaluated), first)] = True
-    return out
+    # Splits and densities look at points, not at native values.
+    return empty.x, *jax.tree.map(fill, arrays, given), np.int32(len(rows))
 
 
 def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Points:
@@ -155,12 +134,15 @@ def group_size(masks: Bool[np.ndarray, "t n"]) -> int:
 
 
 @program
-def _split(split: AbstractSplit, every: State) -> tuple[Array, Array, Array]:
-    def one(state: State) -> tuple[Array, Array, Array]:
-        found = split(state)
-        return found.below, found.above, split.status(state)
+def _split(split: AbstractSplit, *rows: Any) -> tuple[State, Array, Array, Array]:
+    def one(rows: tuple[Any, ...]) -> tuple[State, Array, Array, Array]:
+        x, _, objectives, constraints, _, _ = rows
+        (size, d), m, c = x.shape, objectives.shape[1], constraints.shape[1]
+        state = jax.tree.map(jnp.asarray, State.empty(d, m, c, size, x.dtype)).add(*rows)
+        groups = split(state)
+        return state, groups.below, groups.above, split.status(state)
 
-    return jax.lax.map(one, every)
+    return jax.lax.map(one, rows)
 
 
 _compared = program(SimilarityEstimator.compared_rows)

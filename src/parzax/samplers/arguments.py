@@ -1,37 +1,69 @@
 """What `parzax.samplers.Sampler` is given, on its way in; on the host, mistakes are refused by name."""
 
-from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
-from parzax._programs import program
+from parzax._numerics import placed
+from parzax._programs import Program, program
+from parzax.parzen.basis import Basis
 from parzax.parzen.rows import on_device
-from parzax.space import Points, Space, frame_of, host_frame
+from parzax.space import Frame, Points, Space, host_frame
 from parzax.split.state import violations
 
-
-def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments), as one compiled program where it is not part of another already."""
-    return function(*arguments) if _checks.is_traced(arguments) else _call(function, *arguments)
+R = TypeVar("R")
 
 
-@program
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
+def call(function: Program[..., R], *arguments: Any) -> R:
+    """function(*arguments) with NumPy arrays put on the device; inlined where an argument is traced."""
+    if _checks.is_traced(arguments):
+        return function.__wrapped__(*arguments)
+    return function(*jax.tree.map(_to_device, arguments))
 
 
-def configurations(name: str, x: Any, space: Space, dtype: Any) -> tuple[Any, Points]:
-    """(n, d) native values, and the same as points: on the host in float64, or where they are traced."""
-    traced, x = _checks.is_traced(x), numbers(name, x, dtype)
-    x = x[None] if x.ndim == 1 else x
+def _to_device(leaf: Any) -> Any:
+    return placed(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+
+class _Identity:
+    """A key for a value that is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+
+def device_copy(basis: Basis) -> Basis:
+    """A basis with its arrays on the device, where they are put once."""
+    return _device_copy(_Identity(basis))
+
+
+@lru_cache(maxsize=256)
+def _device_copy(basis: _Identity) -> Basis:
+    with jax.ensure_compile_time_eval():
+        return jax.tree.map(_to_device, basis.value)
+
+
+_encode = program(Frame.encode)
+
+
+def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
+    """(n, d) native values, and the same as points; of NumPy encoded on the host in float64, and checked."""
+    x = numbers(name, x)
+    x = x.reshape(1, -1) if x.ndim == 1 else x
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"{name} must have shape (n, {len(space)}), got {x.shape}.")
-    if traced:
-        return x, frame_of(space, dtype).encode(x)
+    if isinstance(x, jax.Array):
+        x = x.astype(dtype)
+        return x, call(_encode, frame, x)
     at = host_frame(space).encode(x)
     bad = np.flatnonzero(~at.valid.all(axis=-1))
     if len(bad):
@@ -43,40 +75,37 @@ def configurations(name: str, x: Any, space: Space, dtype: Any) -> tuple[Any, Po
     return x.astype(dtype), on_device(at, dtype)
 
 
-def numbers(name: str, values: Any, dtype: Any) -> Any:
-    """An array of ``dtype`` where traced; else of NumPy, NaN where masked, of the floats that it came in."""
-    if _checks.is_traced(values):
-        return jnp.asarray(values, dtype)
-    if isinstance(values, jax.Array) and jnp.issubdtype(values.dtype, jnp.floating):
-        wide = values.dtype in (jnp.float32, jnp.float64)
-        return np.asarray(values if wide else values.astype(jnp.float32))
+def numbers(name: str, values: Any) -> Any:
+    """An array of JAX as it is; else one of NumPy, in float64 and NaN where masked."""
+    if isinstance(values, jax.Array):
+        return _checks.real_array(name, values)
     return _checks.float_array(name, values)
 
 
-def columns(name: str, values: Any, n: int, width: int, dtype: Any) -> Any:
+def columns(name: str, values: Any, n: int, width: int) -> Any:
     """(n, width) values; one column may be (n,), and no columns None."""
     if values is None:
         if width:
             raise ValueError(
                 f"{name} must have shape ({n}, {width}), one column for each of the sampler's; got None."
             )
-        return np.zeros((n, 0), dtype)
-    values = numbers(name, values, dtype)
+        return np.zeros((n, 0))
+    values = numbers(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
     if values.shape != (n, width):
-        none = (
+        hint = (
             " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
             if name == "constraints" and not width
             else ""
         )
-        raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}{none}.")
+        raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}{hint}.")
     return values
 
 
-def constraints_of(values: Any, objectives: Any, width: int, dtype: Any) -> Any:
-    """Constraints; on the host violations that ``dtype`` rounds to 0 stay some, and mistakes are refused.
+def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: Any) -> Any:
+    """(n, c) constraints; of NumPy violations that ``dtype`` rounds to 0 stay violations.
 
-    There NaN in an evaluated row is one; compiled code has a status for it.
+    A row with NaN is refused where NumPy arrays say that its objectives are known; else a status tells.
     """
     kinds = [
         getattr(v, "dtype", np.dtype(type(v) if isinstance(v, bool) else float)).kind
@@ -84,16 +113,16 @@ def constraints_of(values: Any, objectives: Any, width: int, dtype: Any) -> Any:
     ]
     if "b" in kinds:
         raise TypeError("constraints must be numbers, satisfied where <= 0, got truth values.")
-    values = columns("constraints", values, len(objectives), width, dtype)
-    values = violations(values, dtype) if isinstance(values, np.ndarray) else values
-    if values.size == 0 or _checks.is_traced(objectives, values):
+    values = columns("constraints", values, n, width)
+    if isinstance(values, jax.Array):
         return values
-    evaluated = ~np.isnan(objectives).any(axis=-1)
-    bad = np.flatnonzero(evaluated & np.isnan(values).any(axis=-1))
-    if len(bad):
-        raise ValueError(
-            f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
-            "constraint counts as violated, NaN objectives where the row has failed, or use augment for rows "
-            "of which only some constraints are known."
-        )
-    return values
+    if isinstance(objectives, np.ndarray):
+        evaluated = ~np.isnan(objectives).any(axis=-1)
+        bad = np.flatnonzero(evaluated & np.isnan(values).any(axis=-1))
+        if len(bad):
+            raise ValueError(
+                f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
+                "constraint counts as violated, NaN objectives where the row has failed, or use augment for "
+                "rows of which only some constraints are known."
+            )
+    return violations(values, dtype)

@@ -35,21 +35,25 @@ def at_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
 
 
 def fillers(key: PRNGKeyArray, basis: Basis, n: int, listed: Points | None, dtype: Any) -> Points:
-    """At least n configurations, n of them different if so many exist, in random order; see `all_points`."""
+    """At least n configurations in random order, n of them different if so many exist."""
     if listed is None:
         return at_random(key, basis, _DRAWS * n, dtype)
     order = jax.random.permutation(key, len(listed))
     return listed[jnp.tile(order, -(-n // len(listed)))]
 
 
-def all_points(space: Space, n: int, dtype: Any) -> Points | None:
+@lru_cache(maxsize=64)
+def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
     """All configurations of a space that is small beside a batch of n; None of a larger one."""
-    rows = configurations(space, max(_MOST_LISTED, _DRAWS * n))
-    return None if rows is None else on_device(host_frame(space).encode(rows), dtype)
+    rows = enumerate_space(space, max(_MOST_LISTED, _DRAWS * n))
+    if rows is None:
+        return None
+    with jax.ensure_compile_time_eval():
+        return on_device(host_frame(space).encode(rows), dtype)
 
 
 @lru_cache(maxsize=64)
-def configurations(space: Space, most: int) -> np.ndarray | None:
+def enumerate_space(space: Space, most: int) -> np.ndarray | None:
     """All configurations, (j, d), NaN where inactive; None for more than ``most`` of them."""
     rows = np.full((1, len(space)), np.nan)
     for name in space.order:

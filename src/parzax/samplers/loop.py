@@ -10,12 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._programs import program
 from parzax.observations import capacity
-from parzax.samplers.sampler import Sampler
+from parzax.samplers.arguments import call
+from parzax.samplers.sampler import Sampler, signed
 from parzax.split import State
 
 # Runs that share a chunk (more do not stay in a core's cache), and characters of a progress bar.
@@ -90,7 +91,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     """
     n_evaluations = check(sampler, problem, n_evaluations)
     _checks.check_key(key)
-    return _run_alone(sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
+    return call(_run_alone, sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
 
 
 def optimize_many(
@@ -133,14 +134,14 @@ def optimize_many(
         raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
-    lanes, call = _checks.whole_number("lanes", lanes, 1), hashable(problem)
+    lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
     show = sys.stderr.isatty() if progress is None else _checks.flag("progress", progress)
     parts = []
     with progress_bar(len(keys), "runs", shown=show and len(keys) > 0) as update:
         for start in range(0, len(keys), lanes):
             # The last chunk is filled with copies: one program serves all, whose rounding is one.
-            own = keys[jnp.minimum(jnp.arange(start, start + lanes), len(keys) - 1)]
-            parts.append(jax.tree.map(np.asarray, _chunk(sampler, call, own, n_evaluations)))
+            lane_keys = call(_lane_keys, keys, np.array(start), lanes)
+            parts.append(jax.device_get(call(_chunk, sampler, function, lane_keys, n_evaluations)))
             update(min(start + lanes, len(keys)))
     if not parts:
         n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
@@ -160,7 +161,7 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
         x = basis.frame.decode(at)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
         known, measured = constraints[:, : sampler.n_constraints], jnp.zeros(1, bool)
-        state = state.add(x, at, sampler.signed(objectives), known, constraint_only=measured)
+        state = state.add(x, at, signed(sampler.directions, objectives), known, constraint_only=measured)
         return state, (x[0], objectives[0], constraints[0])
 
     # One scan per capacity from the least on, so that the first rows do not wait for the room of the last.
@@ -178,6 +179,11 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
 
 # A body of a scan that is made anew is compiled anew; what is compiled here is found again.
 _run_alone = program(size="large")(_run)
+
+
+@program
+def _lane_keys(keys: jax.Array, start: Int[Array, ""], lanes: int) -> jax.Array:
+    return keys[jnp.minimum(start + jnp.arange(lanes), len(keys) - 1)]
 
 
 @program(size="large")

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._programs import program
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.smoothing import Smoothing
-from parzax.samplers.arguments import compiled
+from parzax.samplers.arguments import call
 from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
 from parzax.samplers.presets import MO_TPE, tpe
 from parzax.samplers.sampler import Sampler
@@ -222,8 +223,9 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
             "meta_learn_tpe with task_weights, makes such a sampler."
         )
     smoothing.sources.check_precision(state.x.dtype)
-    return compiled(_similarities, sampler.split, smoothing, state)
+    return call(_similarities, sampler.split, smoothing, state)
 
 
+@program
 def _similarities(split: AbstractSplit, smoothing: MixedSmoothing, state: State) -> Float[Array, " t"]:
     return smoothing.sources.similarities(smoothing.own, state, split(state))

@@ -18,11 +18,12 @@ from parzax.pareto import non_domination_rank
 from parzax.parzen.basis import Basis
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
-from parzax.samplers.candidates import all_points, members
+from parzax.samplers.candidates import enumerate_points, members
 from parzax.samplers.start import AbstractStart
 from parzax.samplers.strategy import Parts, Strategy
-from parzax.space import Points, Space, check_dtype, host_frame
+from parzax.space import Points, Space, check_dtype
 from parzax.split import AbstractSplit, State
+from parzax.split.state import violations
 
 
 def _directions(directions: Any) -> tuple[str, ...]:
@@ -32,14 +33,16 @@ def _directions(directions: Any) -> tuple[str, ...]:
 
 
 class Best(NamedTuple):
-    """The best k rows so far: one for one objective, the front for several.
+    """The best rows so far, one for one objective and the front for several, among n of a state.
 
-    Native values ``x``, ``objectives`` as they were told, ``constraints`` that are satisfied where <= 0.
+    Native values ``x``, ``objectives`` as they were told, ``constraints`` that are satisfied where <= 0; NaN
+    in rows that are not under the ``mask``.
     """
 
-    x: Float[Any, "k d"]
-    objectives: Float[Any, "k m"]
-    constraints: Float[Any, "k c"]
+    x: Float[Array, "n d"]
+    objectives: Float[Array, "n m"]
+    constraints: Float[Array, "n c"]
+    mask: Bool[Array, " n"]
 
 
 class InSpace(eqx.Module):
@@ -101,7 +104,7 @@ class Sampler(Parts, InSpace):
     def grow(self, state: State, capacity: int) -> State:
         """The same rows with room for up to ``capacity``; ValueError for less than there is."""
         self._check_state(state)
-        return jax.tree.map(placed, state.grown(_checks.whole_number("capacity", capacity, 1)))
+        return arguments.call(_grown, state, _checks.whole_number("capacity", capacity, 1))
 
     def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -125,7 +128,7 @@ class Sampler(Parts, InSpace):
                 and constraints that are NaN although the objectives are known; in compiled code such rows
                 are in no group or not feasible, and `status` says so.
         """
-        return self._told(state, x, objectives, constraints, False)
+        return self._add(state, x, objectives, constraints, False)
 
     def augment(self, state: State, x: Any, constraints: Any) -> State:
         """Add constraint-only rows: knowledge augmentation (c-TPE, arXiv 2211.14411).
@@ -145,21 +148,16 @@ class Sampler(Parts, InSpace):
                 "augment adds rows of which only constraints are known, but this sampler has none "
                 "(n_constraints=0); use tell."
             )
-        return self._told(state, x, None, constraints, True)
+        return self._add(state, x, None, constraints, True)
 
     def best(self, state: State) -> Best:
         """The best feasible rows so far: the first one of smallest loss, or the front of several objectives.
 
-        Returns:
-            k rows in the order in which they were told; k = 0 while nothing is feasible. In compiled code,
-            where k is not known, as many as there is room for, NaN where a row is not among the best.
+        Arrays have a row for each of the state's, in the order in which they were told; the mask says which
+        are the best, and the others are NaN. ``best.x[best.mask]`` has the best alone.
         """
         self._check_state(state)
-        is_best = arguments.compiled(_best_rows, state)
-        parts = state.x, self.signed(state.objectives), state.constraints
-        if _checks.is_traced(state):
-            return Best(*(jnp.where(is_best[:, None], part, jnp.nan) for part in parts))
-        return Best(*(np.asarray(part)[np.asarray(is_best)] for part in parts))
+        return arguments.call(_best, self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
         """What is unusual about a state: bits of `parzax.Status`.
@@ -169,7 +167,7 @@ class Sampler(Parts, InSpace):
         evaluated rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows, INVALID_ROWS for rows
         outside the space.
         """
-        return arguments.compiled(Strategy.status, self.strategy, self._basis(state), state)
+        return arguments.call(_status, self.strategy, self._basis(state), state)
 
     def ask(
         self, key: PRNGKeyArray, state: State, n: int = 1, candidates: Any = None
@@ -192,39 +190,25 @@ class Sampler(Parts, InSpace):
                 compiled code such members rank last.
         """
         _checks.check_key(key)
-        basis, dtype, n = self._basis(state), state.x.dtype, _checks.whole_number("n", n, 1)
-        x = pool = listed = None
-        if candidates is not None:
-            x, pool = arguments.configurations("candidates", candidates, self.space, dtype)
-            if len(pool) < n:
-                raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        else:
-            listed = self.listed(n, dtype)
-        ask = Strategy.ask if _checks.is_traced((self, key, state, pool)) else _suggested
-        at = ask(self.strategy, basis, key, state, n, pool, listed)
-        if pool is not None:
-            # As they were given: places on axes would round them.
-            return jnp.asarray(x)[arguments.compiled(members, at, pool)]
-        if _checks.is_traced(at):
-            return basis.frame.decode(at)
-        return placed(host_frame(self.space).decode(jax.tree.map(np.asarray, at)), dtype)
+        n, dtype = _checks.whole_number("n", n, 1), state.x.dtype
+        model = self.strategy, self._basis(state), key, state, n
+        if candidates is None:
+            return arguments.call(_suggest, *model, self.listed(n, dtype))
+        x, pool = arguments.configurations("candidates", candidates, self.space, model[1].frame, dtype)
+        if len(pool) < n:
+            raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        return arguments.call(_choose, *model, x, pool)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
         """The acquisition function at (j, d) candidates; differentiable in them; -inf outside the space."""
-        basis, dtype = self._basis(state), state.x.dtype
-        candidates = jnp.asarray(arguments.numbers("candidates", candidates, dtype), dtype)
+        basis, candidates = self._basis(state), arguments.numbers("candidates", candidates)
         if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
-        return arguments.compiled(Strategy.score, self.strategy, basis, state, candidates)
+        return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
 
     def listed(self, n: int, dtype: Any) -> Points | None:
         """All configurations of a space that is small beside n, where suggestions are to be new."""
-        return all_points(self.space, n, dtype) if n > 1 or not self.repeats else None
-
-    def signed(self, objectives: Any) -> Any:
-        """Flip the signs of maximised objectives: objectives as losses, and losses as objectives."""
-        signs = np.array([-1 if direction == "maximize" else 1 for direction in self.directions])
-        return objectives * signs.astype(objectives.dtype)[None]
+        return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
     def _check_state(self, state: State) -> None:
         if not isinstance(state, State):
@@ -239,22 +223,31 @@ class Sampler(Parts, InSpace):
         _checks.check_precision("the state", state.x.dtype)
 
     def _basis(self, state: State) -> Basis:
+        """Of NumPy arrays, which compiled code takes for constants, where the state is traced."""
         self._check_state(state)
-        return self.smoothing.basis(self.space, state.x.dtype)
+        basis = self.smoothing.basis(self.space, state.x.dtype)
+        return basis if _checks.is_traced(state) else arguments.device_copy(basis)
 
-    def _told(self, state: State, x: Any, objectives: Any, constraints: Any, only: bool) -> State:
-        self._check_state(state)
-        dtype = state.x.dtype
-        x, at = arguments.configurations("x", x, self.space, dtype)
-        n, m = len(x), self.n_objectives
-        objectives = np.full((n, m), np.nan, dtype) if only else objectives
-        objectives = arguments.columns("objectives", objectives, n, m, dtype)
-        constraints = arguments.constraints_of(constraints, objectives, self.n_constraints, dtype)
-        losses = self.signed(objectives)
-        if not _checks.is_traced(state, x, losses, constraints):
-            needed = int(state.count) + n
-            state = self.grow(state, capacity_of(needed)) if needed > state.capacity else state
-        return arguments.compiled(State.add, state, x, at, losses, constraints, np.full(n, only))
+    def _add(self, state: State, x: Any, objectives: Any, constraints: Any, constraint_only: bool) -> State:
+        dtype, frame = state.x.dtype, self._basis(state).frame
+        x, at = arguments.configurations("x", x, self.space, frame, dtype)
+        n, m, c = len(x), self.n_objectives, self.n_constraints
+        if not constraint_only:
+            objectives = arguments.columns("objectives", objectives, n, m)
+        constraints = arguments.constraint_columns(constraints, objectives, n, c, dtype)
+        if not _checks.is_traced(state, x, objectives, constraints):
+            n_rows = int(jax.device_get(state.count)) + n
+            state = self.grow(state, capacity_of(n_rows)) if n_rows > state.capacity else state
+        return arguments.call(_add_rows, self.directions, state, x, at, objectives, constraints)
+
+
+def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """Flip the signs of maximised objectives: objectives as losses, and losses as objectives."""
+    signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
+    return objectives * signs.astype(objectives.dtype)[None]
+
+
+_score, _status, _grown = program(Strategy.score), program(Strategy.status), program(State.grown)
 
 
 def _weight(strategy: Strategy, *_: Any) -> float:
@@ -262,11 +255,46 @@ def _weight(strategy: Strategy, *_: Any) -> float:
     return 1.0 + strategy.gradient_steps
 
 
-_suggested = program(weight=_weight)(Strategy.ask)
+@program(weight=_weight)
+def _suggest(
+    strategy: Strategy, basis: Basis, key: PRNGKeyArray, state: State, n: int, listed: Points | None
+) -> Float[Array, "{n} d"]:
+    return basis.frame.decode(strategy.ask(basis, key, state, n, listed=listed))
 
 
-def _best_rows(state: State) -> Bool[Array, " n"]:
-    """Which feasible rows are the best: the first of smallest loss, or the first front without repeats."""
-    if state.objectives.shape[-1] == 1:
-        return state.feasible & (state.feasible_before == 0)
-    return (non_domination_rank(state.objectives, state.feasible) == 0) & state.feasible & ~state.repeated
+@program
+def _choose(
+    strategy: Strategy,
+    basis: Basis,
+    key: PRNGKeyArray,
+    state: State,
+    n: int,
+    x: Float[Array, "j d"],
+    pool: Points,
+) -> Float[Array, "{n} d"]:
+    """Members of a pool as they were given: places on axes would round them."""
+    return jnp.asarray(x)[members(strategy.ask(basis, key, state, n, pool), pool)]
+
+
+@program
+def _add_rows(
+    directions: tuple[str, ...], state: State, x: Any, at: Points, objectives: Any, constraints: Any
+) -> State:
+    """The state with more rows; without objectives they are constraint-only ones."""
+    dtype, only = state.x.dtype, objectives is None
+    objectives = jnp.full((len(x), len(directions)), jnp.nan) if only else jnp.asarray(objectives)
+    losses = signed(directions, objectives.astype(dtype))
+    constraints = violations(jnp.asarray(constraints), dtype)
+    return state.add(x, at, losses, constraints, jnp.full(len(x), only))
+
+
+@program
+def _best(directions: tuple[str, ...], state: State) -> Best:
+    if len(directions) == 1:
+        mask = state.feasible & (state.feasible_before == 0)
+    else:
+        rank = non_domination_rank(state.objectives, state.feasible)
+        mask = (rank == 0) & state.feasible & ~state.repeated
+    rows = state.x, signed(directions, state.objectives), state.constraints
+    x, objectives, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
+    return Best(x, objectives, constraints, mask)

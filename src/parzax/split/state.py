@@ -1,5 +1,6 @@
 """What a sampler has seen: rows padded to a capacity, and the orders that its densities need."""
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -8,14 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._checks import is_traced
 from parzax.space import INACTIVE, Points
 
 
 class State(eqx.Module):
     """Rows seen so far; a pytree, the carry of a scan.
 
-    Orders are updated by each row instead of sorted anew: with n rows a new one costs n comparisons.
+    A single new row is put into the orders of the others by n comparisons; for more they are sorted anew.
 
     Attributes:
         x: (n, d) native values; NaN in absent rows.
@@ -98,69 +98,82 @@ class State(eqx.Module):
         objectives: Float[Any, "k m"],
         constraints: Float[Any, "k c"],
         constraint_only: Bool[Any, " k"],
+        n_rows: Int[Any, ""] | None = None,
     ) -> "State":
-        """The state with k more rows, whose numbers take its dtype."""
+        """The state with k more rows, whose numbers take its dtype, or with the first ``n_rows`` of them."""
         x, objectives, constraints = (jnp.asarray(a, self.x.dtype) for a in (x, objectives, constraints))
         k, n = len(x), self.capacity
-        evaluated = points.valid.all(axis=-1) & ~jnp.isnan(objectives).any(axis=-1)
-        feasible = evaluated & (constraints <= 0).all(axis=-1)
-        # Rows that do not fit count for nothing.
-        new = jnp.arange(k, dtype=jnp.int32)
-        fits = self.count + new < n
-        evaluated, feasible = evaluated & fits, feasible & fits
-        old_loss, own_loss, loss = self.objectives[:, :1], objectives[:, :1], objectives[None, :, 0]
-        # [i, r]: whether the new row r is before the old row i; earlier rows come first among equals.
-        ahead, behind = old_loss > loss, old_loss <= loss
-        among = (own_loss < loss) | ((own_loss == loss) & (new[:, None] < new[None]))
-
-        def before(old: Array, old_counts: Array, new_counts: Array) -> Array:
-            own = (behind & old_counts[:, None]).sum(axis=0) + (among & new_counts[:, None]).sum(axis=0)
-            return self._put(old + (ahead & new_counts[None]).sum(axis=1, dtype=old.dtype), own)
-
-        return State(
+        count = self.count + (k if n_rows is None else n_rows)
+        larger = replace(
+            self,
             x=self._put(self.x, x),
             points=jax.tree.map(self._put, self.points, points),
             objectives=self._put(self.objectives, objectives),
             constraints=self._put(self.constraints, constraints),
             constraint_only=self._put(self.constraint_only, constraint_only),
+            count=jnp.minimum(count, n).astype(jnp.int32),
+            overflow=self.overflow | (count > n),
+        )
+        if k != 1 or n_rows is not None:
+            return larger._sorted()
+        # A row that does not fit counts for nothing.
+        evaluated = (points.valid.all() & ~jnp.isnan(objectives).any()) & (self.count < n)
+        feasible = evaluated & (constraints <= 0).all()
+        old_loss, loss = self.objectives[:, 0], objectives[0, 0]
+
+        def before(old: Array, old_counts: Array, counts: Array) -> Array:
+            """Numbers of rows that count before each; earlier ones come first among equals."""
+            place = (old_counts & (old_loss <= loss)).sum(dtype=old.dtype)
+            return self._put(old + ((old_loss > loss) & counts).astype(old.dtype), place[None])
+
+        repeated = jnp.zeros((), bool)
+        if objectives.shape[-1] > 1:
+            told = self.points.regime, self.points.index, self.points.unit, self.objectives
+            equal = same_rows(told, (points.regime, points.index, points.unit, objectives))[:, 0]
+            repeated = evaluated & (equal & self.evaluated).any()
+        return replace(
+            larger,
             before=before(self.before, self.evaluated, evaluated),
             feasible_before=before(self.feasible_before, self.feasible, feasible),
-            repeated=self._put(self.repeated, self._repeats(points, objectives, evaluated)),
-            order=self._ordered(points.unit),
-            count=jnp.minimum(self.count + k, n).astype(jnp.int32),
-            overflow=self.overflow | (self.count + k > n),
+            repeated=self._put(self.repeated, repeated[None]),
+            order=self._inserted(points.unit),
+        )
+
+    def _sorted(self) -> "State":
+        """The state with its orders made anew."""
+        unit, loss = self.points.unit, self.objectives[:, 0]
+        by_loss = jnp.argsort(loss)
+
+        def before(counts: Array) -> Array:
+            """Numbers of rows that count before each; 0 of NaN."""
+            counted = counts[by_loss].astype(jnp.int32)
+            place = jnp.zeros_like(counted).at[by_loss].set(jnp.cumsum(counted) - counted)
+            return jnp.where(jnp.isnan(loss), 0, place)
+
+        several = self.objectives.shape[-1] > 1
+        rows = self.points.regime, self.points.index, unit, self.objectives
+        return replace(
+            self,
+            before=before(self.evaluated),
+            feasible_before=before(self.feasible),
+            repeated=repeated_rows(rows, self.evaluated) if several else jnp.zeros(self.capacity, bool),
+            order=jnp.argsort(jnp.where(self.present[:, None], unit, jnp.inf), axis=0).T.astype(jnp.int32),
         )
 
     def grown(self, capacity: int) -> "State":
-        """The same rows with room for more, on the host if known there; ValueError for less than there is."""
+        """The same rows, of NumPy or JAX, with room for more; ValueError for less than there is."""
         if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
-        traced = is_traced(self)
         sizes = self.x.shape[1], self.objectives.shape[1], self.constraints.shape[1]
-        larger = State.empty(*sizes, capacity, self.x.dtype)
 
-        def over(large: np.ndarray, small: Any) -> Any:
-            where = tuple(map(slice, small.shape))
-            if traced:
-                return jnp.asarray(large, small.dtype).at[where].set(small)
-            out = large.astype(small.dtype)
-            out[where] = small
-            return out
+        def over(large: np.ndarray, rows: Any) -> Any:
+            large, where = large.astype(rows.dtype), tuple(map(slice, rows.shape))
+            if isinstance(rows, jax.Array):
+                return jnp.asarray(large).at[where].set(rows)
+            large[where] = rows
+            return large
 
-        return jax.tree.map(over, larger, self)
-
-    def _repeats(
-        self, points: Points, objectives: Float[Array, "k m"], evaluated: Bool[Array, " k"]
-    ) -> Bool[Array, " k"]:
-        """Which of k new rows equal an earlier evaluated one."""
-        k = len(objectives)
-        if objectives.shape[-1] == 1:
-            return jnp.zeros(k, bool)
-        own = points.regime, points.index, points.unit, objectives
-        theirs = self.points.regime, self.points.index, self.points.unit, self.objectives
-        old = (same_rows(theirs, own) & self.evaluated[:, None]).any(axis=0)
-        earlier = jnp.arange(k)[:, None] < jnp.arange(k)[None]
-        return evaluated & (old | (same_rows(own, own) & earlier & evaluated[:, None]).any(axis=0))
+        return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
 
     def _put(self, rows: Any, new: Any) -> Any:
         """New rows after the last one, as far as there is room."""
@@ -173,19 +186,32 @@ class State(eqx.Module):
         new = jnp.where(self.count < self.capacity, new, old)
         return jax.lax.dynamic_update_slice_in_dim(rows, new, last, axis=0)
 
-    def _ordered(self, new: Float[Array, "k d"]) -> Int[Array, "d n"]:
-        """Orders with the new rows in their places."""
-        unit, n = self.points.unit, self.capacity
-        if len(new) != 1:
-            unit = self._put(unit, new)
-            present = jnp.arange(n, dtype=jnp.int32) < self.count + len(new)
-            return jnp.argsort(jnp.where(present[:, None], unit, jnp.inf), axis=0).T.astype(jnp.int32)
-        place = (self.present[:, None] & (unit <= new)).sum(axis=0, dtype=jnp.int32)[:, None]
-        k = jnp.arange(n, dtype=jnp.int32)[None]
+    def _inserted(self, new: Float[Array, "1 d"]) -> Int[Array, "d n"]:
+        """Orders with one more row in its place."""
+        place = (self.present[:, None] & (self.points.unit <= new)).sum(axis=0, dtype=jnp.int32)[:, None]
+        k = jnp.arange(self.capacity, dtype=jnp.int32)[None]
         shifted = jnp.concatenate([self.order[:, :1], self.order[:, :-1]], axis=1)
         moved = jnp.where(k < place, self.order, jnp.where(k == place, self.count, shifted))
         # Absent rows stand behind in the order of their numbers; with no room left nothing moves.
-        return jnp.where((k <= self.count) & (self.count < n), moved, self.order)
+        return jnp.where((k <= self.count) & (self.count < self.capacity), moved, self.order)
+
+
+def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
+    """Which rows that count equal an earlier one that does, in all arrays of a tree; by sorting."""
+
+    def split_groups(group: Array, column: Array) -> tuple[Array, None]:
+        order = jnp.lexsort((column, group))
+        ordered = group[order], column[order]
+        differs = jnp.stack([a[1:] != a[:-1] for a in ordered]).any(axis=0).astype(group.dtype)
+        return jnp.zeros_like(group).at[order[1:]].set(jnp.cumsum(differs)), None
+
+    # Rows of one group are equal in all columns so far.
+    group = (~counted).astype(jnp.int32)
+    for array in jax.tree.leaves(arrays):
+        group, _ = jax.lax.scan(split_groups, group, array.T)
+    number = jnp.arange(len(group), dtype=group.dtype)
+    first = jnp.full_like(group, len(group)).at[group].min(jnp.where(counted, number, len(group)))
+    return counted & (first[group] < number)
 
 
 def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
@@ -221,6 +247,12 @@ def resolved(objectives: np.ndarray, dtype: Any) -> np.ndarray:
     return out
 
 
-def violations(constraints: np.ndarray, dtype: Any) -> np.ndarray:
-    """Constraint values in which a violation that ``dtype`` would round to 0 stays one."""
-    return np.where(constraints > 0, np.maximum(constraints, float(np.finfo(dtype).tiny)), constraints)
+def violations(constraints: Any, dtype: Any) -> Any:
+    """Constraint values in which violations that ``dtype`` rounds to 0 stay; JAX arrays get this dtype."""
+    tiny = float(np.finfo(dtype).tiny)
+    if not isinstance(constraints, jax.Array):
+        return np.where(constraints > 0, np.maximum(constraints, tiny), constraints)
+    wide = constraints if constraints.dtype.itemsize > 4 else constraints.astype(dtype)
+    # Devices may take subnormal numbers for 0, but their bits say that they are positive.
+    positive = jax.lax.bitcast_convert_type(wide, jnp.dtype(f"int{8 * wide.dtype.itemsize}")) > 0
+    return jnp.where(positive, jnp.maximum(wide, tiny), wide).astype(dtype)

@@ -1,0 +1,110 @@
+"""Nothing goes through the host: after a first call all runs under jax.transfer_guard("disallow")."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.samplers.loop import _chunk
+
+SPACE = px.Space({"x": px.Float(1e-3, 1, log=True), "c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
+SMALL = px.Space({"c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
+KEY = jax.random.key(0)
+
+
+def _source() -> px.Observations:
+    x = _rows(SPACE, 40)
+    return px.Observations.from_arrays(SPACE, x, np.abs(x[:, 0] - 0.3))
+
+
+def _rows(space: px.Space, n: int) -> np.ndarray:
+    rng = np.random.default_rng(n)
+    x = np.stack([np.exp(rng.uniform(-6, 0, n)), rng.integers(0, 2, n), rng.integers(1, 10, n)], axis=1)
+    return x[:, -len(space) :]
+
+
+SAMPLERS = {
+    "tpe": lambda: px.tpe(SPACE),
+    "constrained": lambda: px.tpe(SPACE, n_constraints=1, directions="maximize"),
+    "all configurations": lambda: px.tpe(SMALL),
+    "two objectives": lambda: px.mo_tpe(SPACE, 2),
+    "sources": lambda: px.paper_meta_learn_tpe(SPACE, {"other": _source()}),
+    "stacking": lambda: px.meta_learn_tpe(SPACE, {"other": _source()}, task_weights=px.meta.stacking()),
+}
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(SAMPLERS)[3:]]
+
+
+def _told(sampler: px.samplers.Sampler, n: int) -> tuple[jax.Array, ...]:
+    x, rng = _rows(sampler.space, n), np.random.default_rng(1)
+    parts = x, rng.normal(size=(n, sampler.n_objectives)), rng.normal(size=(n, sampler.n_constraints))
+    return tuple(jnp.asarray(part, jnp.result_type(float)) for part in parts)
+
+
+@pytest.mark.parametrize("name", ["tpe", "constrained", "all configurations", *SLOW])
+def test_nothing_is_transferred(name):
+    """Eager on JAX arrays, and jitted by the user, with equal answers."""
+    sampler = SAMPLERS[name]()
+    rows, more = _told(sampler, 20), _told(sampler, 1)
+    state = sampler.tell(sampler.init(64), *rows)
+    calls = {
+        "tell": (sampler.tell, (state, *more)),
+        "ask": (sampler.ask, (KEY, state)),
+        "ask for 3": (lambda key, state: sampler.ask(key, state, 3), (KEY, state)),
+        "ask of a pool": (lambda key, state, x: sampler.ask(key, state, 2, x), (KEY, state, rows[0])),
+        "score": (sampler.score_of, (state, rows[0])),
+        "best": (sampler.best, (state,)),
+        "status": (sampler.status, (state,)),
+    }
+    for what, (function, arguments) in calls.items():
+        jitted = jax.jit(function)
+        first = function(*arguments), jitted(*arguments)
+        with jax.transfer_guard("disallow"):
+            eager, compiled = function(*arguments), jitted(*arguments)
+        for found in (compiled, *first):
+            for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(eager), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=what)
+
+
+@pytest.mark.parametrize("name", ["tpe", pytest.param("sources", marks=pytest.mark.slow)])
+def test_runs_transfer_nothing(name):
+    """Alone, jitted by the user, and many in chunks."""
+    sampler, keys = SAMPLERS[name](), jax.random.split(KEY, 3)
+    problem = px.Problem(lambda key, x: jnp.abs(x[0] - 0.3), SPACE)
+    one = jax.jit(lambda key: px.optimize(sampler, problem, key, 12))
+
+    def every():
+        many = px.optimize_many(sampler, problem, keys, 12, lanes=2, progress=False)
+        return one(KEY), px.optimize(sampler, problem, KEY, 12), many
+
+    first, n_compiled = every(), _chunk.n_compiled
+    with jax.transfer_guard("disallow"):
+        second = every()
+    assert _chunk.n_compiled == n_compiled
+    assert all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (first, second)), strict=True))
+
+
+def test_wrong_rows_of_the_device_have_a_status():
+    """NumPy's are refused; nobody looks at those of the device, which join no group."""
+    sampler = px.tpe(SPACE, n_constraints=1)
+    x, losses = np.array([[0.5, 0, 3], [0.5, 7, 3.0]]), jnp.zeros((2, 1))
+    with pytest.raises(ValueError, match=r"^x: row 1 is not a configuration of the space"):
+        sampler.tell(sampler.init(), x, losses, losses)
+    state = sampler.tell(sampler.init(), jnp.asarray(x, jnp.result_type(float)), losses, losses)
+    assert np.flatnonzero(state.usable).tolist() == [0]
+    assert int(sampler.status(state)) == px.Status.INVALID_ROWS
+    nan = jnp.full((1, 1), jnp.nan)
+    unknown = sampler.tell(sampler.init(), x[:1], losses[:1], nan)
+    assert int(sampler.status(unknown)) & px.Status.UNMEASURED
+
+
+def test_an_eager_tell_grows_on_the_device():
+    """With the same state as in an array that had room, whatever the rows are told as."""
+    sampler = px.tpe(SPACE)
+    x, losses, _ = _told(sampler, 70)
+    roomy = sampler.tell(sampler.init(256), x, losses)
+    grown = sampler.tell(sampler.init(2), x, losses)
+    assert (grown.capacity, int(grown.count)) == (256, 70)
+    for a, b in zip(jax.tree.leaves(grown), jax.tree.leaves(roomy), strict=True):
+        assert isinstance(a, jax.Array)
+        np.testing.assert_array_equal(a, b)
