@@ -20,7 +20,7 @@ import parzax as px
 from parzax import _programs
 from parzax._programs import disk, effort
 from parzax._programs.folder import Folder
-from parzax._programs.programs import Program
+from parzax._programs.programs import CachedJit
 from parzax.space import Float, Space
 
 TRACES: list[tuple] = []
@@ -61,7 +61,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
-def fresh() -> Program:
+def fresh() -> CachedJit:
     """As in a new process: nothing in memory."""
     return _programs.program(scaled)
 
@@ -357,7 +357,7 @@ def test_weight_by_the_arguments(monkeypatch):
         return lowered.compile()
 
     monkeypatch.setattr(effort, "compiled", compiled)
-    own = Program(scaled, weight=lambda x, by: 1 + by, library=lambda x, by: by / 4)
+    own = CachedJit(scaled, weight=lambda x, by: 1 + by, library=lambda x, by: by / 4)
     for by in (0.5, 2.0):
         own(np.ones(2, np.float32), by)
     assert seen == [("auto", 1.5, 0.125), ("auto", 3.0, 0.5)]

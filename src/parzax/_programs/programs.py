@@ -4,6 +4,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial, update_wrapper
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import equinox as eqx
@@ -28,10 +29,10 @@ _SETTINGS = (
     "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device", "jax_random_seed_offset",
     "jax_softmax_custom_jvp", "jax_use_shardy_partitioner",
 )  # fmt: skip
-_every: "weakref.WeakSet[Program[..., Any]]" = weakref.WeakSet()
+_every: "weakref.WeakSet[CachedJit[..., Any]]" = weakref.WeakSet()
 
 
-class Program(Generic[P, R]):
+class CachedJit(Generic[P, R]):
     """``function``, compiled for every structure, shape and static part of its arguments.
 
     Arrays of JAX and NumPy are data, everything else is static and must have a hash, as in
@@ -52,65 +53,64 @@ class Program(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0, library: _Weight = 0.0
     ) -> None:
-        self.__wrapped__, self.__doc__ = function, function.__doc__
-        self.__name__, self.__module__ = function.__name__, function.__module__
+        update_wrapper(self, function)
+        self.__wrapped__ = function
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._size, self._weight, self._library = size, weight, library
+        self._size, self._weights = size, (weight, library)
         self._inlined = eqx.filter_jit(function)
-        self._known: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
+        self._executables: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
         self._lock = threading.Lock()
         _every.add(self)
 
     @property
     def n_compiled(self) -> int:
         """For how many kinds of arguments it is in memory."""
-        return len(self._known)
+        return len(self._executables)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         kind = _Kind.of((args, kwargs))
-        return self._inlined(*args, **kwargs) if kind is None else self._found(kind).result()(kind.arrays)
+        return self._inlined(*args, **kwargs) if kind is None else self._executable(kind)(kind.arrays)
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:
         """Compile for such arguments, of which the arrays may be `jax.ShapeDtypeStruct`, and return then."""
         kind = _Kind.of((args, kwargs))
         if kind is not None:
-            self._found(kind).result()
+            self._executable(kind)
 
     def clear(self) -> None:
         """Forget what is in memory."""
-        self._known.clear()
+        self._executables.clear()
 
-    def _found(self, kind: "_Kind") -> "Future[Callable[[list[Any]], R]]":
-        known = self._known.get(kind.key)
-        if known is not None:
-            return known
+    def _executable(self, kind: "_Kind") -> Callable[[list[Any]], R]:
+        future = self._executables.get(kind.key)
+        if future is not None:
+            return future.result()
         mine: Future[Callable[[list[Any]], R]] = Future()
         with self._lock:
-            known = self._known.setdefault(kind.key, mine)
-        if known is not mine:  # another thread compiles it
-            return known
-        try:
-            mine.set_result(self._made(kind))
-        except BaseException as error:
-            mine.set_exception(error)
-            self._known.pop(kind.key, None)
-            raise
-        return mine
+            future = self._executables.setdefault(kind.key, mine)
+        if future is mine:  # else another thread compiles it
+            try:
+                mine.set_result(self._load_or_compile(kind))
+            except BaseException as error:
+                mine.set_exception(error)
+                self._executables.pop(kind.key, None)
+                raise
+        return future.result()
 
-    def _made(self, kind: "_Kind") -> Callable[[list[Any]], R]:
+    def _load_or_compile(self, kind: "_Kind") -> Callable[[list[Any]], R]:
         entry = disk.entry(self._name, lambda: kind.skeleton, kind.context)
         stored = entry.read() if entry is not None else None
         if entry is not None and stored is not None:
-            return self._tried(kind, entry, _filled(*stored))
-        compiled, out = self._compiled(kind)
+            return self._with_fallback(kind, entry, _returning(*stored))
+        compiled, out = self._compile(kind)
         if entry is not None:
             entry.write(compiled, out)
-        return _filled(compiled, out)
+        return _returning(compiled, out)
 
-    def _tried(
+    def _with_fallback(
         self, kind: "_Kind", entry: disk.Entry, loaded: Callable[[list[Any]], R]
     ) -> Callable[[list[Any]], R]:
-        """What was loaded; if it fails at its first call, what is compiled instead."""
+        """The loaded executable; if it fails at its first call, what is compiled instead."""
         current, untried = loaded, kind
 
         def call(arrays: list[Any]) -> R:
@@ -121,51 +121,40 @@ class Program(Generic[P, R]):
                 out = current(arrays)
             except (jax.errors.JaxRuntimeError, ValueError):
                 entry.remove()
-                current = _filled(*self._compiled(untried))
+                current = _returning(*self._compile(untried))
                 out = current(arrays)
             untried = None  # its arrays are no longer needed
             return out
 
         return call
 
-    def _compiled(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
-        """The executable, from arrays to arrays, and what it returns with slots for the arrays."""
-        function: Callable[..., Any] = self.__wrapped__
+    def _compile(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
+        """The executable, from arrays to arrays, and what it returns with `_SLOT` for every array."""
+        function: Any = self.__wrapped__
         out: Any = None
 
         def flat(*arrays: Any) -> list[Any]:
             nonlocal out
             args, kwargs = kind.filled(arrays)
-            found, structure = jax.tree.flatten(function(*args, **kwargs))
-            own = [isinstance(leaf, (jax.Array, np.ndarray, np.generic)) for leaf in found]
-            out = jax.tree.unflatten(structure, [_SLOT if a else x for x, a in zip(found, own, strict=True)])
-            return [x for x, a in zip(found, own, strict=True) if a]
+            leaves, structure = jax.tree.flatten(function(*args, **kwargs))
+            is_array = [isinstance(leaf, (jax.Array, np.ndarray, np.generic)) for leaf in leaves]
+            pairs = list(zip(leaves, is_array, strict=True))
+            out = jax.tree.unflatten(structure, [_SLOT if array else leaf for leaf, array in pairs])
+            return [leaf for leaf, array in pairs if array]
 
-        flat.__name__ = flat.__qualname__ = self.__name__
+        flat.__name__ = flat.__qualname__ = function.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
         args, kwargs = kind.filled(kind.arrays)
-        settings = (x(*args, **kwargs) if callable(x) else x for x in (self._weight, self._library))
-        return effort.compiled(lowered, self._size, *settings), out
+        weights = (x(*args, **kwargs) if callable(x) else x for x in self._weights)
+        return effort.compiled(lowered, self._size, *weights), out
 
 
-class Slot:
-    """Where an array stands in what a program takes or returns."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        return "_SLOT"
-
-
-_SLOT = Slot()
-
-
-def _is_slot(leaf: Any) -> bool:
-    return leaf is _SLOT
+# Where an array stands in what a function takes or returns.
+_SLOT: Any = ...
 
 
 class _Kind(NamedTuple):
-    """Arguments apart into arrays and all that decides about the program."""
+    """Arguments apart into arrays and all that decides about the executable."""
 
     arrays: list[Any]
     key: Hashable
@@ -175,7 +164,7 @@ class _Kind(NamedTuple):
 
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
-        """None where the arguments, or what goes on around, are not for a program of its own."""
+        """None where the arguments, or what goes on around, are not for an executable of its own."""
         if get_opaque_trace_state(convention="parzax") != _OUTSIDE or not get_abstract_mesh().empty:
             return None
         config: Any = jax.config
@@ -183,32 +172,27 @@ class _Kind(NamedTuple):
             return None
         wide = bool(config.jax_enable_x64)
         leaves, structure = jax.tree.flatten(tree)
-        arrays, kinds, rest = [], [], []
-        for leaf in leaves:
+        arrays, kinds = [], []
+        for i, leaf in enumerate(leaves):
             if isinstance(leaf, jax.Array):
                 if isinstance(leaf, Tracer) or leaf.committed:
                     return None
-                weak = bool(getattr(leaf, "weak_type", False))
             elif isinstance(leaf, (np.ndarray, np.generic)):
                 if not wide and leaf.dtype.itemsize > 4:  # JAX takes it in 32 bits
                     leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
-                weak = False
-            elif isinstance(leaf, jax.ShapeDtypeStruct):
-                weak = bool(leaf.weak_type)
-            else:
+            elif not isinstance(leaf, jax.ShapeDtypeStruct):
                 kinds.append((type(leaf), leaf))
-                rest.append(leaf)
                 continue
             arrays.append(leaf)
-            kinds.append((leaf.shape, leaf.dtype, weak))
-            rest.append(_SLOT)
+            kinds.append(_array_kind(leaf))
+            leaves[i] = _SLOT
         context = tuple(getattr(config, name) for name in _SETTINGS)
-        return cls(arrays, (structure, tuple(kinds), context), context, rest, structure)
+        return cls(arrays, (structure, tuple(kinds), context), context, leaves, structure)
 
     @property
     def skeleton(self) -> Any:
-        """The arguments with slots for arrays, and the kinds of these; what names the program on disk."""
-        kinds = [(tuple(a.shape), str(a.dtype), bool(getattr(a, "weak_type", False))) for a in self.arrays]
+        """The arguments with slots for arrays, and the kinds of these; what names the executable on disk."""
+        kinds = [(tuple(shape), str(dtype), weak) for shape, dtype, weak in map(_array_kind, self.arrays)]
         # A structure is not picklable itself.
         trees = jax.tree_util.PyTreeDef
         static = [x.unflatten([None] * x.num_leaves) if isinstance(x, trees) else x for x in self.leaves]
@@ -216,32 +200,34 @@ class _Kind(NamedTuple):
 
     def filled(self, arrays: Any) -> Any:
         """The arguments with these arrays."""
-        rest = iter(arrays)
-        return jax.tree.unflatten(self.structure, [next(rest) if _is_slot(x) else x for x in self.leaves])
+        return _filled(self.leaves, self.structure, arrays)
 
 
-def _filled(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:
+def _array_kind(array: Any) -> tuple[Any, Any, bool]:
+    return array.shape, array.dtype, bool(getattr(array, "weak_type", False))
+
+
+def _filled(leaves: list[Any], structure: Any, arrays: Any) -> Any:
+    """The tree of the leaves, with arrays in the slots."""
+    rest = iter(arrays)
+    return jax.tree.unflatten(structure, [next(rest) if leaf is _SLOT else leaf for leaf in leaves])
+
+
+def _returning(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:
     """A call that puts the executable's arrays into the slots of what is returned."""
-    leaves, structure = jax.tree.flatten(out, is_leaf=_is_slot)
-    if all(isinstance(leaf, Slot) for leaf in leaves):
-        return lambda arrays: jax.tree.unflatten(structure, compiled(*arrays))
-
-    def call(arrays: list[Any]) -> Any:
-        found = iter(compiled(*arrays))
-        return jax.tree.unflatten(structure, [next(found) if _is_slot(x) else x for x in leaves])
-
-    return call
+    leaves, structure = jax.tree.flatten(out)
+    return lambda arrays: _filled(leaves, structure, compiled(*arrays))
 
 
 @overload
-def program(function: Callable[P, R]) -> Program[P, R]: ...
+def program(function: Callable[P, R]) -> CachedJit[P, R]: ...
 @overload
 def program(
     *, size: str = ..., weight: _Weight = ..., library: _Weight = ...
-) -> Callable[[Callable[P, R]], Program[P, R]]: ...
+) -> Callable[[Callable[P, R]], CachedJit[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
-    """`Program`, as a decorator."""
-    return Program(function, **settings) if function else lambda own: Program(own, **settings)
+    """`CachedJit`, as a decorator."""
+    return CachedJit(function, **settings) if function else partial(CachedJit, **settings)
 
 
 def clear() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._numerics import placed
-from parzax._programs import Program, program
+from parzax._programs import CachedJit, program
 from parzax.parzen.basis import Basis
 from parzax.parzen.rows import on_device
 from parzax.space import Frame, Points, Space, host_frame
@@ -17,7 +17,7 @@ from parzax.split.state import violations
 R = TypeVar("R")
 
 
-def call(function: Program[..., R], *arguments: Any) -> R:
+def call(function: CachedJit[..., R], *arguments: Any) -> R:
     """function(*arguments) with NumPy arrays put on the device; inlined where an argument is traced."""
     if _checks.is_traced(arguments):
         return function.__wrapped__(*arguments)
