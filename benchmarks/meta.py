@@ -82,7 +82,7 @@ def task_kernel(*, repeats: int) -> list[Row]:
 
 def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:
     """The task kernel in float64, task by task, at our points and by the parameters that we keep."""
-    sources, smoothing = sampler.smoothing.sources, sampler.smoothing.own
+    sources, smoothing = sampler.smoothing.sources, sampler.smoothing.target
     comparison, compared = sources.comparison, sources.compared[0]
     split = sampler.split(state)
     masks = split.below[0], split.below[0] | split.above[0]

@@ -17,10 +17,10 @@ class UnderLevel(px.split.AbstractSplit):
         known = state.evaluated
         value = jnp.where(known, state.objectives[:, 0], jnp.inf)
         below = known & (value <= jnp.maximum(self.level, value.min()))
-        n_known = known.sum()
-        gamma = below.sum().astype(value.dtype) / jnp.maximum(n_known, 1).astype(value.dtype)
+        n_measured = known.sum()
+        gamma = below.sum().astype(value.dtype) / jnp.maximum(n_measured, 1).astype(value.dtype)
         groups = below[None], (state.usable & ~below)[None]
-        return px.split.SplitRows(*groups, gamma[None], n_known[None], state.capacity)
+        return px.split.SplitRows(*groups, gamma[None], n_measured[None], state.capacity)
 
     def status(self, state):
         return jnp.zeros((), jnp.int32)

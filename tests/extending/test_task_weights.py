@@ -15,7 +15,7 @@ class AtFirst(px.meta.AbstractTaskWeights):
     def __call__(self, smoothing, sources, basis, state, split, group):
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)]).astype(state.x.dtype)
         alone = (jnp.arange(len(there)) == 0).astype(state.x.dtype)
-        weight = jnp.where(split.n_known[group] > self.n_rows, alone, there / there.sum())
+        weight = jnp.where(split.n_measured[group] > self.n_rows, alone, there / there.sum())
         return px.meta.TaskWeights(weight, weight, split.gamma[group])
 
 

@@ -18,7 +18,7 @@ from parzax.meta.weights import mixture_weights
 def _weights(sampler, state, group=0):
     smoothing, split = sampler.smoothing, sampler.split(state)
     basis = smoothing.basis(sampler.space, state.x.dtype)
-    return smoothing.weights(smoothing.own, smoothing.sources, basis, state, split, group)
+    return smoothing.weights(smoothing.target, smoothing.sources, basis, state, split, group)
 
 
 def by_rounds(log_prob: np.ndarray, doubt: float, rounds: int = 30) -> np.ndarray:

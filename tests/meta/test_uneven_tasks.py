@@ -13,7 +13,7 @@ from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
 
 import parzax as px
-from parzax.meta.densities import over_tasks, stratified
+from parzax.meta.densities import draw_stratified, over_tasks
 from parzax.space import host_frame
 
 from .test_sampler import SETTINGS, alike, judged, observations, paper
@@ -233,7 +233,7 @@ def test_candidates_come_from_every_task():
 def test_stratified():
     """Each as often as its share says, but for one; those without a share never."""
     weight = jnp.array([0.0, 0.5, 0.0, 0.3, 0.15, 0.05])
-    draw = jax.jit(functools.partial(stratified, n=37))
+    draw = jax.jit(functools.partial(draw_stratified, n=37))
     counts = np.array([np.bincount(draw(jax.random.key(i), weight), minlength=6) for i in range(200)])
     assert (counts.sum(axis=1) == 37).all()
     assert (np.abs(counts - 37 * np.asarray(weight)) <= 1 + 1e-5).all()

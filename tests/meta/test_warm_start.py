@@ -29,7 +29,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c):
     assert replace(sampler, start=RandomStart()) == px.tpe(SPACE, m, c, n_startup=5)
     published = px.paper_meta_learn_tpe(SPACE, [log(0, m, c)], m, c, n_samples=50, start=RandomStart())
     plain = px.mo_tpe(SPACE, m, c, n_startup=5, epsilon=0.05)
-    assert replace(published, smoothing=published.smoothing.own) == plain
+    assert replace(published, smoothing=published.smoothing.target) == plain
     assert published.smoothing.most == 1024
     assert repr(published.smoothing.weights) == repr(px.meta.by_similarity())
 

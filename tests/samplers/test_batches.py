@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.samplers.candidates import apart, enumerate_points, enumerate_space, fillers
+from parzax.samplers.candidates import draw_fillers, enumerate_points, enumerate_space, pick_apart
 
 from .tables import empty, valid
 
@@ -94,7 +94,7 @@ def test_a_larger_space():
     for state in _states(sampler, np.array([[500.0]])):
         assert _count(_ask(sampler, jax.random.key(2), state, 60)) == 60
     listed = enumerate_points(space, 60, jnp.float32)
-    assert len(fillers(jax.random.key(0), _basis(space), 60, listed, jnp.float32)) == 240
+    assert len(draw_fillers(jax.random.key(0), _basis(space), 60, listed, jnp.float32)) == 240
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_ends_that_meet_give_way_to_their_starts():
     score = jnp.array([5.0, 4.0, 3.0, 6.0, 1.0])
     basis = _basis(space)
     low, high = basis.frame.encode(start), basis.frame.encode(end)
-    choose = jax.jit(lambda n: apart(basis, low, high, score, n, 1e-3).unit, static_argnums=0)
+    choose = jax.jit(lambda n: pick_apart(basis, low, high, score, n, 1e-3).unit, static_argnums=0)
     # The fourth end is best, the first and the second are as good as there; the start of the first is better.
     np.testing.assert_allclose(choose(5)[:, 0], [0.7, 0.7, 0.7, 0.1, 0.2], atol=1e-6)
     np.testing.assert_allclose(choose(3)[:, 1], [0.5, 0.502, 0.5], atol=1e-6)

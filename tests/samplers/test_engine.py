@@ -7,7 +7,7 @@ import pytest
 
 import parzax as px
 from parzax import samplers
-from parzax.samplers.candidates import different
+from parzax.samplers.candidates import pick_different
 from parzax.samplers.sampler import _suggested
 
 SPACE = px.Space(
@@ -101,7 +101,7 @@ def test_a_batch_has_no_duplicates_while_there_are_others():
     place = jnp.array([0, 1, 3, 2])
     basis = px.tpe(space).smoothing.basis(space, pool.dtype)
     at = basis.frame.encode(pool)
-    choose = jax.jit(lambda n: different(basis, at, place, n), static_argnums=0)
+    choose = jax.jit(lambda n: pick_different(basis, at, place, n), static_argnums=0)
     assert choose(3).tolist() == [0, 3, 2]
     assert choose(4).tolist() == [0, 3, 2, 1]
     assert choose(1).tolist() == [0]

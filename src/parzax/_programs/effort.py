@@ -58,9 +58,9 @@ def compiled(
 
 
 def _decided(lowered: jax.stages.Lowered, size: str, weight: float, library: float) -> str:
-    decided = next((own for own in (asked(), size) if own != "auto"), None)
-    if decided is not None:
-        return decided
+    for decided in (asked(), size):
+        if decided != "auto":
+            return decided
     cost = lowered.cost_analysis() or {}
     if (1 - library) * float(cost.get("flops", 0.0)) <= _SMALL:
         return "small"

@@ -25,8 +25,8 @@ class Folder:
         with suppress(OSError), self._opened() as folder:
             number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             with open(number, "rb") as file:
-                found = os.fstat(number)
-                if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+                status = os.fstat(number)
+                if not _is_private(status) or not stat.S_ISREG(status.st_mode):
                     return None
                 with suppress(OSError):
                     os.utime(number)
@@ -59,20 +59,23 @@ class Folder:
     def _opened(self) -> Iterator[int]:
         number = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            found = os.fstat(number)
-            if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            if not _is_private(os.fstat(number)):
                 raise PermissionError(f"{self._path} is not the user's own alone")
             yield number
         finally:
             os.close(number)
 
 
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
 def _shrink(folder: int) -> None:
     files = []
     for name in os.listdir(folder):
         with suppress(OSError):
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            files.append((found.st_mtime, found.st_size, name))
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            files.append((status.st_mtime, status.st_size, name))
     total = sum(size for _, size, _ in files)
     if total <= _MOST:
         return

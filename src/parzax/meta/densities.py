@@ -1,6 +1,7 @@
 """Densities of source tasks, and their mixtures with a target's, weighted by similarity."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,12 +58,12 @@ class TaskDensities(eqx.Module):
 
     def sample(self, basis: Basis, key: PRNGKeyArray, task: Int[Array, " k"], joint: bool) -> Points:
         """One draw from each given task's density."""
-        own, n = self.mixtures, self.mixtures.weight.shape[-1]
-        levels, places = uniforms(key, len(task), basis, own.scale.dtype, joint=joint)
-        running = jnp.cumsum(own.weight, axis=-1)
-        row, from_prior = jax.vmap(components)(levels, running[task], own.prior_weight[task])
+        mixtures, n = self.mixtures, self.mixtures.weight.shape[-1]
+        levels, places = uniforms(key, len(task), basis, mixtures.scale.dtype, joint=joint)
+        running = jnp.cumsum(mixtures.weight, axis=-1)
+        row, from_prior = jax.vmap(components)(levels, running[task], mixtures.prior_weight[task])
         # The rows of all tasks, one after the other.
-        rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (own.rows, own.scale))
+        rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (mixtures.rows, mixtures.scale))
         return drawn_points(basis, places, rows, task[:, None] * n + row, from_prior, scale)
 
 
@@ -70,14 +71,14 @@ class TaskMixtures(AbstractDensities):
     """Densities p(x) = sum_m W_m p_m(x) over tasks, of g groups; the target is the first task."""
 
     basis: Basis
-    own: AbstractDensities  # the target's, of all groups
+    target: AbstractDensities  # the target's, of all groups
     sources: tuple[TaskDensities, ...]  # (g,) the source tasks'
     log_weight: Float[Array, "g t1"]  # log W_m; W sums to 1 over tasks
     most: int = eqx.field(static=True)  # candidates of all groups together
     joint: bool = eqx.field(static=True)  # as of `Smoothing`
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        target, out = self.own.log_prob(at), []
+        target, out = self.target.log_prob(at), []
         for i, (source, weight) in enumerate(zip(self.sources, self.log_weight, strict=True)):
             every = jnp.concatenate([target[i, None], source.log_prob(self.basis, at)])
             out.append(masked_logsumexp(every + weight[:, None], jnp.ones_like(every), axis=0))
@@ -88,23 +89,27 @@ class TaskMixtures(AbstractDensities):
         g, n_tasks = self.log_weight.shape
         by_task = n * n_tasks * g <= self.most
         total = n * n_tasks if by_task else max(self.most // g, n)
-        own_key, *keys = jax.random.split(key, g + 1)
-        target, out = self.own.sample(own_key, total), []
-        of_target = len(target.unit) // g
-        for i, (source, weight, own) in enumerate(zip(self.sources, self.log_weight, keys, strict=True)):
-            pick, draw = jax.random.split(own)
-            task = jnp.repeat(jnp.arange(n_tasks), n) if by_task else stratified(pick, jnp.exp(weight), total)
+        target_key, *keys = jax.random.split(key, g + 1)
+        target, out = self.target.sample(target_key, total), []
+        n_target = len(target) // g
+        for i, (source, weight, key) in enumerate(zip(self.sources, self.log_weight, keys, strict=True)):
+            pick, draw = jax.random.split(key)
+            task = (
+                jnp.repeat(jnp.arange(n_tasks), n)
+                if by_task
+                else draw_stratified(pick, jnp.exp(weight), total)
+            )
             # A task without rows leaves its candidates to the target.
             there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
             task = jnp.where(there[task], task, 0)
             theirs = source.sample(self.basis, draw, jnp.maximum(task - 1, 0), self.joint)
-            ours = target[i * of_target : i * of_target + total]
+            ours = target[i * n_target : i * n_target + total]
             out.append(jax.tree.map(partial(jnp.where, (task == 0)[:, None]), ours, theirs))
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *out)
 
     def first(self, n: int) -> "TaskMixtures":
-        own, weight = self.own.first(n), self.log_weight[:n]
-        return TaskMixtures(self.basis, own, self.sources[:n], weight, self.most, self.joint)
+        target, sources, weight = self.target.first(n), self.sources[:n], self.log_weight[:n]
+        return replace(self, target=target, sources=sources, log_weight=weight)
 
 
 def fit_density(
@@ -116,7 +121,7 @@ def fit_density(
     return smoothing.mixture(basis, at[index], present.astype(dtype), ages)
 
 
-def stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
+def draw_stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
     """n task numbers in proportion to the weights, each as often as its share says, but for one."""
     level = (jnp.arange(n).astype(weight.dtype) + jax.random.uniform(key, dtype=weight.dtype)) / n
     return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)

@@ -83,12 +83,12 @@ class Reduction(eqx.Module):
         self,
         of_target: Float[Array, " d"],
         of_sources: Float[Array, "t d"],
-        known: Bool[Array, "t _"],
+        measured: Bool[Array, "t _"],
         n_below: Int[Array, ""] | int,
         n: Int[Array, ""] | int,
     ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
         """The parameters that count, by `overall_importance`, and how many the target's n rows allow."""
-        importance = overall_importance(of_target, of_sources, self.rule, known)
+        importance = overall_importance(of_target, of_sources, self.rule, measured)
         good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
         good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
         allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
@@ -99,7 +99,7 @@ def overall_importance(
     of_target: Float[Array, " d"],
     of_sources: Float[Array, "t d"],
     rule: Rule = "mean",
-    known: Bool[Array, "t _"] | None = None,
+    measured: Bool[Array, "t _"] | None = None,
 ) -> Float[Array, " d"]:
     """Importance of the parameters over all tasks, of v_1 of the target and v_m of the T - 1 sources.
 
@@ -108,11 +108,11 @@ def overall_importance(
     "mean" is that of arXiv 2212.06751, (v_1 + sum_m v_m) / T, T counting the target. "sum" is that of the
     authors' code (hpo-task-similarity 0.1.1), v_1 / T + (1 - 1 / T) sum_m v_m: there the target counts as
     1 / (T - 1) of a source, and the more sources there are, the less. With one source both rank alike.
-    T counts the sources that say something where that is ``known``, (t, d) or (t, 1); all when None.
+    T counts the sources that say something where that is ``measured``, (t, d) or (t, 1); all when None.
     """
-    known = jnp.broadcast_to(True if known is None else known, of_sources.shape)
-    n_tasks = (1 + known.sum(axis=0)).astype(of_target.dtype)
-    total = jnp.where(known, of_sources, 0).sum(axis=0)
+    measured = jnp.broadcast_to(True if measured is None else measured, of_sources.shape)
+    n_tasks = (1 + measured.sum(axis=0)).astype(of_target.dtype)
+    total = jnp.where(measured, of_sources, 0).sum(axis=0)
     if rule == "sum":
         return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks

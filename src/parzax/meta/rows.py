@@ -85,7 +85,7 @@ def source_rows(
     speak of the constraints alone: failed rows of a source without constraints are left out. ValueError for
     other numbers of objectives or constraints, seeds in one log, and fractional weights.
     """
-    return [_rows_of(name, log, space, n_objectives, n_constraints) for name, log in logs.items()]
+    return [_match_rows(name, log, space, n_objectives, n_constraints) for name, log in logs.items()]
 
 
 def named_logs(sources: Any) -> dict[str, Observations]:
@@ -112,7 +112,9 @@ def named_logs(sources: Any) -> dict[str, Observations]:
     return out
 
 
-def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_constraints: int) -> SourceRows:
+def _match_rows(
+    name: str, log: Observations, space: Space, n_objectives: int, n_constraints: int
+) -> SourceRows:
     check_log("sources", name, log, n_objectives, n_constraints)
     given = log.constraints if n_constraints else None
     constraints = np.full((log.n, n_constraints), np.nan) if given is None else given
@@ -120,7 +122,7 @@ def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_co
     says = ~np.isnan(objectives).all(axis=-1) | ~np.isnan(constraints).all(axis=-1)
     if log.weight is not None:
         says &= log.weight > 0
-    at, absent, outside, inactive = _placed(space, _in_columns_of(space, log))
+    at, absent, outside, inactive = _encode(space, _in_columns_of(space, log))
     foreign = absent.all(axis=-1)
     keep = says & ~foreign
     counts = (which[keep].sum(axis=0).tolist() for which in (outside, inactive))
@@ -132,7 +134,7 @@ def _rows_of(name: str, log: Observations, space: Space, n_objectives: int, n_co
         constraints[keep],
         tuple(n for n in space.names if n not in log.space),
         tuple(n for n in log.space.names if n not in space),
-        *(dict(zip(space.names, own, strict=True)) for own in counts),
+        *(dict(zip(space.names, n_values, strict=True)) for n_values in counts),
         n_foreign=int((says & foreign).sum()),
     )
 
@@ -153,7 +155,7 @@ def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_
         raise ValueError(f"{has} weights other than 0 and 1, which the sampler cannot use.")
 
 
-def _placed(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:
+def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:
     """Native values, NaN where inactive or missing, as points; what is absent belongs to no regime.
 
     And (n, d) which values are absent although their parameter may be active, which their domain does not
@@ -185,34 +187,34 @@ def _in_columns_of(space: Space, log: Observations) -> Float[np.ndarray, "n d"]:
     # The values of parents say which of its domains a parameter of the target has in a row.
     for name in space.order:
         if name in log.space:
-            own = len(space[name]) > 1
-            regime = space.derive_regimes(x)[:, space.index(name)] if own else np.zeros(log.n, np.int16)
-            x[:, space.index(name)] = _translated(log, name, space, regime)
+            j, one = space.index(name), len(space[name]) == 1
+            regime = np.zeros(log.n, np.int16) if one else space.derive_regimes(x)[:, j]
+            x[:, j] = _translate(log, name, space, regime)
     return x
 
 
-def _translated(log: Observations, name: str, space: Space, regime: np.ndarray) -> np.ndarray:
+def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -> np.ndarray:
     """A column of the log: choices as codes of the target's, or by value as numbers; others as they are."""
     column = log.space.index(name)
     values, theirs = log.values[:, column], log.regime[:, column]
     out = values.copy()
-    for i, own in enumerate(log.space[name]):
-        for k, ours in enumerate(space[name]):
+    for i, source in enumerate(log.space[name]):
+        for k, target in enumerate(space[name]):
             # Where the target's is inactive any domain will do: the value is left out.
             here = (theirs == i) & (np.maximum(regime, 0) == k) & ~np.isnan(values)
-            if isinstance(own, Categorical):
-                found = [_in_domain(choice, ours) for choice in own.choices]
-                out[here] = np.array(found, np.float64)[values[here].astype(int)]
-            elif isinstance(ours, Categorical):
-                numbers = {c: code for code, c in enumerate(ours.choices) if _is_number(c)}
-                out[here] = [numbers.get(value, -1.0) for value in values[here].tolist()]
+            if isinstance(source, Categorical):
+                native = [_native_choice(choice, target) for choice in source.choices]
+                out[here] = np.array(native, np.float64)[values[here].astype(int)]
+            elif isinstance(target, Categorical):
+                codes = {c: code for code, c in enumerate(target.choices) if _is_number(c)}
+                out[here] = [codes.get(value, -1.0) for value in values[here].tolist()]
     return out
 
 
-def _in_domain(choice: Any, ours: Domain) -> float:
-    """A choice as a native value of a domain; what it has not is outside."""
-    if isinstance(ours, Categorical):
-        return ours.codes.get(choice_key(choice), -1.0)
+def _native_choice(choice: Any, domain: Domain) -> float:
+    """A choice as a native value of a domain; a value outside where the domain does not have it."""
+    if isinstance(domain, Categorical):
+        return domain.codes.get(choice_key(choice), -1.0)
     return float(choice) if _is_number(choice) else np.inf
 
 

@@ -81,10 +81,10 @@ class Sources(eqx.Module):
         """
         compared, there, below = self.compared[group], self.there(group), split.below[group]
         # Over the tasks that have the parameter.
-        known = there[:, None] if self.shared is None else there[:, None] & self.shared
-        reduction, n_rows = self.comparison.reduction, split.n_known[group]
+        measured = there[:, None] if self.shared is None else there[:, None] & self.shared
+        reduction, n_rows = self.comparison.reduction, split.n_measured[group]
         of_target = reduction.raw_importance(state.points, below, below | split.above[group])
-        kept, n = reduction.kept(of_target, compared.importance, known, below.sum(), n_rows)
+        kept, n = reduction.kept(of_target, compared.importance, measured, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
         size = split.most if group == 0 else state.capacity
         target = self.comparison.density(smoothing, state.points, below, size)

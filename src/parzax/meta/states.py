@@ -47,7 +47,7 @@ class Tasks(NamedTuple):
         below[too_few, 0] = above[too_few, 0] = False
         lacks = np.stack([one.lacking for one in rows])
         few = "; too few are feasible: its objectives do not count"
-        report = tuple(one.summary() + few * bool(own) for one, own in zip(rows, too_few, strict=True))
+        report = tuple(one.summary() + few * bool(flag) for one, flag in zip(rows, too_few, strict=True))
         return cls(states, below, above, placed(~lacks) if lacks.any() else None, report)
 
     def compared(
@@ -106,10 +106,10 @@ def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> l
     """The same of tasks that are (n, m) objectives and masks of feasible rows and of those to choose from."""
     some = any((feasible & mask).any() for _, feasible, mask in tasks)
     usable = [np.flatnonzero(mask & (not some or (feasible & mask).any())) for _, feasible, mask in tasks]
-    each = math.ceil(n / max(sum(bool(len(own)) for own in usable), 1))
+    each = math.ceil(n / max(sum(bool(len(index)) for index in usable), 1))
     return [
-        own[np.lexsort((place(objectives[own]), ~feasible[own]))[:each]]
-        for (objectives, feasible, _), own in zip(tasks, usable, strict=True)
+        index[np.lexsort((place(objectives[index]), ~feasible[index]))[:each]]
+        for (objectives, feasible, _), index in zip(tasks, usable, strict=True)
     ]
 
 

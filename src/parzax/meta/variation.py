@@ -190,8 +190,8 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
     if similarities.ndim == 0:
         raise ValueError("similarities must have an axis of source tasks, got a number.")
     if not _checks.is_traced(similarities):
-        known = np.asarray(similarities)
-        wrong = known[~((known >= 0) & (known <= 1))]
+        values = np.asarray(similarities)
+        wrong = values[~((values >= 0) & (values <= 1))]
         if len(wrong):
             raise ValueError(f"similarities must lie in [0, 1], got {wrong[0]}.")
     present = jnp.broadcast_to(True if present is None else present, similarities.shape)

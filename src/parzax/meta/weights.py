@@ -61,8 +61,8 @@ class BySimilarity(AbstractTaskWeights):
     ) -> TaskWeights:
         alike = sources.similarities(smoothing, state, split, group)
         kernel = task_kernel(alike, sources.there(group))
-        n_below, n_above, n_known = _sizes(sources, state, split, group)
-        n_rows = (kernel * n_known).sum()
+        n_below, n_above, n_measured = _sizes(sources, state, split, group)
+        n_rows = (kernel * n_measured).sum()
         share = (kernel * n_below).sum() / jnp.where(n_rows > 0, n_rows, 1)
         gamma = jnp.where(n_rows > 0, share, split.gamma[group])
         return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
@@ -103,8 +103,8 @@ class Stacking(AbstractTaskWeights):
 
         def every(at: int, source: TaskDensities) -> Float[Array, "t1 n"]:
             # The target's own density at a row is that of its other rows.
-            mask, own = split.masks[at].astype(dtype), None if counts is None else counts[at]
-            target = smoothing.mixture(basis, rows, mask, own, state.order).left_out(basis, rows)
+            mask, weight = split.masks[at].astype(dtype), None if counts is None else counts[at]
+            target = smoothing.mixture(basis, rows, mask, weight, state.order).left_out(basis, rows)
             return jnp.concatenate([target[None], source.log_prob(basis, rows)])
 
         log_below = every(group, sources.below[group])
@@ -112,8 +112,8 @@ class Stacking(AbstractTaskWeights):
         below = split.below[group]
         # Rows that are pending or were not measured do not count.
         values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
-        known = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
-        good, n = below.sum().astype(dtype), known.sum().astype(dtype)
+        measured = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
+        good, n = below.sum().astype(dtype), measured.sum().astype(dtype)
         # Half a row on either side, so that none is foretold for certain; no odds where there is no density.
         neither = jnp.isneginf(log_below) & jnp.isneginf(log_above)
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
@@ -121,11 +121,11 @@ class Stacking(AbstractTaskWeights):
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
         places = mixture_weights(log_below, below, there, self.doubt)
-        sides = mixture_weights(log_chance, known, there, self.doubt)
+        sides = mixture_weights(log_chance, measured, there, self.doubt)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
-        n_below, _, n_known = _sizes(sources, state, split, group)
-        gamma = (weight * n_below / jnp.where(n_known > 0, n_known, 1)).sum()
+        n_below, _, n_measured = _sizes(sources, state, split, group)
+        gamma = (weight * n_below / jnp.where(n_measured > 0, n_measured, 1)).sum()
         return TaskWeights(weight, weight, gamma)
 
 
@@ -156,16 +156,16 @@ def mixture_weights(
 
     def step(_: int, weight: Float[Array, " t"]) -> Float[Array, " t"]:
         joint = weight[:, None] * ratio
-        whole = joint.sum(axis=0)
-        of_rows = (joint / jnp.where(whole > 0, whole, 1)[None]).sum(axis=1)
-        return (of_rows + doubt * equal) / (of_rows.sum() + doubt)
+        total = joint.sum(axis=0)
+        shares = (joint / jnp.where(total > 0, total, 1)[None]).sum(axis=1)
+        return (shares + doubt * equal) / (shares.sum() + doubt)
 
     return jax.lax.fori_loop(0, _ROUNDS, step, equal)
 
 
 def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> list[Float[Array, " t1"]]:
     """Rows of every task below, above, and in both as far as they were measured; the target's first."""
-    of_target = split.below[group].sum(), split.above[group].sum(), split.n_known[group]
+    of_target = split.below[group].sum(), split.above[group].sum(), split.n_measured[group]
     below, above = sources.below[group].n_rows, sources.above[group].n_rows
     pairs = zip(of_target, (below, above, below + above), strict=True)
     return [jnp.concatenate([target[None].astype(state.x.dtype), others]) for target, others in pairs]
@@ -181,31 +181,31 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
 class MixedSmoothing(AbstractSmoothing):
     """Densities that are mixtures over tasks (arXiv 2212.06751), by a rule of weights."""
 
-    own: Smoothing  # the target's
+    target: Smoothing  # the target's
     sources: Sources
     most: int = eqx.field(static=True)  # candidates of all groups and tasks together, at most
     weights: AbstractTaskWeights
 
     def __check_init__(self) -> None:
         """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
-        _checks.instance("own", self.own, Smoothing, "a parzax.parzen.Smoothing")
+        _checks.instance("smoothing", self.target, Smoothing, "a parzax.parzen.Smoothing")
         _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         self.sources.check_precision(dtype)
-        return self.own.basis(space, dtype)
+        return self.target.basis(space, dtype)
 
     def fit(
         self, basis: Basis, state: State, split: SplitRows
     ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        own, _ = self.own.fit(basis, state, split)
+        target, _ = self.target.fit(basis, state, split)
         groups = range(len(split.below))
-        weights = [self.weights(self.own, self.sources, basis, state, split, i) for i in groups]
+        weights = [self.weights(self.target, self.sources, basis, state, split, i) for i in groups]
         weight = jnp.stack([one.below for one in weights] + [one.above for one in weights])
         log_weight = jnp.where(weight > 0, jnp.log(jnp.where(weight > 0, weight, 1)), -jnp.inf)
-        densities = self.sources.below + self.sources.above, log_weight, self.most, self.own.joint
-        return TaskMixtures(basis, own, *densities), jnp.stack([one.gamma for one in weights])
+        densities = self.sources.below + self.sources.above, log_weight, self.most, self.target.joint
+        return TaskMixtures(basis, target, *densities), jnp.stack([one.gamma for one in weights])
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
         """That of the target's own densities."""
-        return self.own.status(basis, state, split)
+        return self.target.status(basis, state, split)

@@ -10,42 +10,47 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax.parzen import AbstractDensities
 from parzax.parzen.basis import Basis
 from parzax.parzen.rows import on_device
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
 from parzax.split.state import same_rows
 
-# Spaces of up to so many configurations are listed to fill a batch; of larger ones more are drawn.
-_MOST_LISTED, _DRAWS = 512, 4
-# At least so many candidates climb; two that end this close on every axis are the same suggestion.
+# Largest number of configurations to enumerate for a batch; of larger spaces, draws per suggestion.
+_MOST_ENUMERATED, _DRAWS = 512, 4
+# Least number of candidates that climb; two that end this close on every axis are the same suggestion.
 _LEAST_CLIMBING, _APART = 8, 1e-3
-# The first step, as a share of the range; each next one is half of it unless the score rose.
+# The first step, as a share of the range; the next is half of it where the score did not rise.
 _FIRST = 0.02
 
 Score = Callable[[Points], Float[Array, " j"]]
-# Configurations that are known, and which of them count.
-Known = tuple[Points, Bool[Array, " n"]]
+# Configurations that were told, and which of them count.
+Seen = tuple[Points, Bool[Array, " n"]]
 
 
-def at_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
+def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
     """Random configurations, (n, d): uniform on the (log) axes, or over listed values."""
-    keys, n_slots = jax.random.split(key, n), basis.n_slots
-    return basis.frame.drawn(jax.vmap(lambda own: jax.random.uniform(own, (n_slots,), dtype))(keys))
+
+    def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
+        return jax.random.uniform(key, (basis.n_slots,), dtype)
+
+    return basis.frame.drawn(jax.vmap(levels)(jax.random.split(key, n)))
 
 
-def fillers(key: PRNGKeyArray, basis: Basis, n: int, listed: Points | None, dtype: Any) -> Points:
-    """At least n configurations in random order, n of them different if so many exist."""
-    if listed is None:
-        return at_random(key, basis, _DRAWS * n, dtype)
-    order = jax.random.permutation(key, len(listed))
-    return listed[jnp.tile(order, -(-n // len(listed)))]
+def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
+    """At least n configurations in random order, n of them different if so many exist.
+
+    ``every`` has all configurations of a small space.
+    """
+    if every is None:
+        return draw_random(key, basis, _DRAWS * n, dtype)
+    order = jax.random.permutation(key, len(every))
+    return every[jnp.tile(order, -(-n // len(every)))]
 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
     """All configurations of a space that is small beside a batch of n; None of a larger one."""
-    rows = enumerate_space(space, max(_MOST_LISTED, _DRAWS * n))
+    rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
@@ -62,28 +67,28 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
         regime = space.derive_regimes(rows)[:, j]
         parts = [rows[regime == INACTIVE]]
         for i, domain in enumerate(space[name]):
-            axis, here = domain.axis, rows[regime == i]
-            if not len(here):
+            axis, parents = domain.axis, rows[regime == i]
+            if not len(parents):
                 continue
-            if not isinstance(axis, AbstractCells) or axis.n_values * len(here) > most:
+            if not isinstance(axis, AbstractCells) or axis.n_values * len(parents) > most:
                 return None
             n = int(axis.n_values)
-            own = np.repeat(here, n, axis=0)
-            own[:, j] = np.tile(axis.value(np.arange(n), np.dtype(np.float64)), len(here))
-            parts.append(own)
+            extended = np.repeat(parents, n, axis=0)
+            extended[:, j] = np.tile(axis.value(np.arange(n), np.dtype(np.float64)), len(parents))
+            parts.append(extended)
         rows = np.concatenate(parts)
         if len(rows) > most:
             return None
     return rows
 
 
-def different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
+def pick_different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
     """Indices of the first n configurations by ``place``, equal ones once: again only when others run out."""
     continuous = basis.frame.on_continuum(at)
-    return _greedy(place, lambda i: _equal(at, at[i[None]], continuous, 0), n)
+    return _pick_greedily(place, lambda i: _is_near(at, at[i[None]], continuous, 0), n)
 
 
-def apart(
+def pick_apart(
     basis: Basis, start: Points, end: Points, score: Float[Array, " j"], n: int, least: float
 ) -> Points:
     """The best n ends of paths; one within ``least`` of a better one on every axis gives way to its start.
@@ -91,51 +96,52 @@ def apart(
     There are j different configurations of each, with the scores of the ends; n is at most j.
     """
     j = len(score)
-    both = joined(end, start)
-    continuous, is_start = basis.frame.on_continuum(both), jnp.arange(2 * j) >= j
+    pool = concatenate(end, start)
+    continuous, is_start = basis.frame.on_continuum(pool), jnp.arange(2 * j) >= j
     reach = jnp.where(is_start, 0, least)[:, None]
 
-    def near(i: Int[Array, ""]) -> Bool[Array, " j2"]:
-        return _equal(both, both[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
+    def is_near(i: Int[Array, ""]) -> Bool[Array, " j2"]:
+        return _is_near(pool, pool[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
 
-    return both[_greedy(rank_of(jnp.lexsort((jnp.tile(-score, 2), is_start))), near, n)]
+    return pool[_pick_greedily(invert_order(jnp.lexsort((jnp.tile(-score, 2), is_start))), is_near, n)]
 
 
-def _equal(at: Points, own: Points, continuous: Bool[Array, "j d"], reach: Any) -> Bool[Array, " j"]:
+def _is_near(at: Points, one: Points, continuous: Bool[Array, "j d"], reach: Any) -> Bool[Array, " j"]:
     """(j,) which points are a single one, or within ``reach`` of it on all its continuous axes."""
     # Values to count are compared by number, since their places may differ by a rounding.
-    same = (at.regime == own.regime) & (at.index == own.index) & (at.valid == own.valid)
-    return (same & (~continuous | (jnp.abs(at.unit - own.unit) <= reach))).all(axis=-1)
+    same = (at.regime == one.regime) & (at.index == one.index) & (at.valid == one.valid)
+    return (same & (~continuous | (jnp.abs(at.unit - one.unit) <= reach))).all(axis=-1)
 
 
-def repeats(basis: Basis, at: Points, known: Known) -> Bool[Array, " j"]:
-    """Which points are known already."""
-    (rows, counts), continuous = known, basis.frame.on_continuum(at)
+def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
+    """Which points were told already."""
+    (rows, counts), continuous = seen, basis.frame.on_continuum(at)
     single = jax.tree.map(lambda leaf: leaf[:, None], rows)
-    return (jax.vmap(lambda own: _equal(at, own, continuous, 0))(single) & counts[:, None]).any(axis=0)
+    equal = jax.vmap(lambda row: _is_near(at, row, continuous, 0))(single)
+    return (equal & counts[:, None]).any(axis=0)
 
 
-def members(at: Points, pool: Points) -> Int[Array, " n"]:
+def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
     """Which point of a pool each of n of its points is, the first among equals."""
     return jnp.argmax(same_rows(at, pool), axis=-1)
 
 
-def joined(*parts: Points) -> Points:
+def concatenate(*parts: Points) -> Points:
     """All points of some, one after the other."""
     return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
 
 
-def chosen(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
+def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
     """Points of a where ``first``, else of b."""
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
 
 
-def rank_of(order: Int[Array, " j"]) -> Int[Array, " j"]:
+def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
     """The place of each element in an order."""
     return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
 
 
-def _greedy(
+def _pick_greedily(
     place: Int[Array, " j"], same: Callable[[Array], Bool[Array, " j"]], n: int
 ) -> Int[Array, " {n}"]:
     """The n first by ``place``; those that are the same as a chosen one come after all others."""
@@ -149,59 +155,53 @@ def _greedy(
     return jax.lax.scan(choose, jnp.zeros_like(place), length=n)[1]
 
 
-def best_of_pool(basis: Basis, score: Score, pool: Points, n: int, known: Known | None) -> Points:
-    """The n members of a pool with the highest scores; equal and known ones last."""
-    scores = valid_scores(score, pool)
-    if n == 1 and known is None:
+def best_of_pool(basis: Basis, score: Score, pool: Points, n: int, seen: Seen | None) -> Points:
+    """The n members of a pool with the highest scores; equal and seen ones last."""
+    scores = score_valid(score, pool)
+    if n == 1 and seen is None:
         return pool[jnp.argmax(scores)[None]]
-    # Members outside the space come after those that are known.
-    last = () if known is None else (repeats(basis, pool, known), jnp.isneginf(scores))
-    place = rank_of(jnp.lexsort((-scores, *last)))
-    return pool[different(basis, pool, place, n)]
+    # Members outside the space come after those that were seen.
+    last = () if seen is None else (is_seen(basis, pool, seen), jnp.isneginf(scores))
+    place = invert_order(jnp.lexsort((-scores, *last)))
+    return pool[pick_different(basis, pool, place, n)]
 
 
 def best_of_candidates(
-    key: PRNGKeyArray,
     basis: Basis,
     score: Score,
-    below: AbstractDensities,
+    drawn: Points,
+    fillers: Points | None,
     n: int,
-    n_candidates: int,
     n_steps: int,
-    filling: tuple[PRNGKeyArray, Points | None] | None,
-    known: Known | None,
+    seen: Seen | None,
 ) -> Points:
-    """The n best of what is drawn from the densities below, after ``n_steps`` of ascent from the best ones.
+    """The n best of what was drawn from the densities below, after ``n_steps`` of ascent from the best ones.
 
-    ``filling`` is what fills a batch where candidates may be equal or ``known``, see `fillers`; None where
-    nothing need. What is known comes after all others.
+    ``fillers`` fill a batch where candidates may be equal or ``seen``; None where none can. What was seen
+    comes after all others.
     """
-    pool = below.sample(key, max(n_candidates, n))
-    n_drawn, dtype = len(pool), pool.unit.dtype
-    if filling is not None:
-        pool = joined(pool, fillers(filling[0], basis, n, filling[1], dtype))
-    scores = valid_scores(score, pool)
-    if n == 1 and not n_steps and known is None:
+    pool = drawn if fillers is None else concatenate(drawn, fillers)
+    scores = score_valid(score, pool)
+    if n == 1 and not n_steps and seen is None:
         return pool[jnp.argmax(scores)[None]]
-    # What was drawn comes before what fills the batch.
-    last = () if known is None else (repeats(basis, pool, known),)
-    place = rank_of(jnp.lexsort((-scores, jnp.arange(len(pool)) >= n_drawn, *last)))
+    last = () if seen is None else (is_seen(basis, pool, seen),)
+    place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
     if not n_steps:
-        return pool[different(basis, pool, place, n)]
+        return pool[pick_different(basis, pool, place, n)]
     n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
-    low = pool[different(basis, pool, place, n_climbing)]
-    high, value = ascended(basis, score, low, n_steps)
-    if known is not None:
-        value = jnp.where(repeats(basis, high, known), -jnp.inf, value)
-    return high[jnp.argmax(value)[None]] if n == 1 else apart(basis, low, high, value, n, _APART)
+    low = pool[pick_different(basis, pool, place, n_climbing)]
+    high, value = ascend(basis, score, low, n_steps)
+    if seen is not None:
+        value = jnp.where(is_seen(basis, high, seen), -jnp.inf, value)
+    return high[jnp.argmax(value)[None]] if n == 1 else pick_apart(basis, low, high, value, n, _APART)
 
 
-def valid_scores(score: Score, at: Points) -> Float[Array, " j"]:
+def score_valid(score: Score, at: Points) -> Float[Array, " j"]:
     """Scores, -inf outside the space."""
     return jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
 
 
-def ascended(basis: Basis, score: Score, at: Points, n_steps: int) -> tuple[Points, Float[Array, " j"]]:
+def ascend(basis: Basis, score: Score, at: Points, n_steps: int) -> tuple[Points, Float[Array, " j"]]:
     """Configurations at least as good as ``at``, and their scores.
 
     Each point goes along its own gradient, scaled to a length in the largest coordinate; a step that does not

@@ -153,15 +153,15 @@ def optimize_many(
 
 def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:
     dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
-    basis, listed = sampler.smoothing.basis(sampler.space, dtype), sampler.listed(1, dtype)
+    basis, every = sampler.smoothing.basis(sampler.space, dtype), sampler.every_point(1, dtype)
 
-    def step(state: State, own: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
-        ask, evaluate = jax.random.split(own)
-        at = sampler.strategy.ask(basis, ask, state, listed=listed)
+    def step(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
+        ask, evaluate = jax.random.split(key)
+        at = sampler.strategy.ask(basis, ask, state, every=every)
         x = basis.frame.decode(at)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
-        known, measured = constraints[:, : sampler.n_constraints], jnp.zeros(1, bool)
-        state = state.add(x, at, signed(sampler.directions, objectives), known, constraint_only=measured)
+        losses, only = signed(sampler.directions, objectives), jnp.zeros(1, bool)
+        state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
         return state, (x[0], objectives[0], constraints[0])
 
     # One scan per capacity from the least on, so that the first rows do not wait for the room of the last.
@@ -205,10 +205,10 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
-        theirs, own = getattr(problem, name, None), getattr(sampler, name)
+        given, wanted = getattr(problem, name, None), getattr(sampler, name)
         unseen = name == "n_constraints" and sampler.n_constraints == 0
-        if theirs is not None and theirs != own and not unseen:
-            raise ValueError(f"problem.{name} is {theirs!r}, but the sampler's is {own!r}.")
+        if given is not None and given != wanted and not unseen:
+            raise ValueError(f"problem.{name} is {given!r}, but the sampler's is {wanted!r}.")
     return n_evaluations
 
 

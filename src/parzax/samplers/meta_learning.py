@@ -228,4 +228,4 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
 
 @program
 def _similarities(split: AbstractSplit, smoothing: MixedSmoothing, state: State) -> Float[Array, " t"]:
-    return smoothing.sources.similarities(smoothing.own, state, split(state))
+    return smoothing.sources.similarities(smoothing.target, state, split(state))

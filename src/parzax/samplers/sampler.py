@@ -18,7 +18,7 @@ from parzax.pareto import non_domination_rank
 from parzax.parzen.basis import Basis
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
-from parzax.samplers.candidates import enumerate_points, members
+from parzax.samplers.candidates import enumerate_points, find_members
 from parzax.samplers.start import AbstractStart
 from parzax.samplers.strategy import Parts, Strategy
 from parzax.space import Points, Space, check_dtype
@@ -193,7 +193,7 @@ class Sampler(Parts, InSpace):
         n, dtype = _checks.whole_number("n", n, 1), state.x.dtype
         model = self.strategy, self._basis(state), key, state, n
         if candidates is None:
-            return arguments.call(_suggest, *model, self.listed(n, dtype))
+            return arguments.call(_suggest, *model, self.every_point(n, dtype))
         x, pool = arguments.configurations("candidates", candidates, self.space, model[1].frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
@@ -206,7 +206,7 @@ class Sampler(Parts, InSpace):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
 
-    def listed(self, n: int, dtype: Any) -> Points | None:
+    def every_point(self, n: int, dtype: Any) -> Points | None:
         """All configurations of a space that is small beside n, where suggestions are to be new."""
         return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
@@ -257,9 +257,9 @@ def _weight(strategy: Strategy, *_: Any) -> float:
 
 @program(weight=_weight)
 def _suggest(
-    strategy: Strategy, basis: Basis, key: PRNGKeyArray, state: State, n: int, listed: Points | None
+    strategy: Strategy, basis: Basis, key: PRNGKeyArray, state: State, n: int, every: Points | None
 ) -> Float[Array, "{n} d"]:
-    return basis.frame.decode(strategy.ask(basis, key, state, n, listed=listed))
+    return basis.frame.decode(strategy.ask(basis, key, state, n, every=every))
 
 
 @program
@@ -273,7 +273,7 @@ def _choose(
     pool: Points,
 ) -> Float[Array, "{n} d"]:
     """Members of a pool as they were given: places on axes would round them."""
-    return jnp.asarray(x)[members(strategy.ask(basis, key, state, n, pool), pool)]
+    return jnp.asarray(x)[find_members(strategy.ask(basis, key, state, n, pool), pool)]
 
 
 @program

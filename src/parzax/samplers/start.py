@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
 from parzax.meta import Notes
-from parzax.samplers.candidates import chosen
+from parzax.samplers.candidates import select
 from parzax.space import Points
 from parzax.split import State
 
@@ -70,9 +70,9 @@ class FromRows(AbstractStart):
         rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
         order = jnp.argsort(rank)[: len(other)]
         missing = len(other) - len(order)
-        found = jnp.pad(~used[order], (0, missing))[:, None]
-        own = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
-        return chosen(found, own, other)
+        unused = jnp.pad(~used[order], (0, missing))[:, None]
+        ordered = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
+        return select(unused, ordered, other)
 
 
 def _same(a: Points, b: Points) -> Bool[Array, "n k"]:

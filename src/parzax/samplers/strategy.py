@@ -13,7 +13,7 @@ from parzax.acquisition import AbstractAcquisition
 from parzax.parzen import AbstractDensities, AbstractSmoothing
 from parzax.parzen.basis import Basis
 from parzax.samplers import candidates
-from parzax.samplers.candidates import Score, chosen, joined
+from parzax.samplers.candidates import Score, concatenate, select
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Points
 from parzax.split import AbstractSplit, State
@@ -45,33 +45,35 @@ class Strategy(Parts):
         state: State,
         n: int = 1,
         pool: Points | None = None,
-        listed: Points | None = None,
+        every: Points | None = None,
     ) -> Points:
-        """n suggestions, of a pool if there is one; ``listed`` has the configurations of a small space."""
+        """n suggestions, of a pool if there is one; ``every`` has all configurations of a small space."""
         # What fills up has a key more; the others are those of a single suggestion.
         start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
-        known = None
+        seen = None
         if not (self.repeats or basis.free_continuum):  # continuous parameters never repeat
-            known = state.points, state.present & ~state.constraint_only
-        random = partial(_random, basis=basis, dtype=state.x.dtype, n=n, pool=pool, listed=listed)
+            seen = state.points, state.present & ~state.constraint_only
+        dtype = state.x.dtype
+        random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every)
 
         def first() -> Points:
             if pool is not None:
                 return random(start)
-            found = self.start(start, state, random)
+            rows = self.start(start, state, random)
             # What was drawn may be one of the rows that a start knows.
-            return found if n == 1 or basis.free_continuum else _distinct(basis, n, found, random(start))
+            return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(start))
 
         def later() -> Points:
             densities, score = self._scorer(basis, state)
             if pool is not None:
-                return candidates.best_of_pool(basis, score, pool, n, known)
-            below = densities.first(1 + self.n_constraints)
-            filling = (more[0], listed) if more and not basis.free_continuum else None
-            size = n, self.n_candidates, self.gradient_steps
-            return candidates.best_of_candidates(draw, basis, score, below, *size, filling, known)
+                return candidates.best_of_pool(basis, score, pool, n, seen)
+            drawn = densities.first(1 + self.n_constraints).sample(draw, max(self.n_candidates, n))
+            filling = more and not basis.free_continuum
+            fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
+            steps = self.gradient_steps
+            return candidates.best_of_candidates(basis, score, drawn, fillers, n, steps, seen)
 
         suggested = jax.lax.cond(starting, first, later)
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
@@ -80,16 +82,16 @@ class Strategy(Parts):
         if pool is None and not self.start.by_chance:
             by_chance &= ~starting
         drawn = random(pick)
-        mixed = chosen(by_chance, drawn, suggested)
+        mixed = select(by_chance, drawn, suggested)
         if n == 1 or (pool is None and basis.free_continuum):
             return mixed
         # One may be drawn and suggested: then another suggestion takes its place.
-        return _distinct(basis, n, mixed, suggested, drawn)
+        return _different(basis, n, mixed, suggested, drawn)
 
     def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
         """The acquisition function of native values; -inf outside the space."""
         at = basis.frame.encode(x)
-        return candidates.valid_scores(self._scorer(basis, state)[1], at)
+        return candidates.score_valid(self._scorer(basis, state)[1], at)
 
     def status(self, basis: Basis, state: State) -> Int[Array, ""]:
         """See `parzax.samplers.Sampler.status`."""
@@ -100,9 +102,9 @@ class Strategy(Parts):
             Status.CAPACITY_EXCEEDED: state.overflow,
             Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
         }
-        own = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
-        of_parts = self.split.status(state) | self.smoothing.status(basis, state, self.split(state))
-        return own.astype(jnp.int32) | of_parts
+        rows = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
+        parts = self.split.status(state) | self.smoothing.status(basis, state, self.split(state))
+        return rows.astype(jnp.int32) | parts
 
     def _scorer(self, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
         """Densities of all groups, and the acquisition function of points."""
@@ -121,23 +123,23 @@ class Strategy(Parts):
         return densities, score
 
 
-def _random(
-    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, listed: Points | None
+def _draw_different(
+    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None
 ) -> Points:
     """n random configurations, which differ where there are so many."""
     if pool is not None:
         drawn = pool[jax.random.permutation(key, len(pool))]
         # Members outside the space come after all others.
         drawn = drawn[jnp.argsort(~drawn.valid.all(axis=-1), stable=True)]
-        return drawn[:n] if n == 1 else _distinct(basis, n, drawn)
+        return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
-        return candidates.at_random(key, basis, n, dtype)
-    own, rest = jax.random.split(key)
-    filling = candidates.fillers(rest, basis, n, listed, dtype)
-    return _distinct(basis, n, candidates.at_random(own, basis, n, dtype), filling)
+        return candidates.draw_random(key, basis, n, dtype)
+    draw, fill = jax.random.split(key)
+    fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
+    return _different(basis, n, candidates.draw_random(draw, basis, n, dtype), fillers)
 
 
-def _distinct(basis: Basis, n: int, *parts: Points) -> Points:
+def _different(basis: Basis, n: int, *parts: Points) -> Points:
     """The first n points that differ."""
-    every = joined(*parts)
-    return every[candidates.different(basis, every, jnp.arange(len(every)), n)]
+    points = concatenate(*parts)
+    return points[candidates.pick_different(basis, points, jnp.arange(len(points)), n)]

@@ -28,7 +28,7 @@ class SplitRows(eqx.Module):
     below: Bool[Array, "c1 n"]
     above: Bool[Array, "c1 n"]
     gamma: Float[Array, " c1"]  # share of the group below among the rows that were evaluated
-    n_known: Int[Array, " c1"]  # number of those rows
+    n_measured: Int[Array, " c1"]  # number of those rows
     most: int = eqx.field(static=True)  # a bound on the rows below of the objective
     # Mixture weights of the rows below of the objective, 1 for all others; None: all alike.
     merit: Float[Array, " n"] | None = None
@@ -107,15 +107,15 @@ class Split(AbstractSplit):
             place = _better(rank, objective)
         merit = self.merit(place, objective, state.x.dtype)
         only, evaluated = state.constraint_only[:, None], evaluated[:, None]
-        known = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
+        measured = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
         of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
-        below = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, known)
+        below = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, measured)
         below = jnp.concatenate([objective[None], below])
-        own, dtype = usable[:, None] & ~only, state.x.dtype
-        taking_part = jnp.concatenate([own, known | own], axis=1).T
-        n_known = jnp.concatenate([evaluated, known], axis=1).sum(axis=0)
-        gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_known, 1).astype(dtype)
-        return SplitRows(below, taking_part & ~below, gamma, n_known, self._most(state), merit)
+        told, dtype = usable[:, None] & ~only, state.x.dtype
+        taking_part = jnp.concatenate([told, measured | told], axis=1).T
+        n_measured = jnp.concatenate([evaluated, measured], axis=1).sum(axis=0)
+        gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_measured, 1).astype(dtype)
+        return SplitRows(below, taking_part & ~below, gamma, n_measured, self._most(state), merit)
 
     def status(self, state: State) -> Int[Array, ""]:
         """NONE_FEASIBLE and FEW_FEASIBLE where every row falls below because too few are feasible."""
@@ -162,8 +162,8 @@ def split_by_order(
     order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
 ) -> Bool[Array, " n"]:
     """All rows up to the ``count``-th one that counts, the best first; with fewer of them all present."""
-    own = (counted & present)[order].astype(jnp.int32)
-    before = jnp.zeros_like(own).at[order].set(jnp.cumsum(own) - own, unique_indices=True)
+    counts = (counted & present)[order].astype(jnp.int32)
+    before = jnp.zeros_like(counts).at[order].set(jnp.cumsum(counts) - counts, unique_indices=True)
     return present & (before < count)
 
 
@@ -174,9 +174,9 @@ def constraint_split(
 
     With ``every_minimum`` all rows there, see `Split`. NaN is not measured: it is never below.
     """
-    known = present & ~jnp.isnan(value)
-    satisfied = known & (value <= 0)
-    lowest = known & (value == jnp.min(jnp.where(known, value, jnp.inf)))
+    measured = present & ~jnp.isnan(value)
+    satisfied = measured & (value <= 0)
+    lowest = measured & (value == jnp.min(jnp.where(measured, value, jnp.inf)))
     if not every_minimum:
         lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
     return jnp.where(satisfied.any(), satisfied, lowest)

@@ -71,8 +71,8 @@ class Hypervolume(AbstractTies):
         last = jnp.searchsorted(jnp.cumsum(counted[place], dtype=count.dtype), count)
         cut = rank[place[jnp.minimum(last, len(rank) - 1)]]
         front = (rank == cut) & (rank < pareto.ABSENT)
-        whole = (size(counted & (rank <= cut)) <= count) & ~(front & ~counted).any()
-        front = front & ~whole
+        all_below = (size(counted & (rank <= cut)) <= count) & ~(front & ~counted).any()
+        front = front & ~all_below
         # Where every row of the front counts, so many of them are below; else it depends on which are chosen.
         missing = count - size(counted & (rank < cut))
         stop = jnp.where((front & ~counted).any(), size(front), jnp.minimum(missing, size(front)))
