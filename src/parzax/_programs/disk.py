@@ -28,9 +28,9 @@ from jax.experimental import serialize_executable
 from parzax._programs import effort
 from parzax._programs.folder import Folder
 
-# Of the files; another layout is another number.
+# First bytes of every file; a new layout takes a new number.
 _FORMAT = b"parzax 1\n"
-# Whose functions and classes are what their versions say; a user's own may change under their names.
+# Packages whose functions and classes are fixed by their versions; a user's may change under their names.
 _STABLE = {"parzax", "jax", "jaxlib", "numpy", "equinox", "jaxtyping", "builtins", "collections", "copyreg",
            "functools", "operator", "types", "typing", "datetime", "decimal", "enum", "_codecs"}  # fmt: skip
 
@@ -38,7 +38,7 @@ _IMPORTED = time.time()
 
 
 class Entry(NamedTuple):
-    """Where one program is, or would be, on disk."""
+    """The file of one executable, which may not exist yet."""
 
     folder: Folder
     name: str
@@ -65,7 +65,7 @@ class Entry(NamedTuple):
             return None
 
     def write(self, compiled: jax.stages.Compiled, out: Any) -> None:
-        """Store it, where it can be stored."""
+        """Store the executable, if it can be serialized."""
         with suppress(Exception):  # without it only slower
             payload, taken, given = serialize_executable.serialize(compiled)
             content = payload, taken.num_leaves, given.num_leaves, out

@@ -11,7 +11,7 @@ _MOST = 256 * 2**20
 
 
 class Folder:
-    """Files by name; reading and writing fail silently, as all of it is there for speed alone.
+    """Files by name; reading and writing fail silently, since the files only save time.
 
     A file is read only where folder and file are the user's own, and nobody else has rights to the folder.
     The folder is opened first and its files through it, so that it cannot be exchanged in between.

@@ -23,7 +23,7 @@ except ImportError:  # JAX 0.8
 P = ParamSpec("P")
 R = TypeVar("R")
 _Weight: TypeAlias = float | Callable[..., float]
-# What is taken when a function is traced, beside its arguments.
+# JAX's settings that a trace depends on, beside the arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
     "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device", "jax_random_seed_offset",
@@ -64,7 +64,7 @@ class CachedJit(Generic[P, R]):
 
     @property
     def n_compiled(self) -> int:
-        """For how many kinds of arguments it is in memory."""
+        """Number of kinds of arguments with an executable in memory."""
         return len(self._executables)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

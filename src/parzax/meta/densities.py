@@ -19,9 +19,9 @@ from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import Points
 from parzax.split import State, first_rows
 
-# Densities are prepared for this many points, all candidates together: it decides on tables and forms.
+# Number of candidates that densities are prepared for; it decides on tables and forms.
 POINTS = 1024
-# So many tasks at once: their pairs stay in a core's cache.
+# Tasks that are evaluated at once, so that their pairs stay in a core's cache.
 _TOGETHER = 8
 
 

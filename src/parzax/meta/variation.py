@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from parzax import _checks
 from parzax.parzen import ParzenEstimator
 
-# What none of S points has shown may still have a share of a few in S.
+# Standard error where all S points agree, in units of 1 / S.
 _UNSEEN = 1.5
 
 

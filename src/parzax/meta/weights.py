@@ -17,7 +17,7 @@ from parzax.parzen.basis import Basis
 from parzax.space import Space
 from parzax.split import SplitRows, State
 
-# Of expectation and maximisation.
+# Rounds of expectation and maximisation.
 _ROUNDS = 30
 
 

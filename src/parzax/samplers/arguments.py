@@ -1,4 +1,4 @@
-"""What `parzax.samplers.Sampler` is given, on its way in; on the host, mistakes are refused by name."""
+"""Arguments of `parzax.samplers.Sampler`: NumPy arrays are checked, JAX arrays stay on their device."""
 
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -56,7 +56,7 @@ _encode = program(Frame.encode)
 
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
-    """(n, d) native values, and the same as points; of NumPy encoded on the host in float64, and checked."""
+    """(n, d) native values and their points; values of NumPy are checked, and encoded in float64."""
     x = numbers(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
     if x.ndim != 2 or x.shape[1] != len(space):
@@ -103,9 +103,9 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
 
 
 def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: Any) -> Any:
-    """(n, c) constraints; of NumPy violations that ``dtype`` rounds to 0 stay violations.
+    """(n, c) constraints; in NumPy's a violation that ``dtype`` would round to 0 stays one.
 
-    A row with NaN is refused where NumPy arrays say that its objectives are known; else a status tells.
+    Where a row has objectives but a NaN constraint, NumPy arrays raise ValueError, and JAX's set a status.
     """
     kinds = [
         getattr(v, "dtype", np.dtype(type(v) if isinstance(v, bool) else float)).kind

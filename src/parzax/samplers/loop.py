@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import equinox as eqx
@@ -19,10 +20,10 @@ from parzax.samplers.arguments import call
 from parzax.samplers.sampler import Sampler, signed
 from parzax.split import State
 
-# Runs that share a chunk (more do not stay in a core's cache), and characters of a progress bar.
+# Runs per chunk, so that a chunk fits a core's cache, and characters of a progress bar.
 _LANES, _BAR = 32, 24
-# A single run of up to so many evaluations has one scan: it is compiled in half the time, and takes some
-# hundredths of a second more.
+# A run of up to this many evaluations is one scan: it compiles in half the time, and runs some hundredths of
+# a second longer.
 _ONE_SCAN = 256
 
 
@@ -164,7 +165,7 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
         state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
         return state, (x[0], objectives[0], constraints[0])
 
-    # One scan per capacity from the least on, so that the first rows do not wait for the room of the last.
+    # One scan per capacity, from ``least`` on: the first rows compute with few absent rows.
     parts, start = [], 0
     state = State.empty(*widths, capacity(min(n_evaluations, least)), dtype)
     keys = jax.random.split(key, n_evaluations)
@@ -177,7 +178,7 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
 
 
-# A body of a scan that is made anew is compiled anew; what is compiled here is found again.
+# A new scan body would be compiled anew; this executable is found again.
 _run_alone = program(size="large")(_run)
 
 
@@ -192,7 +193,7 @@ def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) 
 
 
 def hashable(problem: Any) -> Any:
-    """The problem; one without a hash may change, and becomes a function that every call compiles anew."""
+    """The problem; one without a hash becomes a new function, which every call compiles anew."""
     try:
         hash(tuple(leaf for leaf in jax.tree.leaves(problem) if not eqx.is_array(leaf)))
     except TypeError:
@@ -201,7 +202,7 @@ def hashable(problem: Any) -> Any:
 
 
 def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """The number of evaluations; the sampler and the problem must speak of the same things."""
+    """Return the number of evaluations, or raise where the sampler and the problem do not fit."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     for name in ("space", "n_objectives", "n_constraints"):
@@ -214,18 +215,18 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
 
 @contextmanager
 def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """A function of the number done that draws the bar over the last one, which stays, after errors too."""
+    """Yield a function that draws the bar for a number of finished runs; the last bar stays."""
     start = time.monotonic()
     since, width = (0, start), 0
 
     def update(done: int) -> None:
         nonlocal since, width
         now = time.monotonic()
-        # From what came after the first call, which may have waited for a compilation.
+        # The first call may have waited for a compilation, so the estimate starts after it.
         left = (now - since[1]) * (total - done) / max(done - since[0], 1)
         since = since if since[0] else (done, now)
         line = bar(done, total, what, now - start, left)
-        # Spaces over what was there before: codes that erase a line would stay in a file.
+        # Spaces erase the line before: escape codes would stay in a file.
         print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
         width = len(line)
 
@@ -251,6 +252,4 @@ def bar(done: int, total: int, what: str, elapsed: float, left: float) -> str:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return str(timedelta(seconds=round(seconds))).removeprefix("0:").removeprefix("0")

@@ -27,7 +27,7 @@ from parzax.split.state import violations
 
 
 def _directions(directions: Any) -> tuple[str, ...]:
-    """One for each objective; a single one is that of one objective."""
+    """A direction for each objective; a single word stands for one objective."""
     several = isinstance(directions, (tuple, list))
     return _checks.directions(directions, len(directions) if several and directions else 1)
 
@@ -91,7 +91,7 @@ class Sampler(Parts, InSpace):
 
     @property
     def strategy(self) -> Strategy:
-        """What the sampler does, for programs that are to be shared between spaces."""
+        """The sampler without its space, whose compiled programs serve all spaces."""
         return Strategy(**{part.name: getattr(self, part.name) for part in fields(Parts)})
 
     def init(self, capacity: int = 64) -> State:
@@ -207,7 +207,7 @@ class Sampler(Parts, InSpace):
         return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
 
     def every_point(self, n: int, dtype: Any) -> Points | None:
-        """All configurations of a space that is small beside n, where suggestions are to be new."""
+        """All configurations, where suggestions must be new and the space is small beside n."""
         return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
     def _check_state(self, state: State) -> None:
@@ -223,7 +223,7 @@ class Sampler(Parts, InSpace):
         _checks.check_precision("the state", state.x.dtype)
 
     def _basis(self, state: State) -> Basis:
-        """Of NumPy arrays, which compiled code takes for constants, where the state is traced."""
+        """The basis, on the device for an eager call; of NumPy arrays, which are constants, in a trace."""
         self._check_state(state)
         basis = self.smoothing.basis(self.space, state.x.dtype)
         return basis if _checks.is_traced(state) else arguments.device_copy(basis)

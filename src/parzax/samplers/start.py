@@ -28,12 +28,12 @@ class AbstractStart(eqx.Module):
 
     @property
     def report(self) -> tuple[str, ...]:
-        """A line for each log that suggestions come from; none where they come from no log."""
+        """A line for each log that suggestions come from."""
         return ()
 
     @abc.abstractmethod
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
-        """As many suggestions as ``at_random`` gives random configurations of a key; ``key`` is consumed."""
+        """As many suggestions as ``at_random(key)`` gives random configurations; ``key`` is consumed."""
 
 
 @final
@@ -63,7 +63,7 @@ class FromRows(AbstractStart):
         other = at_random(draw)
         if not len(self.rows):
             return other
-        # Made in another precision than the state, perhaps.
+        # The rows may have been made in another precision than the state.
         rows = jax.tree.map(lambda a, b: jnp.asarray(a).astype(b.dtype), self.rows, other)
         used = (_same(rows, state.points) & state.present[None]).any(axis=-1)
         used |= jnp.tril(_same(rows, rows), -1).any(axis=-1)
@@ -76,7 +76,7 @@ class FromRows(AbstractStart):
 
 
 def _same(a: Points, b: Points) -> Bool[Array, "n k"]:
-    """[i, j]: whether a's i-th point is b's j-th, but for the rounding of native values in between."""
+    """[i, j]: whether a's i-th point equals b's j-th, up to the rounding of native values."""
     a, b = jax.tree.map(lambda x: jnp.asarray(x)[:, None], a), b[None]
     close = jnp.abs(a.unit - b.unit) <= 64 * float(jnp.finfo(b.unit.dtype).eps)
     return ((a.regime == b.regime) & (a.index == b.index) & close).all(axis=-1)

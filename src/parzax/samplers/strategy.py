@@ -1,4 +1,4 @@
-"""What a sampler of the TPE family does, whatever its space is called: suggestions and scores of points."""
+"""Suggestions and scores of a sampler of the TPE family, for points of any space."""
 
 from functools import partial
 from typing import Any
@@ -48,7 +48,7 @@ class Strategy(Parts):
         every: Points | None = None,
     ) -> Points:
         """n suggestions, of a pool if there is one; ``every`` has all configurations of a small space."""
-        # What fills up has a key more; the others are those of a single suggestion.
+        # Filling a batch takes one more key; the first four are those of a single suggestion.
         start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
@@ -62,7 +62,7 @@ class Strategy(Parts):
             if pool is not None:
                 return random(start)
             rows = self.start(start, state, random)
-            # What was drawn may be one of the rows that a start knows.
+            # A random configuration may equal one of the start's rows.
             return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(start))
 
         def later() -> Points:
@@ -85,7 +85,7 @@ class Strategy(Parts):
         mixed = select(by_chance, drawn, suggested)
         if n == 1 or (pool is None and basis.free_continuum):
             return mixed
-        # One may be drawn and suggested: then another suggestion takes its place.
+        # A configuration may be both drawn and suggested: then another suggestion takes its place.
         return _different(basis, n, mixed, suggested, drawn)
 
     def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:

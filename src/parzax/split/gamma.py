@@ -30,7 +30,7 @@ class AbstractGamma(eqx.Module):
 
     @abc.abstractmethod
     def most(self, n: int) -> int:
-        """A bound on the number of rows below among up to n; n itself where none is known."""
+        """An upper bound on the number of rows below among up to n; n where the rule has none."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Merits: how much more the best of the rows below count in their density."""
+"""Merits: mixture weights of the rows below, by their rank."""
 
 import abc
 from typing import final

@@ -18,7 +18,7 @@ from parzax.split.state import State
 from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
 
-# Arrays of the rows of a group are no shorter, so that few programs serve all capacities.
+# Least length of the arrays of a group's rows, so that few programs serve all capacities.
 _LEAST_ROWS = 8
 
 

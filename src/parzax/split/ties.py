@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import pareto
 from parzax._numerics import namespace
 
-# Optuna's, for a reference of 0.
+# Optuna's reference where the worst value is 0.
 _EPSILON = 1e-12
 
 _Losses = Float[Array, "n m"]
