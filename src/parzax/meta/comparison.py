@@ -59,7 +59,7 @@ class ComparedTasks(eqx.Module):
 
     prepared: Prepared
     samples: Points
-    importance: Float[Array, "t d"]
+    importance: Float[Array, "*t d"]
 
 
 @program
@@ -117,13 +117,13 @@ class SimilarityEstimator(eqx.Module):
     ) -> ComparedTasks:
         """The tasks' densities of the rows below, at most ``size`` of each, which are among those counted."""
 
-        def one(at: Points, below: Bool[Array, " n"]) -> tuple[Prepared, Points]:
+        def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
             density = self.density(smoothing, at, below, size)
-            return self.prepare(density), density.from_uniforms(self.basis, *self.of_sources)
+            samples = density.from_uniforms(self.basis, *self.of_sources)
+            importance = self.reduction.raw_importance(at, below, counted)
+            return ComparedTasks(self.prepare(density), samples, importance)
 
-        importance = over_tasks(self.reduction.raw_importance, states.points, below, counted)
-        prepared, samples = over_tasks(one, states.points, below)
-        return ComparedTasks(prepared, samples, importance)
+        return over_tasks(one, states.points, below, counted)
 
     def similarities(
         self, target: KernelMixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]

@@ -104,7 +104,8 @@ class Split(AbstractSplit):
             most = state.capacity if self.up_to_feasible else self.gamma.most(state.capacity)
             order = self.ties.order(state.objectives, rank, evaluated, counted, count, most)
             objective = split_by_order(order, evaluated, counted, count)
-            place = _better(rank, objective)
+            ordered = jnp.sort(jnp.where(objective, rank, ABSENT))
+            place = jnp.searchsorted(ordered, rank).astype(jnp.int32)
         merit = self.merit(place, objective, state.x.dtype)
         only, evaluated = state.constraint_only[:, None], evaluated[:, None]
         measured = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
@@ -121,20 +122,16 @@ class Split(AbstractSplit):
         """NONE_FEASIBLE and FEW_FEASIBLE where every row falls below because too few are feasible."""
         if not self.up_to_feasible:
             return jnp.zeros((), jnp.int32)
-        n_feasible, count = state.feasible.sum(dtype=jnp.int32), self.n_below(state)
+        n_feasible, count = state.feasible.sum(dtype=jnp.int32), self._count_and_rank(state)[0]
         none = state.evaluated.any() & (n_feasible == 0)
         few = (n_feasible > 0) & (n_feasible < count)
         return jnp.where(none, int(Status.NONE_FEASIBLE), 0) | jnp.where(few, int(Status.FEW_FEASIBLE), 0)
-
-    def n_below(self, state: State) -> Int[Array, ""]:
-        """How many of the rows that count are to fall below."""
-        return self._count_and_rank(state)[0]
 
     def _counted(self, state: State) -> Bool[Array, " n"]:
         return state.feasible if self.up_to_feasible else state.evaluated
 
     def _count_and_rank(self, state: State) -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
-        """`n_below`, and the ranks of all rows, None for one objective."""
+        """How many rows that count shall fall below, and the ranks of all rows, None for one objective."""
         count = self.gamma(state.evaluated.sum())
         if state.objectives.shape[-1] == 1:
             return count, None
@@ -180,12 +177,6 @@ def constraint_split(
     if not every_minimum:
         lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
     return jnp.where(satisfied.any(), satisfied, lowest)
-
-
-def _better(rank: Int[Array, " n"], rows: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Number of the rows of better rank."""
-    ordered = jnp.sort(jnp.where(rows, rank, ABSENT))
-    return jnp.searchsorted(ordered, rank).astype(jnp.int32)
 
 
 def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"], Bool[Array, " {size}"]]:
