@@ -190,11 +190,11 @@ class Sampler(Parts, InSpace):
                 compiled code such members rank last.
         """
         _checks.check_key(key)
-        n, dtype = _checks.whole_number("n", n, 1), state.x.dtype
-        model = self.strategy, self._basis(state), key, state, n
+        basis, n = self._basis(state), _checks.whole_number("n", n, 1)
+        dtype, model = state.x.dtype, (self.strategy, basis, key, state, n)
         if candidates is None:
             return arguments.call(_suggest, *model, self.every_point(n, dtype))
-        x, pool = arguments.configurations("candidates", candidates, self.space, model[1].frame, dtype)
+        x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
         return arguments.call(_choose, *model, x, pool)
@@ -229,7 +229,7 @@ class Sampler(Parts, InSpace):
         return basis if _checks.is_traced(state) else arguments.device_copy(basis)
 
     def _add(self, state: State, x: Any, objectives: Any, constraints: Any, constraint_only: bool) -> State:
-        dtype, frame = state.x.dtype, self._basis(state).frame
+        frame, dtype = self._basis(state).frame, state.x.dtype
         x, at = arguments.configurations("x", x, self.space, frame, dtype)
         n, m, c = len(x), self.n_objectives, self.n_constraints
         if not constraint_only:
