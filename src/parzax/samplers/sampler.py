@@ -191,13 +191,15 @@ class Sampler(Parts, InSpace):
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
-        dtype, model = state.x.dtype, (self.strategy, basis, key, state, n)
+        x = pool = every = None
         if candidates is None:
-            return arguments.call(_suggest, *model, self.every_point(n, dtype))
-        x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
-        if len(pool) < n:
-            raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        return arguments.call(_choose, *model, x, pool)
+            every = self.every_point(n, state.x.dtype)
+        else:
+            dtype = state.x.dtype
+            x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
+            if len(pool) < n:
+                raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        return arguments.call(_suggest, self.strategy, basis, key, state, n, every, x, pool)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
         """The acquisition function at (j, d) candidates; differentiable in them; -inf outside the space."""
@@ -257,23 +259,11 @@ def _weight(strategy: Strategy, *_: Any) -> float:
 
 @program(weight=_weight)
 def _suggest(
-    strategy: Strategy, basis: Basis, key: PRNGKeyArray, state: State, n: int, every: Points | None
+    strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any
 ) -> Float[Array, "{n} d"]:
-    return basis.frame.decode(strategy.ask(basis, key, state, n, every=every))
-
-
-@program
-def _choose(
-    strategy: Strategy,
-    basis: Basis,
-    key: PRNGKeyArray,
-    state: State,
-    n: int,
-    x: Float[Array, "j d"],
-    pool: Points,
-) -> Float[Array, "{n} d"]:
-    """Members of a pool as they were given: places on axes would round them."""
-    return jnp.asarray(x)[find_members(strategy.ask(basis, key, state, n, pool), pool)]
+    at = strategy.ask(basis, key, state, n, pool, every)
+    # Members of a pool as they were given: places on axes would round them.
+    return basis.frame.decode(at) if pool is None else jnp.asarray(x)[find_members(at, pool)]
 
 
 @program
