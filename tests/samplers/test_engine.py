@@ -8,7 +8,7 @@ import pytest
 import parzax as px
 from parzax import samplers
 from parzax.samplers.candidates import pick_different
-from parzax.samplers.sampler import _suggested
+from parzax.samplers.sampler import _suggest
 
 SPACE = px.Space(
     {
@@ -156,10 +156,10 @@ def test_calls_on_the_host_are_one_program():
     space = px.Space({"a": px.Float(0, 1)})
     sampler = px.tpe(space)
     state = sampler.init(8)
-    _suggested.clear()
+    _suggest.clear()
     for seed in range(3):
         sampler.ask(jax.random.key(seed), state)
-    assert _suggested.n_compiled == 1
+    assert _suggest.n_compiled == 1
 
 
 @pytest.mark.slow

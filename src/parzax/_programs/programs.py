@@ -100,31 +100,23 @@ class CachedJit(Generic[P, R]):
     def _load_or_compile(self, kind: "_Kind") -> Callable[[list[Any]], R]:
         entry = disk.entry(self._name, lambda: kind.skeleton, kind.context)
         stored = entry.read() if entry is not None else None
-        if entry is not None and stored is not None:
-            return self._with_fallback(kind, entry, _returning(*stored))
-        compiled, out = self._compile(kind)
-        if entry is not None:
-            entry.write(compiled, out)
-        return _returning(compiled, out)
-
-    def _with_fallback(
-        self, kind: "_Kind", entry: disk.Entry, loaded: Callable[[list[Any]], R]
-    ) -> Callable[[list[Any]], R]:
-        """The loaded executable; if it fails at its first call, what is compiled instead."""
-        current, untried = loaded, kind
+        if entry is None or stored is None:
+            compiled, out = self._compile(kind)
+            if entry is not None:
+                entry.write(compiled, out)
+            return _returning(compiled, out)
+        loaded, bare = _returning(*stored), kind._replace(arrays=[])
 
         def call(arrays: list[Any]) -> R:
-            nonlocal current, untried
-            if untried is None:
-                return current(arrays)
             try:
-                out = current(arrays)
+                return loaded(arrays)
             except (jax.errors.JaxRuntimeError, ValueError):
+                # An executable from another process may fail: then it is compiled here.
                 entry.remove()
-                current = _returning(*self._compile(untried))
-                out = current(arrays)
-            untried = None  # its arrays are no longer needed
-            return out
+                future: Future[Callable[[list[Any]], R]] = Future()
+                future.set_result(_returning(*self._compile(bare._replace(arrays=arrays))))
+                self._executables[bare.key] = future
+                return future.result()(arrays)
 
         return call
 
