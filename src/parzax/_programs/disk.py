@@ -74,12 +74,12 @@ class Entry(NamedTuple):
 
 
 def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> Entry | None:
-    """Where the program of this name is for such arguments.
+    """The file of a program with these arguments.
 
-    None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be: a system without owners of
-    files; functions and classes that are not parzax's own, which may change while their names do not; sources
-    that are not at hand, or younger than what was imported of them; a default device that was chosen; and
-    where JAX's own cache is on: what XLA has loaded from there loses its functions when it is stored again.
+    None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be stored safely: on a system
+    without owners of files; for functions and classes from outside parzax, which may change under their
+    names; for sources that are missing, or newer than the import; with a chosen default device; and with
+    JAX's own cache, since an executable that XLA loads from there loses its functions when it is stored.
     """
     folder, config, options = _folder(), cast(Any, jax.config), effort.asked()
     if folder is None or config.jax_default_device is not None:
@@ -106,7 +106,7 @@ def _folder() -> Folder | None:
 
 
 class _Pickler(pickle.Pickler):
-    """Refuses what is referred to by a name that may mean something else tomorrow."""
+    """Refuses functions and classes that may change under their names."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
@@ -126,7 +126,7 @@ def _pickled(content: Any, by_value: bool = False) -> bytes:
 
 
 def _devices() -> Any:
-    """What decides about an executable beside software and processor: devices and options for XLA."""
+    """Devices and XLA options, which an executable depends on."""
     kinds = [(d.platform, d.device_kind, getattr(d, "compute_capability", "")) for d in jax.local_devices()]
     platform_version = getattr(jax.local_devices()[0].client, "platform_version", "")
     return kinds, platform_version, jax.device_count(), os.environ.get("XLA_FLAGS", "")
@@ -134,7 +134,7 @@ def _devices() -> Any:
 
 @functools.cache
 def _software() -> tuple[str, ...]:
-    """Versions and sources; nothing where the sources cannot be what was imported."""
+    """Versions and a hash of the sources; empty where sources are newer than the import."""
     versions = (jax.__version__, jaxlib.version.__version__, np.__version__, equinox.__version__, sys.version)
     source, root = hashlib.sha256(), Path(__file__).parent.parent
     paths = sorted(root.rglob("*.py"))

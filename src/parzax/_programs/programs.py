@@ -78,7 +78,7 @@ class CachedJit(Generic[P, R]):
             self._executable(kind)
 
     def clear(self) -> None:
-        """Forget what is in memory."""
+        """Forget the executables in memory."""
         self._executables.clear()
 
     def _executable(self, kind: "_Kind") -> Callable[[list[Any]], R]:
@@ -121,7 +121,7 @@ class CachedJit(Generic[P, R]):
         return call
 
     def _compile(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
-        """The executable, from arrays to arrays, and what it returns with `_SLOT` for every array."""
+        """The executable, from arrays to arrays, and the result with `_SLOT` for every array."""
         function: Any = self.__wrapped__
         out: Any = None
 
@@ -141,7 +141,7 @@ class CachedJit(Generic[P, R]):
         return effort.compiled(lowered, self._size, *weights), out
 
 
-# Where an array stands in what a function takes or returns.
+# Place of an array among the leaves of arguments or results.
 _SLOT: Any = ...
 
 
@@ -156,7 +156,7 @@ class _Kind(NamedTuple):
 
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
-        """None where the arguments, or what goes on around, are not for an executable of its own."""
+        """None inside another trace, and for arguments or settings that `jax.jit` has to handle."""
         if get_opaque_trace_state(convention="parzax") != _OUTSIDE or not get_abstract_mesh().empty:
             return None
         config: Any = jax.config
@@ -183,7 +183,7 @@ class _Kind(NamedTuple):
 
     @property
     def skeleton(self) -> Any:
-        """The arguments with slots for arrays, and the kinds of these; what names the executable on disk."""
+        """The arguments with slots for arrays, and the kinds of these; its hash names the file on disk."""
         kinds = [(tuple(shape), str(dtype), weak) for shape, dtype, weak in map(_array_kind, self.arrays)]
         # A structure is not picklable itself.
         trees = jax.tree_util.PyTreeDef

@@ -1,4 +1,4 @@
-"""Other tasks: how similar they are, by which parameters, and what their densities then weigh."""
+"""Logs of other tasks: their similarity to a target, and the weights of their densities."""
 
 from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters

@@ -79,7 +79,7 @@ class SimilarityEstimator(eqx.Module):
     """
 
     basis: Basis  # for points that leave parameters out
-    # Points of a density are made from the same random numbers at every call: only data change similarities.
+    # Every call draws with the same random numbers, so that similarities change with the data alone.
     of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     scattered: Points  # (2 s, d) uniform ones, for the estimates that use them
@@ -139,7 +139,7 @@ class SimilarityEstimator(eqx.Module):
     def pairs(
         self, tasks: ComparedTasks, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
     ) -> tuple[Float[Array, "t t"], Variation]:
-        """Similarities and variations of all pairs, by those of the kept parameters that both tasks have."""
+        """Similarities and variations of all pairs, by the kept parameters that both tasks have."""
         has = jnp.broadcast_to(kept, tasks.importance.shape)
         has = has if shared is None else has & shared
 
@@ -178,7 +178,7 @@ class SimilarityEstimator(eqx.Module):
     def _logs(
         self, density: Prepared, tasks: ComparedTasks, at: Points
     ) -> tuple[Float[Array, "t s"], Float[Array, "t s"]]:
-        """Logs of one density, and of those of t tasks, at the same points, or each at its own."""
+        """Log densities of one task and of t tasks, at common points, or at points of each task."""
         if at.regime.ndim == 2:
             of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.prepared)
         else:
@@ -188,13 +188,13 @@ class SimilarityEstimator(eqx.Module):
 
 
 def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j"]:
-    """``function`` of all points at once, of which each task may have its own."""
+    """``function`` of (t, j) or (j,) points, evaluated at once."""
     points = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
     return function(points).reshape(at.regime.shape[:-1])
 
 
 def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
-    """Points of the marginal density of the kept parameters; of t tasks' own where ``kept`` is (t, d)."""
+    """Points of the marginal density of the kept parameters; (t, j, d) where ``kept`` is (t, d)."""
     mask = kept[..., None, :]
     shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
     points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))

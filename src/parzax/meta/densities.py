@@ -45,7 +45,7 @@ class TaskDensities(eqx.Module):
 
         def one(at: Points, mask: Bool[Array, " n"]) -> tuple[KernelMixture, Prepared]:
             mixture = fit_density(basis, smoothing, at, mask, size)
-            # By the number of all pairs, not those of a task: the form that is fast for many.
+            # The form is chosen for the pairs of all tasks together.
             form = mixture.form(basis, POINTS * max(len(masks), POINTS))
             return mixture, mixture.prepare(basis, POINTS, form)
 

@@ -36,7 +36,7 @@ class Reduction(eqx.Module):
     layout: Layout = eqx.field(static=True)
     least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
     rule: Rule = eqx.field(static=True)  # how importances of the tasks make one, see `overall_importance`
-    n_good: AbstractGamma | None = None  # how many good rows so many rows count as; those below when None
+    n_good: AbstractGamma | None = None  # number of good rows among n; the rows below when None
 
     @classmethod
     def of(
@@ -134,7 +134,7 @@ def cell_table(space: Space, grid: Grid) -> tuple[Int[np.ndarray, " t"], Int[np.
 def point_codes(
     where: Layout, table: Int[Any, " t"], starts: Int[Any, " b"], at: Points
 ) -> Int[Array, "d n"]:
-    """Grid codes of (n, d) points: what `parzax.encode` gives of native values; see `cell_table`."""
+    """Grid codes of (n, d) points, equal to those of `parzax.encode`; see `cell_table`."""
     blocks = np.array([(b.parameter, b.regime, b.n_cells, b.start) for b in where.blocks], np.int32)
     parameter, regime, n_cells, first = blocks.T
     last = jnp.asarray(n_cells)[None] - 1
@@ -142,7 +142,7 @@ def point_codes(
     by_place = jnp.ceil(unit * last.astype(unit.dtype) - 0.5).astype(jnp.int32)
     by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
     cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
-    # One block applies at most: what is above "inactive" by is added for it alone.
+    # At most one block applies to a row; its code is added as a difference from "inactive".
     above = jnp.asarray(first - np.asarray(where.inactive, np.int32)[parameter])[None] + cell
     above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
     inactive = jnp.asarray(where.n_codes, jnp.int32)[:, None] - 1
@@ -152,8 +152,8 @@ def point_codes(
 def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
     """(d,) good rows from which on floor(log_eta n) is at least 1, 2, ... (arXiv 2212.06751).
 
-    ``eta`` is above 1: infinity asks for more rows than there are, None for one row. Powers, as a quotient of
-    logs is below the whole number that it is at some of them.
+    ``eta`` is above 1: infinity asks for more rows than there are, None for one row. Powers are compared,
+    since a quotient of logs can round to just below a whole number.
     """
     if eta is None:
         return np.ones(n_parameters, np.int32)

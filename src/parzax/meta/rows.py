@@ -26,7 +26,7 @@ class SourceRows:
     """One source task."""
 
     name: str
-    at: Points  # (n, d) rows; what is missing belongs to no regime, so that its kernels are the prior there
+    at: Points  # (n, d) rows; a missing value has no regime, so that its kernel is the prior
     absent: Bool[np.ndarray, "n d"]  # which values are missing
     objectives: Float[np.ndarray, "n m"]  # losses, NaN in rows that speak of constraints alone
     constraints: Float[np.ndarray, "n c"]  # NaN where not known
@@ -41,7 +41,7 @@ class SourceRows:
 
     @property
     def complete(self) -> Bool[np.ndarray, " n"]:
-        """Rows of which nothing is missing."""
+        """Rows without a missing value."""
         return np.asarray(~self.absent.any(axis=1))
 
     @property
@@ -51,7 +51,7 @@ class SourceRows:
 
     @property
     def lacks_constraints(self) -> bool:
-        """Whether no constraint is known: the task says nothing about the target's."""
+        """Whether the task has no constraint value at all."""
         return bool(np.isnan(self.constraints).all())
 
     @property
@@ -65,7 +65,7 @@ class SourceRows:
         return self.evaluated & (self.lacks_constraints | (self.constraints <= 0).all(axis=1))
 
     def summary(self, *, mixed: bool = True) -> str:
-        """One line; ``mixed``: for densities, in which the prior stands for what is missing."""
+        """One line; with ``mixed`` for densities, where the prior stands for missing parameters."""
         parts = [f"{self.name}: {len(self)} rows"]
         lacks = f"no {', '.join(self.missing)}" + " (the prior stands for it)" * mixed
         parts += [lacks] * bool(self.missing)
@@ -156,7 +156,7 @@ def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_
 
 
 def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:
-    """Native values, NaN where inactive or missing, as points; what is absent belongs to no regime.
+    """Native values, NaN where inactive or missing, as points; an absent value has no regime.
 
     And (n, d) which values are absent although their parameter may be active, which their domain does not
     have (these are absent), and which were given although it is inactive.
@@ -166,7 +166,7 @@ def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any
     absent, outside, inactive = np.zeros_like(given), wrong & given & ~off, wrong & given & off
     for name in space.order:
         j = space.index(name)
-        # Without its parent there is no saying which domain a value belongs to, or whether it has one.
+        # Without its parent, the domain of a value is unknown.
         orphaned = absent[:, [space.index(parent) for parent in space.parents(name)]].any(axis=1)
         outside[:, j] &= ~orphaned
         inactive[:, j] &= ~orphaned
@@ -200,7 +200,7 @@ def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -
     out = values.copy()
     for i, source in enumerate(log.space[name]):
         for k, target in enumerate(space[name]):
-            # Where the target's is inactive any domain will do: the value is left out.
+            # Where the target's parameter is inactive, any domain will do: the value is left out.
             here = (theirs == i) & (np.maximum(regime, 0) == k) & ~np.isnan(values)
             if isinstance(source, Categorical):
                 native = [_native_choice(choice, target) for choice in source.choices]

@@ -64,7 +64,7 @@ class Sources(eqx.Module):
 
     @property
     def report(self) -> tuple[str, ...]:
-        """(t,) a line per task: what was used of it."""
+        """(t,) a line per task, on the rows and parameters that could be used."""
         return self.notes.report
 
     def there(self, group: int) -> Bool[Array, " t"]:

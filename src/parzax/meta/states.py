@@ -33,8 +33,8 @@ class Tasks(NamedTuple):
     states: State  # (t, ...)
     below: Bool[np.ndarray, "t c1 n"]
     above: Bool[np.ndarray, "t c1 n"]
-    shared: Bool[Array, "t d"] | None  # which parameters of the space each task has; None where all have all
-    report: tuple[str, ...]  # a line per task: what was used of it
+    shared: Bool[Array, "t d"] | None  # parameters that each task has; None where every task has all
+    report: tuple[str, ...]  # a line per task, on what could be used of it
 
     @classmethod
     def of(cls, rows: list[SourceRows], split: AbstractSplit) -> "Tasks":
@@ -72,7 +72,7 @@ def split_rows(
 
 
 def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
-    """What `State.add` takes, for ``size`` rows, of which so many exist."""
+    """Arguments of `State.add`, padded to ``size`` rows, and the number of rows."""
     d, m, c = (a.shape[1] for a in (rows.at.unit, rows.objectives, rows.constraints))
     empty = State.empty(d, m, c, size, dtype)
     constraints = np.full_like(rows.constraints, -1.0) if rows.lacks_constraints else rows.constraints
@@ -88,7 +88,7 @@ def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
 
 
 def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Points:
-    """(w, d) the rows of each task at its indices, those of all tasks together."""
+    """(w, d) rows of all tasks, of each at its indices."""
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     return on_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
 

@@ -1,4 +1,4 @@
-"""How far two densities are apart, estimated from their logs at random points, and what tasks then weigh."""
+"""Total variation of two densities, estimated from log densities at random points, and task weights by it."""
 
 from typing import Any, NamedTuple
 
@@ -156,7 +156,7 @@ def _points(**logs: Any) -> list[Array]:
 
 
 def similarity(variation: Float[ArrayLike, "*b"]) -> Float[Array, "*b"]:
-    """s = (1 - d) / (1 + d) of a total variation d: what the two densities share over their union.
+    """Similarity s = (1 - d) / (1 + d) of a total variation d: the overlap of two densities over their union.
 
     With p and q normalised, 1 - d is the integral of min(p, q) and 1 + d that of max(p, q)
     (arXiv 2212.06751).
@@ -169,7 +169,7 @@ def similarity(variation: Float[ArrayLike, "*b"]) -> Float[Array, "*b"]:
 
 
 def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -> Float[Array, "*b t1"]:
-    """k(1, m): s_m / T of the sources, and what is left, 1 - sum_m s_m / T, of the target itself.
+    """k(1, m): s_m / T of the sources, and the rest, 1 - sum_m s_m / T, of the target itself.
 
     Args:
         similarities: (..., T - 1) of the target to each source task, within [0, 1].

@@ -1,4 +1,4 @@
-"""Mixtures over tasks, and how much each counts: by similarity, or by what it foretells of the target."""
+"""Mixtures over tasks, weighted by similarity, or by how well each task predicts the target."""
 
 import abc
 from typing import Any, NamedTuple, final
@@ -79,12 +79,12 @@ def _doubt(doubt: Any) -> float | Array:
 class Stacking(AbstractTaskWeights):
     """Weights by how well each task predicts the target's rows, in two ways at once.
 
-    Of the weights W of a mixture that foretells most, sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m)
-    / T, there are two kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities,
-    Smyth and Wolpert 1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma)
-    g_m) or 1 less that (stacking, Wolpert 1992). The target's own densities know all rows but the one at
-    hand; pending rows are none. A source has the product of both weights, in both groups, and the target
-    what is left: without rows of the target 1 / T^2 each.
+    Weights W maximise the prediction sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m) / T. There are two
+    kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities, Smyth and Wolpert
+    1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma) g_m) or 1 less that
+    (stacking, Wolpert 1992). At each row the target's densities leave this row out; pending rows do not
+    count. A source has the product of both weights, in both groups, and the target has the rest: without
+    rows of the target each source has 1 / T^2.
 
     By the first kind alone a source can speak for itself, as rows below stand where it sent the search; by
     the second alone it goes on counting where it can tell good rows from bad and all are good.
@@ -102,7 +102,7 @@ class Stacking(AbstractTaskWeights):
         counts = smoothing.mixture_weights(split, dtype)
 
         def every(at: int, source: TaskDensities) -> Float[Array, "t1 n"]:
-            # The target's own density at a row is that of its other rows.
+            # At each of its rows, the target's density is that of its other rows.
             mask, weight = split.masks[at].astype(dtype), None if counts is None else counts[at]
             target = smoothing.mixture(basis, rows, mask, weight, state.order).left_out(basis, rows)
             return jnp.concatenate([target[None], source.log_prob(basis, rows)])
@@ -114,7 +114,7 @@ class Stacking(AbstractTaskWeights):
         values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
         measured = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
         good, n = below.sum().astype(dtype), measured.sum().astype(dtype)
-        # Half a row on either side, so that none is foretold for certain; no odds where there is no density.
+        # Half a row more on either side keeps predictions uncertain; without any density, odds are even.
         neither = jnp.isneginf(log_below) & jnp.isneginf(log_above)
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
         odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))

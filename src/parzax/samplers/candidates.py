@@ -49,7 +49,7 @@ def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
-    """All configurations of a space that is small beside a batch of n; None of a larger one."""
+    """All configurations as points; None where the space is too large beside a batch of n."""
     rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
@@ -144,7 +144,7 @@ def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
 def _pick_greedily(
     place: Int[Array, " j"], same: Callable[[Array], Bool[Array, " j"]], n: int
 ) -> Int[Array, " {n}"]:
-    """The n first by ``place``; those that are the same as a chosen one come after all others."""
+    """The n first by ``place``; an element that is the same as a chosen one comes after all others."""
     j = len(place)
 
     def choose(tier: Array, _: None) -> tuple[Array, Array]:
@@ -175,10 +175,9 @@ def best_of_candidates(
     n_steps: int,
     seen: Seen | None,
 ) -> Points:
-    """The n best of what was drawn from the densities below, after ``n_steps`` of ascent from the best ones.
+    """The n best of the candidates ``drawn``, after ``n_steps`` of ascent from the best ones.
 
-    ``fillers`` fill a batch where candidates may be equal or ``seen``; None where none can. What was seen
-    comes after all others.
+    ``fillers`` fill a batch whose candidates may be equal or ``seen``. Seen configurations come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)

@@ -28,7 +28,7 @@ _ONE_SCAN = 256
 
 
 class Trace(eqx.Module):
-    """What a run evaluated, in order; a leading axis of runs from `optimize_many`.
+    """The evaluations of a run, in order; `optimize_many` adds a leading axis of runs.
 
     Attributes:
         x: (..., n, d) native values.

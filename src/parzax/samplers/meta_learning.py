@@ -1,4 +1,4 @@
-"""Meta-learning TPE: a sampler that starts from what other tasks have shown."""
+"""Meta-learning TPE: a sampler that starts from the logs of other tasks."""
 
 import numbers
 from collections.abc import Mapping
@@ -210,7 +210,7 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
-    """s_m of the target, as far as it is known, and every source task: what `paper_meta_learn_tpe` weighs by.
+    """Similarity s_m of the target's rows to every source task, by which `paper_meta_learn_tpe` weighs.
 
     By the rows below of the objective; 1 for all while they are too few to keep a single parameter, 0 for a
     task that has no row below or none of the kept parameters. ValueError for a sampler whose densities know

@@ -132,7 +132,7 @@ def tpe(
     )
 
 
-# What the paper of c-TPE, that of meta-learning TPE, and Optuna have in place of the defaults of `tpe`.
+# Options of the papers on c-TPE and meta-learning TPE, and of Optuna, that differ from the defaults of `tpe`.
 _C_TPE = Options(
     gamma=sqrt(), share_power=1.0, bandwidth=scott(), top=0.8, merit=merits.equal(), joint=False,
     n_candidates=24, repeats=True,

@@ -160,7 +160,7 @@ class Sampler(Parts, InSpace):
         return arguments.call(_best, self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
-        """What is unusual about a state: bits of `parzax.Status`.
+        """Bits of `parzax.Status` that say what is unusual about a state.
 
         NO_DATA before the first evaluated row, those of the split (NONE_FEASIBLE and FEW_FEASIBLE where every
         row is below because too few are feasible) and of the smoothing (INVALID_BANDWIDTH), UNMEASURED for

@@ -18,7 +18,7 @@ AtRandom = Callable[[PRNGKeyArray], Points]
 
 
 class AbstractStart(eqx.Module):
-    """What a sampler suggests before it has seen ``n_startup`` rows.
+    """A rule for suggestions before a sampler has seen ``n_startup`` rows.
 
     Attributes:
         by_chance: whether the sampler's ``epsilon`` holds for these suggestions too.
@@ -48,14 +48,14 @@ class RandomStart(AbstractStart):
 
 @final
 class FromRows(AbstractStart):
-    """``rows``, (w, d), in random order that the state does not have yet; at random when none are left."""
+    """Those of ``rows``, (w, d), that the state does not have, in random order; then random ones."""
 
     rows: Points
     notes: Notes = eqx.field(static=True, default=Notes())
 
     @property
     def report(self) -> tuple[str, ...]:
-        """A line for each log that the rows come from: what could be used of it (`parzax.meta_learn_tpe`)."""
+        """A line for each log, on the rows that could be used (`parzax.meta_learn_tpe`)."""
         return self.notes.report
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:

@@ -126,7 +126,7 @@ class Strategy(Parts):
 def _draw_different(
     key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None
 ) -> Points:
-    """n random configurations, which differ where there are so many."""
+    """n random configurations, which differ if n different ones exist."""
     if pool is not None:
         drawn = pool[jax.random.permutation(key, len(pool))]
         # Members outside the space come after all others.

@@ -99,5 +99,5 @@ linear, sqrt, optuna = Linear, Sqrt, Optuna
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:
-    # A product such as 0.07 * 100 may come out above the whole number that it is.
+    # A product such as 0.07 * 100 can round to just above a whole number.
     return jnp.ceil(x * (1 - 4 * float(jnp.finfo(x.dtype).eps))).astype(jnp.int32)

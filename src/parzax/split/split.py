@@ -48,7 +48,7 @@ class AbstractSplit(eqx.Module):
 
     @abc.abstractmethod
     def status(self, state: State) -> Int[Array, ""]:
-        """What is unusual about the groups: bits of `parzax.Status`."""
+        """Bits of `parzax.Status` that say what is unusual about the groups."""
 
 
 @final
@@ -83,7 +83,7 @@ class Split(AbstractSplit):
     merit: AbstractMerit = Equal()
 
     def __check_init__(self) -> None:
-        """Raise for settings that are none."""
+        """Raise TypeError or ValueError for wrong settings."""
         kinds = {"gamma": AbstractGamma, "ties": AbstractTies, "merit": AbstractMerit}
         for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
@@ -131,7 +131,7 @@ class Split(AbstractSplit):
         return state.feasible if self.up_to_feasible else state.evaluated
 
     def _count_and_rank(self, state: State) -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
-        """How many rows that count shall fall below, and the ranks of all rows, None for one objective."""
+        """Number of counted rows that shall fall below, and the ranks of all rows, None for one objective."""
         count = self.gamma(state.evaluated.sum())
         if state.objectives.shape[-1] == 1:
             return count, None
@@ -143,7 +143,7 @@ class Split(AbstractSplit):
         return count, rank
 
     def _most(self, state: State) -> int:
-        """A bound on the objective's rows below: a power of two, or the capacity where none is known."""
+        """A bound on the objective's rows below: a power of two, or the capacity."""
         n, several = state.capacity, state.objectives.shape[-1] > 1
         if (several and self.first_front) or self.up_to_feasible:
             return n

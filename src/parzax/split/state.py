@@ -1,4 +1,4 @@
-"""What a sampler has seen: rows padded to a capacity, and the orders that its densities need."""
+"""The rows that a sampler has seen, padded to a capacity, and the orders that its densities need."""
 
 from dataclasses import replace
 from typing import Any
@@ -116,7 +116,7 @@ class State(eqx.Module):
         )
         if k != 1 or n_rows is not None:
             return larger._sorted()
-        # A row that does not fit counts for nothing.
+        # A row that does not fit is dropped.
         evaluated = (points.valid.all() & ~jnp.isnan(objectives).any()) & (self.count < n)
         feasible = evaluated & (constraints <= 0).all()
         old_loss, loss = self.objectives[:, 0], objectives[0, 0]
@@ -221,7 +221,7 @@ def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
     return jnp.stack(equal).all(axis=0)
 
 
-# --- rounding to the dtype of the device, and what it must not change ----------------------------
+# --- values that rounding to the dtype of the device must not change -----------------------------
 
 
 def resolved(objectives: np.ndarray, dtype: Any) -> np.ndarray:

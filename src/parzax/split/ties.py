@@ -73,7 +73,7 @@ class Hypervolume(AbstractTies):
         front = (rank == cut) & (rank < pareto.ABSENT)
         all_below = (size(counted & (rank <= cut)) <= count) & ~(front & ~counted).any()
         front = front & ~all_below
-        # Where every row of the front counts, so many of them are below; else it depends on which are chosen.
+        # If every row of the front counts, ``missing`` rows decide; else the whole front must be ordered.
         missing = count - size(counted & (rank < cut))
         stop = jnp.where((front & ~counted).any(), size(front), jnp.minimum(missing, size(front)))
         reference = reference_point(losses, front)
