@@ -21,11 +21,12 @@ def call(function: CachedJit[..., R], *arguments: Any) -> R:
     """function(*arguments) with NumPy arrays put on the device; inlined where an argument is traced."""
     if _checks.is_traced(arguments):
         return function.__wrapped__(*arguments)
-    return function(*jax.tree.map(_to_device, arguments))
+    return function(*to_device(arguments))
 
 
-def _to_device(leaf: Any) -> Any:
-    return placed(leaf) if isinstance(leaf, np.ndarray) else leaf
+def to_device(tree: Any) -> Any:
+    """A tree with its NumPy arrays put on the device."""
+    return jax.tree.map(lambda leaf: placed(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
 class _Identity:
@@ -49,7 +50,7 @@ def device_copy(basis: Basis) -> Basis:
 @lru_cache(maxsize=256)
 def _device_copy(basis: _Identity) -> Basis:
     with jax.ensure_compile_time_eval():
-        return jax.tree.map(_to_device, basis.value)
+        return to_device(basis.value)
 
 
 _encode = program(Frame.encode)

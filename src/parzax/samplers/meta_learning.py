@@ -16,7 +16,7 @@ from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.smoothing import Smoothing
-from parzax.samplers.arguments import call
+from parzax.samplers.arguments import call, to_device
 from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
 from parzax.samplers.presets import MO_TPE, tpe
 from parzax.samplers.sampler import Sampler
@@ -139,7 +139,7 @@ def meta_learn_tpe(
     rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
     smoothing, n_groups = target.smoothing, 1 + target.n_constraints
     assert isinstance(smoothing, Smoothing)
-    fitted = Sources.fit(space, rows, target.split, smoothing, settings)
+    fitted = to_device(Sources.fit(space, rows, target.split, smoothing, settings))
     most = target.n_candidates * n_groups if max_candidates is None else int(max_candidates)
     return replace(
         target,
