@@ -7,6 +7,7 @@ import pytest
 
 import parzax as px
 from parzax.split.split import constraint_split, split_by_order
+from parzax.split.state import repeated_rows
 
 SPLIT = jax.jit(lambda order, present, feasible, count: (
     split_by_order(order, present, present, count),
@@ -75,3 +76,16 @@ def test_counts(x64):
     assert linear == [-(-k // 10) for k in n]
     optuna = [int(c) for c in jax.vmap(px.gamma.optuna())(jnp.asarray(n))]
     assert optuna == [min(-(-k // 10), 25) for k in n]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_repeated_rows(seed):
+    """Those that count and equal an earlier one that counts; -0.0 equals 0.0."""
+    rng = np.random.default_rng(seed)
+    arrays = rng.integers(0, 3, (40, 2)), rng.choice([0.0, -0.0, 0.5], (40, 2)).astype(np.float32)
+    counted = rng.uniform(size=40) < 0.7
+    rows = [(*first, *second) for first, second in zip(*arrays, strict=True)]
+    wanted = [counted[i] and any(rows[j] == rows[i] and counted[j] for j in range(i)) for i in range(40)]
+    assert 0 < sum(wanted) < sum(counted)
+    found = repeated_rows(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
+    np.testing.assert_array_equal(found, wanted)
