@@ -85,7 +85,7 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
 def pick_different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
     """Indices of the first n configurations by ``place``, equal ones once: again only when others run out."""
     continuous = basis.frame.on_continuum(at)
-    return _pick_greedily(place, lambda i: _is_near(at, at[i[None]], continuous, 0), n)
+    return _pick_greedily(place, lambda i: is_near(at, at[i[None]], continuous, 0), n)
 
 
 def pick_apart(
@@ -100,24 +100,23 @@ def pick_apart(
     continuous, is_start = basis.frame.on_continuum(pool), jnp.arange(2 * j) >= j
     reach = jnp.where(is_start, 0, least)[:, None]
 
-    def is_near(i: Int[Array, ""]) -> Bool[Array, " j2"]:
-        return _is_near(pool, pool[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
+    def same(i: Int[Array, ""]) -> Bool[Array, " j2"]:
+        return is_near(pool, pool[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
 
-    return pool[_pick_greedily(invert_order(jnp.lexsort((jnp.tile(-score, 2), is_start))), is_near, n)]
+    return pool[_pick_greedily(invert_order(jnp.lexsort((jnp.tile(-score, 2), is_start))), same, n)]
 
 
-def _is_near(at: Points, one: Points, continuous: Bool[Array, "j d"], reach: Any) -> Bool[Array, " j"]:
-    """(j,) which points are a single one, or within ``reach`` of it on all its continuous axes."""
+def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: Any) -> Bool[Array, "*n"]:
+    """Which points of a equal those of b, or are within ``reach`` of them on all continuous axes."""
     # Values to count are compared by number, since their places may differ by a rounding.
-    same = (at.regime == one.regime) & (at.index == one.index) & (at.valid == one.valid)
-    return (same & (~continuous | (jnp.abs(at.unit - one.unit) <= reach))).all(axis=-1)
+    same = (a.regime == b.regime) & (a.index == b.index) & (a.valid == b.valid)
+    return (same & ((jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous))).all(axis=-1)
 
 
 def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
     """Which points were told already."""
     (rows, counts), continuous = seen, basis.frame.on_continuum(at)
-    single = jax.tree.map(lambda leaf: leaf[:, None], rows)
-    equal = jax.vmap(lambda row: _is_near(at, row, continuous, 0))(single)
+    equal = is_near(at[None], rows[:, None], continuous[None], 0)
     return (equal & counts[:, None]).any(axis=0)
 
 

@@ -7,10 +7,10 @@ from typing import ClassVar, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from parzax.meta import Notes
-from parzax.samplers.candidates import select
+from parzax.samplers.candidates import is_near, select
 from parzax.space import Points
 from parzax.split import State
 
@@ -65,18 +65,13 @@ class FromRows(AbstractStart):
             return other
         # The rows may have been made in another precision than the state.
         rows = jax.tree.map(lambda a, b: jnp.asarray(a).astype(b.dtype), self.rows, other)
-        used = (_same(rows, state.points) & state.present[None]).any(axis=-1)
-        used |= jnp.tril(_same(rows, rows), -1).any(axis=-1)
+        # Native values were rounded in between.
+        reach = 64 * float(jnp.finfo(rows.unit.dtype).eps)
+        used = (is_near(rows[:, None], state.points[None], True, reach) & state.present[None]).any(axis=-1)
+        used |= jnp.tril(is_near(rows[:, None], rows[None], True, reach), -1).any(axis=-1)
         rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
         order = jnp.argsort(rank)[: len(other)]
         missing = len(other) - len(order)
         unused = jnp.pad(~used[order], (0, missing))[:, None]
         ordered = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
         return select(unused, ordered, other)
-
-
-def _same(a: Points, b: Points) -> Bool[Array, "n k"]:
-    """[i, j]: whether a's i-th point equals b's j-th, up to the rounding of native values."""
-    a, b = jax.tree.map(lambda x: jnp.asarray(x)[:, None], a), b[None]
-    close = jnp.abs(a.unit - b.unit) <= 64 * float(jnp.finfo(b.unit.dtype).eps)
-    return ((a.regime == b.regime) & (a.index == b.index) & close).all(axis=-1)
