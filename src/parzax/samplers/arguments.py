@@ -44,11 +44,12 @@ class _Identity:
 
 def device_copy(basis: Basis) -> Basis:
     """A basis with its arrays on the device, where they are put once."""
-    return _device_copy(_Identity(basis))
+    config: Any = jax.config
+    return _device_copy(_Identity(basis), config.jax_default_device)
 
 
 @lru_cache(maxsize=256)
-def _device_copy(basis: _Identity) -> Basis:
+def _device_copy(basis: _Identity, _: Any) -> Basis:
     with jax.ensure_compile_time_eval():
         return to_device(basis.value)
 
