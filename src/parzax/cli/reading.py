@@ -110,16 +110,14 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     try:
         # NumPy does not close a damaged file that it opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            absent = [name for name in needed if name not in data]
-            if absent:
+            if absent := [name for name in needed if name not in data]:
                 raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}")
             arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
     except Exception as error:  # zipfile, zlib and NumPy each raise their own kinds
         raise ValueError(f"{str(path)!r} cannot be read as npz: {error}.") from error
     values, regime = arrays["values"], arrays.get("regime")
     names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
-    absent = [name for name in space.names if name not in names]
-    if absent:
+    if absent := [name for name in space.names if name not in names]:
         raise ValueError(f"{str(path)!r} has no column {listed(absent)}; there are {listed(names)}.")
     if values.ndim < 2 or values.shape[-1] != len(names):
         raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {len(names)} names.")

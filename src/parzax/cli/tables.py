@@ -39,9 +39,8 @@ def read_table(path: Path) -> Any:
     readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
     read = next((reader for library, reader in readers.items() if find_spec(library)), None)
     if read is None:
-        raise ImportError(
-            f"reading {suffix} files needs pyarrow, polars or pandas; pip install 'parzax[dataframe]'."
-        )
+        remedy = "pip install 'parzax[dataframe]'"
+        raise ImportError(f"reading {suffix} files needs pyarrow, polars or pandas; {remedy}.")
     with path.open("rb") as packed, _unpacked(path, packed) as file:
         form = FORMATS[suffix]
         if form in ("csv", "ndjson"):
@@ -144,6 +143,5 @@ def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
 
 def _check_width(n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
-        raise ValueError(
-            f"it has {n_columns} columns, more than {MAX_COLUMNS}; keep those of the parameters."
-        )
+        limit = f"more than {MAX_COLUMNS}"
+        raise ValueError(f"it has {n_columns} columns, {limit}; keep those of the parameters.")

@@ -51,8 +51,7 @@ def space(cs: ConfigurationSpace) -> Space:
             f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax spaces have no such thing.",
             stacklevel=_checks.outside(),
         )
-    not_uniform = [repr(name) for name, hp in cs.items() if _has_distribution(hp)]
-    if not_uniform:
+    if not_uniform := [repr(name) for name, hp in cs.items() if _has_distribution(hp)]:
         warnings.warn(
             f"the distribution of {', '.join(not_uniform)} is left out: here all values of a domain are "
             "equally likely, on its log axis if it has one.",

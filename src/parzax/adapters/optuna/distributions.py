@@ -180,8 +180,7 @@ def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribut
     if any(not isinstance(d, Categorical) or d.choices != first.choices for d in domains):
         raise ValueError(f"space: the domains of {name!r} have different choices; use two parameters.")
     by_identity = {identity(choice): choice for choice in choices}
-    missing = [choice for choice in first.choices if choice_key(choice) not in by_identity]
-    if missing:
+    if missing := [choice for choice in first.choices if choice_key(choice) not in by_identity]:
         raise ValueError(f"space: {name!r} has the choice {missing[0]!r}, but {suggested}.")
     return Parameter(name, distribution, domains, tuple(by_identity[key] for key in first.codes))
 

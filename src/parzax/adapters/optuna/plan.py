@@ -117,11 +117,8 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
         for p, column in zip(usable, values.T, strict=True)
     }
     conditions, undecided = explain(columns)
-    parameters = [
-        replace(p, domains=(replace(p.domains[0], when=conditions[p.name]),))
-        for p in usable
-        if p.name in conditions
-    ]
+    explained = [p for p in usable if p.name in conditions]
+    parameters = [replace(p, domains=(replace(p.domains[0], when=conditions[p.name]),)) for p in explained]
     return Plan(parameters, latest=latest, ignored=moving, undecided=undecided)
 
 

@@ -49,9 +49,8 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
     if isinstance(studies, (str, Path, BaseStorage)):
         studies = read_studies(studies, excluded)
     elif isinstance(studies, (optuna.Study, Observations)) or not isinstance(studies, Iterable):
-        raise TypeError(
-            f"studies must be a list of studies, a dict of them by name, or a storage, got {studies!r}."
-        )
+        kinds = "a list of studies, a dict of them by name, or a storage"
+        raise TypeError(f"studies must be {kinds}, got {studies!r}.")
     if isinstance(studies, Mapping):
         entries = [(repr(name), str(name), study) for name, study in studies.items()]
     else:

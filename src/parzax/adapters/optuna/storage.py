@@ -205,9 +205,8 @@ def _check_tables(path: Path, uri: str) -> None:
         counts = (f"select count(*) from {table}" for table in ("version_info", "alembic_version"))
         empty = not missing and not all(connection.execute(count).fetchone()[0] for count in counts)
     if missing == {"alembic_version"} or empty:
-        raise ValueError(
-            f"{str(path)!r} was written by a very old Optuna; run `optuna storage upgrade` on a copy of it."
-        )
+        remedy = "run `optuna storage upgrade` on a copy of it"
+        raise ValueError(f"{str(path)!r} was written by a very old Optuna; {remedy}.")
     if missing:
         raise ValueError(f"{str(path)!r} is an sqlite file but not an Optuna storage.")
 

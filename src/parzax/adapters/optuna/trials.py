@@ -153,8 +153,7 @@ def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[st
     if names is None:
         return None, ()
     complete = (c for c, t in zip(constraints, trials, strict=True) if t.state == TrialState.COMPLETE)
-    n_lacking = sum(c.keys() != names.keys() for c in complete)
-    if n_lacking:
+    if n_lacking := sum(c.keys() != names.keys() for c in complete):
         return None, (f"constraints are left out, since {n_lacking} complete trials lack some of them",)
     return np.array([[c.get(name, math.inf) for name in names] for c in constraints]), ()
 
