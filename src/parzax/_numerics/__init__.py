@@ -4,6 +4,7 @@ from parzax._numerics.arrays import cell_sum as cell_sum
 from parzax._numerics.arrays import divisor as divisor
 from parzax._numerics.arrays import in_two_rounds as in_two_rounds
 from parzax._numerics.arrays import largest_before as largest_before
+from parzax._numerics.arrays import map_blocks as map_blocks
 from parzax._numerics.arrays import masked_logsumexp as masked_logsumexp
 from parzax._numerics.arrays import namespace as namespace
 from parzax._numerics.arrays import placed as placed

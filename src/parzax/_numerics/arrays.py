@@ -19,6 +19,29 @@ def namespace(x: Any) -> ModuleType:
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
+# Numbers in a block of rows: few enough that what is computed from them stays in the cache.
+_BLOCK = 32768
+
+
+def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
+    """function(arrays), row by row; long NumPy arrays (n, d) go in blocks of rows with contiguous columns.
+
+    The function returns arrays, or a tree of them, with the same number of rows.
+    """
+    n, width = arrays[0].shape
+    size = max(1, _BLOCK // width)
+    if n <= size or not all(isinstance(array, np.ndarray) for array in arrays):
+        return function(*arrays)
+    results: list[np.ndarray] = []
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))
+        results = results or [np.empty((n, *block.shape[1:]), block.dtype) for block in blocks]
+        for result, block in zip(results, blocks, strict=True):
+            result[rows] = block
+    return jax.tree.unflatten(tree, results)
+
+
 def placed(x: Any, dtype: Any = None) -> Any:
     """``x`` as an array of JAX, of ``dtype`` if one is given.
 

@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax.observations.bounds import Bounds, checked_bounds, given_bounds, notes
 from parzax.observations.report import ImportReport
-from parzax.space import INACTIVE, Categorical, Domain, Space
+from parzax.space import INACTIVE, Categorical, Domain, Space, host_frame
 
 
 class Arrays(NamedTuple):
@@ -138,25 +138,22 @@ def checked_regimes(
     Only the rows ``used`` (..., n) are checked: in others, entries that are unusable become NaN, in place.
     Regimes are derived where none are given.
     """
-    regimes = space.derive_regimes(values) if regime is None else _given(space, values, regime)
-    for column, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
-        value, own = values[..., column], regimes[..., column]
-        absent = np.isnan(value)
-        bad = np.zeros(used.shape, dtype=bool)
-        for i, domain in enumerate(domains):
-            wrong = domain.outside(value)
-            # One domain that always applies is by far the commonest case.
-            if len(domains) > 1 or domain.conditions or regime is not None:
-                wrong &= own == i
-            if wrong.any():
-                missing = "is missing but the parameter is active"
-                _refuse(wrong & used & absent, value, column, name, missing)
-                _refuse(wrong & used, value, column, name, f"is outside {_describe(domain)}")
-                bad |= wrong
-        superfluous = (own == INACTIVE) & ~absent
-        _refuse(superfluous & used, value, column, name, "is given but the parameter is inactive")
-        bad |= superfluous
-        own[bad], value[bad] = INACTIVE, np.nan
+    if regime is None:
+        regimes, valid = space.classify(values)
+    else:
+        regimes = _given(space, values, regime)
+        valid = host_frame(space).check(values.reshape(-1, len(space)), regimes.reshape(-1, len(space)))
+        valid = valid.reshape(values.shape)
+    for column in () if valid.all() else range(len(space)):
+        bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]
+        name, absent = space.names[column], np.isnan(value)
+        for i, domain in enumerate(space.domains[column]):
+            wrong = bad & used & (of_column == i)
+            _refuse(wrong & absent, value, column, name, "is missing but the parameter is active")
+            _refuse(wrong, value, column, name, f"is outside {_describe(domain)}")
+        inactive = bad & used & (of_column == INACTIVE)
+        _refuse(inactive, value, column, name, "is given but the parameter is inactive")
+        of_column[bad], value[bad] = INACTIVE, np.nan
     if regime is not None:
         # Given regimes must be those of the conditions wherever the conditions can tell.
         derived = space.derive_regimes(values, recorded=regimes)

@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from parzax import _checks
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
 from parzax.parzen.forms import Form, form_for_many
-from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space
-from parzax.space.frame import axis_shape, frame_of, stack_axes
+from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
+from parzax.space.frame import axis_shape, stack_axes
 
 # Domains of up to this many values have a column of the matrix product for each; beyond, rows of a table are
 # faster to read.

@@ -45,7 +45,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         return _floating(space, x), weight, mixture_weight
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
-    size = capacity(n)
+    size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
         # Weights that only the device knows, such as those of bootstrap replicates: rows outside the space
@@ -55,10 +55,13 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         checked = [checked_weight(values, (n,), name) for name, values in given.items()]
         _checks.warn_of_normalised(checked[0], ", and the prior as much as they do")
         # A row of weight 0 may hold anything.
-        x[~(checked[0] > 0)] = np.nan
-        checked_regimes(space, x, None, checked[0] > 0)
+        counts = checked[0] > 0
+        x[~counts] = np.nan
         padded = [np.pad(values, (0, size - n)).astype(dtype) for values in checked]
-    return encoded(space, x, size, dtype), padded[0], padded[1]
+    points = encoded(space, x, size, dtype)
+    if counts is not None and not (points.valid[:n].all() or points.valid[:n][counts].all()):
+        checked_regimes(space, x, None, counts)
+    return points, padded[0], padded[1]
 
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:

@@ -14,10 +14,10 @@ from parzax.space.domains import Varying as Varying
 from parzax.space.domains import choice_key as choice_key
 from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
-from parzax.space.frame import frame_of as frame_of
-from parzax.space.frame import host_frame as host_frame
 from parzax.space.frame import stack_axes as stack_axes
-from parzax.space.space import INACTIVE as INACTIVE
 from parzax.space.space import Space as Space
 from parzax.space.space import check_dtype as check_dtype
+from parzax.space.space import frame_of as frame_of
+from parzax.space.space import host_frame as host_frame
+from parzax.space.walk import INACTIVE as INACTIVE
 from parzax.space.walk import holds as holds

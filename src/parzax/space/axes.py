@@ -43,12 +43,23 @@ class AbstractAxis(eqx.Module):
         """Number of the value nearest to x; 0 for a continuum. Anything where x is not finite."""
 
     @abc.abstractmethod
-    def unit(self, x: Any) -> Any:
-        """Place of x in [0, 1], of a value its cell's centre; finite, with a finite slope, for any x."""
+    def place(self, x: Any, index: Any) -> Any:
+        """Place in [0, 1] of x, which has that `index`: for a value its cell's centre.
+
+        It is finite, with a finite slope, for any x.
+        """
 
     @abc.abstractmethod
+    def has(self, x: Any, index: Any) -> Any:
+        """Whether the domain has x, which has that `index`, but for rounding of its dtype; not NaN."""
+
+    def unit(self, x: Any) -> Any:
+        """`place` of x alone."""
+        return self.place(x, self.index(x))
+
     def holds(self, x: Any) -> Any:
-        """Whether the domain has this value, but for rounding of its dtype; False for NaN."""
+        """`has` for x alone."""
+        return self.has(x, self.index(x))
 
     @abc.abstractmethod
     def native(self, unit: Any, index: Any) -> Any:
@@ -109,14 +120,14 @@ class Continuum(AbstractAxis):
     def index(self, x: Any) -> Any:
         return _zeros(x)
 
-    def unit(self, x: Any) -> Any:
+    def place(self, x: Any, index: Any) -> Any:
         xp = namespace(x)
-        known = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
-        inside = _clipped(known, self.low, self.high)
+        number = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
+        inside = _clipped(number, self.low, self.high)
         from_start = self.position(inside) * self.shrink - self.start * self.shrink
         return _clipped(from_start / (self.length * self.shrink), 0.0, 1.0)
 
-    def holds(self, x: Any) -> Any:
+    def has(self, x: Any, index: Any) -> Any:
         slack = BOUND_SLACK if x.dtype == np.float64 else _BOUND_SLACK_32
         low, high = abs(self.low), abs(self.high)
         if not self.log:
@@ -155,8 +166,8 @@ def _zeros(x: Any) -> Any:
     return xp.zeros(x.shape, _integer(xp))
 
 
-def whole(x: Any) -> Any:
-    """Whole numbers as integers."""
+def as_integers(x: Any) -> Any:
+    """Floats that are whole numbers as integers."""
     return x.astype(_integer(namespace(x)))
 
 

@@ -9,7 +9,7 @@ import equinox as eqx
 import numpy as np
 
 from parzax._numerics import namespace
-from parzax.space.axes import AbstractAxis, limited, whole
+from parzax.space.axes import AbstractAxis, as_integers, limited
 
 # A stepped value may miss its step by this share of a step, as a float32 thousands of steps from 0 does, and
 # a listed one the number on the list by this share of that number.
@@ -45,9 +45,8 @@ class AbstractCells(AbstractAxis):
     def index_at(self, unit: Any) -> Any:
         """Number of the cell that holds a place."""
 
-    def unit(self, x: Any) -> Any:
-        xp = namespace(x)
-        return self.centre(self.index(xp.where(xp.isfinite(x), x, xp.zeros_like(x))), x.dtype)
+    def place(self, x: Any, index: Any) -> Any:
+        return self.centre(index, x.dtype)
 
     def native(self, unit: Any, index: Any) -> Any:
         return self.value(limited(index, self.n_values), unit.dtype)
@@ -111,12 +110,11 @@ class Steps(AbstractCells):
     def index(self, x: Any) -> Any:
         xp = namespace(x)
         steps = xp.round((x - self.first) / self.step)
-        return limited(whole(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
+        return limited(as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
 
-    def holds(self, x: Any) -> Any:
+    def has(self, x: Any, index: Any) -> Any:
         # Beyond 2^24 a float32 holds no such slack, and the value is exact or wrong.
-        xp = namespace(x)
-        return xp.abs(x - self.value(self.index(x), x.dtype)) <= STEP_SLACK * self.step
+        return namespace(x).abs(x - self.value(index, x.dtype)) <= STEP_SLACK * self.step
 
     def centre(self, index: Any, dtype: Any) -> Any:
         return self._place(index, dtype, 0.0)
@@ -138,7 +136,7 @@ class Steps(AbstractCells):
             number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
         else:
             number = xp.floor(unit * self.n_values.astype(unit.dtype))
-        return limited(whole(number), self.n_values)
+        return limited(as_integers(number), self.n_values)
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:
         return namespace(index).log(self.width(index, dtype))
@@ -190,11 +188,11 @@ class Listed(AbstractCells):
         return self.values.astype(dtype)[index]
 
     def index(self, x: Any) -> Any:
-        return whole(namespace(x).searchsorted(self.middles, x))
+        return as_integers(namespace(x).searchsorted(self.middles, x))
 
-    def holds(self, x: Any) -> Any:
+    def has(self, x: Any, index: Any) -> Any:
         xp = namespace(x)
-        value = self.value(limited(self.index(x), self.n_values), x.dtype)
+        value = self.value(limited(index, self.n_values), x.dtype)
         return xp.abs(x - value) <= _VALUE_SLACK * xp.abs(value)
 
     def centre(self, index: Any, dtype: Any) -> Any:
@@ -210,12 +208,12 @@ class Listed(AbstractCells):
 
     def index_at(self, unit: Any) -> Any:
         xp = namespace(unit)
-        return limited(whole(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
+        return limited(as_integers(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
         # Every value is as likely as another, however wide its cell is.
         number = namespace(level).floor(level * self.n_values.astype(level.dtype))
-        index = limited(whole(number), self.n_values)
+        index = limited(as_integers(number), self.n_values)
         return self.centre(index, level.dtype), index
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:

@@ -1,7 +1,6 @@
 """A search space as arrays: what compiled code knows of it, and how values become points and values again."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -9,11 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from parzax._numerics import namespace
+from parzax._numerics import map_blocks, namespace
 from parzax.space.axes import AbstractAxis
 from parzax.space.cells import Listed
-from parzax.space.space import INACTIVE, Space
-from parzax.space.walk import Walk, indicator
+from parzax.space.walk import INACTIVE, Slot, Walk, indicator
 
 
 class Points(eqx.Module):
@@ -73,23 +71,89 @@ class Frame(eqx.Module):
     # As of `AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
+    @classmethod
+    def of(cls, slots: tuple[Slot, ...], n_parameters: int, walk: Walk | None, dtype: Any) -> "Frame":
+        """The frame of a space for arrays of JAX with floats of ``dtype``, None: for NumPy; in NumPy."""
+        stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
+        for s, axis in enumerate(axes):
+            # On the host lists stand alone, so that they need no padding.
+            alone = not stacked and isinstance(axis, Listed)
+            groups.setdefault(s if alone else axis_shape(axis), []).append(s)
+        parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
+        frame = cls(
+            parameter=parameter,
+            regime=np.array([slot.regime for slot in slots]),
+            first=np.searchsorted(parameter, columns),
+            is_parent=np.isin(columns, [] if walk is None else parameter[walk.parents]),
+            counted=np.array([axis.discrete for axis in axes]),
+            axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
+            which=tuple(np.array(group) for group in groups.values()),
+            back=np.argsort(np.concatenate(list(groups.values()))),
+            walk=walk,
+            of_parameter=indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
+            stacked=stacked,
+        )
+        return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
+
     def encode(self, x: Float[Any, "n d"]) -> Points:
         """Native values, NaN where inactive, categories as codes, as points."""
+        return map_blocks(self._encode, x)
+
+    def _encode(self, x: Float[Any, "n d"]) -> Points:
+        def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any, Any]:
+            index = axis.index(value)
+            return index, axis.place(value, index), axis.has(value, index)
+
         xp, value = namespace(x), self.spread(x)
         # Whatever a value is, whether it is held is right.
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            number, unit, held = self.over(lambda own, v: (own.index(v), own.unit(v), own.holds(v)), value)
+            number, unit, held = self.over(locate, value)
         return self._placed(unit, number, value, held, xp.isnan(x))
+
+    def classify(
+        self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None
+    ) -> tuple[Int[Any, "n d"] | None, Bool[Any, "n d"]]:
+        """`Points.regime`, None where all are 0, and `Points.valid` of native values.
+
+        ``given`` is that of `Walk.applies`.
+        """
+        return map_blocks(self._classify, *((x,) if given is None else (x, given)))
+
+    def _classify(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> tuple[Any, Any]:
+        value = self.spread(x)
+        number, held = self._numbers(value)
+        regime, chosen = self._regimes(number, value, held, given)
+        if regime is None:
+            return None, held
+        return regime.astype(np.int16), np.where(regime == INACTIVE, np.isnan(x), chosen(held))
+
+    def check(self, x: Float[Any, "n d"], regime: Int[Any, "n d"]) -> Bool[Any, "n d"]:
+        """`Points.valid` of native values in regimes that are given."""
+
+        def check(x: Any, regime: Any) -> Any:
+            _, held = self._numbers(self.spread(x))
+            return np.where(regime == INACTIVE, np.isnan(x), self._choose(held, regime))
+
+        return map_blocks(check, x, regime)
+
+    def _numbers(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
+        """Number of every slot's value, and whether its domain has it."""
+
+        def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
+            index = axis.index(value)
+            return index, axis.has(value, index)
+
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            return self.over(locate, value)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
         """The same, of the values that are nearest in each domain; an inactive parameter's is left out.
 
         A point is valid but for parameters that are active and have no value.
         """
-        xp, value = namespace(x), self.spread(x)
+        value = self.spread(x)
         number, unit = self.over(lambda axis, v: (axis.index(v), axis.unit(v)), value)
-        inside = None if self.walk is None else self._native(unit, number)
-        return self._placed(unit, number, inside, ~xp.isnan(value), xp.ones(x.shape, bool))
+        return self._from((unit, number), ~namespace(x).isnan(value))
 
     def decode(self, at: Points) -> Float[Any, "n d"]:
         """Native values of points, NaN where inactive.
@@ -116,14 +180,15 @@ class Frame(eqx.Module):
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
         xp = namespace(at.unit)
-        own = self.over(lambda axis, i: axis.log_uniform(i, at.unit.dtype), self.spread(at.index))
-        return xp.where(self.here(at), own, xp.zeros_like(own)).sum(axis=-1)
+        log_density = self.over(lambda axis, i: axis.log_uniform(i, at.unit.dtype), self.spread(at.index))
+        return xp.where(self.here(at), log_density, xp.zeros_like(log_density)).sum(axis=-1)
 
     def log_jacobian(self, at: Points) -> Float[Any, " n"]:
         """log |d unit / d native| of points: from a density in unit coordinates to one of native values."""
-        own, xp = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)), namespace(at.unit)
-        active = own if self.walk is None else xp.where(self.here(at), own, xp.zeros_like(own))
-        return active.sum(axis=-1)
+        log_slope, xp = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)), namespace(at.unit)
+        if self.walk is not None:
+            log_slope = xp.where(self.here(at), log_slope, xp.zeros_like(log_slope))
+        return log_slope.sum(axis=-1)
 
     def over(self, function: Callable[..., Any], *columns: Shaped[Any, "n s"]) -> Any:
         """function(axis, column, ...) of all slots; those whose axes are stacked are one expression."""
@@ -157,11 +222,12 @@ class Frame(eqx.Module):
         """Slots of active parameters."""
         return self.first[None] + namespace(regime).clip(regime, 0, None)
 
-    def _from(self, places: tuple[Any, Any]) -> Points:
-        unit, number = places
-        value, xp = None if self.walk is None else self._native(unit, number), namespace(unit)
-        inside = xp.ones(unit.shape, bool)
-        return self._placed(unit, number, value, inside, xp.ones((len(unit), len(self.first)), bool))
+    def _from(self, places: tuple[Any, Any], held: Any = None) -> Points:
+        """Points at places and numbers of every slot; ``held`` says where there is a value at all."""
+        (unit, number), xp = places, namespace(places[0])
+        value = None if self.walk is None else self._native(unit, number)
+        held = xp.ones(unit.shape, bool) if held is None else held
+        return self._placed(unit, number, value, held, xp.ones((len(unit), len(self.first)), bool))
 
     def _placed(self, unit: Any, number: Any, value: Any, held: Any, absent: Any) -> Points:
         """Points from what every slot would have."""
@@ -178,49 +244,26 @@ class Frame(eqx.Module):
             xp.where(active, chosen(held), absent),
         )
 
-    def _regimes(self, number: Any, value: Any, held: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def _regimes(
+        self, number: Any, value: Any, held: Any, given: Any = None
+    ) -> tuple[Any, Callable[[Any], Any]]:
         """The regime of every parameter, None where all are 0, and what takes its slots' values to it."""
         if self.walk is None:
             return None, lambda x: x
         xp, p = namespace(number), self.walk.parents
         held = xp.ones(number.shape, bool) if held is None else held
-        applies = self.walk.applies(number[:, p], value[:, p], held[:, p])
+        applies = self.walk.applies(number[:, p], value[:, p], held[:, p], given)
         if self.of_parameter is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
         regime = xp.matmul(one_more, self.of_parameter).astype(np.int32) + INACTIVE
-        slot = self._slot(regime)
-        return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
+        return regime, lambda x: self._choose(x, regime)
 
-
-def host_frame(space: Space) -> Frame:
-    """The frame of a space for NumPy arrays, in float64: what axes have is broadcast over columns."""
-    return frame_of(space, None)
-
-
-@lru_cache(maxsize=1024)
-def frame_of(space: Space, dtype: Any) -> Frame:
-    """The frame of a space for arrays of JAX with floats of ``dtype``, None: `host_frame`; in NumPy."""
-    stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in space.slots], {}
-    for s, axis in enumerate(axes):
-        # On the host lists stand alone, so that they need no padding.
-        alone = not stacked and isinstance(axis, Listed)
-        groups.setdefault(s if alone else axis_shape(axis), []).append(s)
-    parameter, columns = np.array([slot.parameter for slot in space.slots]), np.arange(len(space))
-    frame = Frame(
-        parameter=parameter,
-        regime=np.array([slot.regime for slot in space.slots]),
-        first=np.searchsorted(parameter, columns),
-        is_parent=np.isin(columns, [] if space.walk is None else parameter[space.walk.parents]),
-        counted=np.array([axis.discrete for axis in axes]),
-        axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
-        which=tuple(np.array(group) for group in groups.values()),
-        back=np.argsort(np.concatenate(list(groups.values()))),
-        walk=space.walk,
-        of_parameter=indicator(parameter, len(space)) if len(axes) > len(space) else None,
-        stacked=stacked,
-    )
-    return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
+    def _choose(self, x: Shaped[Any, "n s"], regime: Int[Any, "n d"]) -> Shaped[Any, "n d"]:
+        """Values of the slots of active parameters, some value for the others."""
+        if self.of_parameter is None:
+            return x
+        return namespace(x).take_along_axis(x, self._slot(regime), axis=-1)
 
 
 def axis_shape(axis: AbstractAxis) -> Any:

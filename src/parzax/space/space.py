@@ -1,6 +1,7 @@
 """Space: named parameters, the regimes each can have, and the conditions that choose among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,9 @@ from parzax import _checks
 from parzax._html import table
 from parzax.space.conditions import Recorded
 from parzax.space.domains import Categorical, Domain
+from parzax.space.frame import Frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
-from parzax.space.walk import Slot, Walk, generations
-
-INACTIVE = -1
-
+from parzax.space.walk import INACTIVE, Slot, Walk, generations
 
 class Space:
     """A search space: for each parameter one domain, or several of which the first that applies counts.
@@ -130,32 +129,27 @@ class Space:
             ValueError: if a parameter with several `Recorded` domains makes the answer unknowable.
         """
         _checks.on_host("values", values)
-        values = np.asarray(values, dtype=np.float64)
-        if self.walk is None:
-            return np.zeros(values.shape, dtype=np.int16)
-        rows = values.reshape(-1, len(self))
-        shape = (len(rows), len(self.walk.parents))
-        number, value, held = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, bool)
-        for p, s in enumerate(self.walk.parents):
-            x, axis = rows[:, self.slots[s].parameter], self.slots[s].domain.axis
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                number[:, p], value[:, p], held[:, p] = axis.index(x), x, axis.holds(x)
-        given = np.ones((len(rows), len(self.slots)), bool)
-        for s, (column, regime, domain) in enumerate(self.slots):
-            if not any(isinstance(c, Recorded) for c in domain.conditions):
-                continue
-            if recorded is not None:
-                given[:, s] = recorded.reshape(rows.shape)[:, column] == regime
-            elif len(self.domains[column]) > 1:
-                problem = "cannot be derived from the conditions; pass regime=."
-                raise ValueError(f"the regime of {self.names[column]!r} {problem}")
-            else:
-                given[:, s] = ~np.isnan(rows[:, column])
-        applies = self.walk.applies(number, value, held, given)
-        regimes = np.full(rows.shape, INACTIVE, dtype=np.int16)
+        return self.classify(np.asarray(values, dtype=np.float64), recorded)[0]
+
+    def classify(
+        self, values: np.ndarray, recorded: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Regimes as of `derive_regimes`, and which values are in the domains of these, or rightly absent."""
+        rows, given = values.reshape(-1, len(self)), None
         for s, slot in enumerate(self.slots):
-            regimes[applies[:, s], slot.parameter] = slot.regime
-        return regimes.reshape(values.shape)
+            if not any(isinstance(c, Recorded) for c in slot.domain.conditions):
+                continue
+            given = np.ones((len(rows), len(self.slots)), bool) if given is None else given
+            if recorded is not None:
+                given[:, s] = recorded.reshape(rows.shape)[:, slot.parameter] == slot.regime
+            elif len(self.domains[slot.parameter]) > 1:
+                problem = "cannot be derived from the conditions; pass regime=."
+                raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
+            else:
+                given[:, s] = ~np.isnan(rows[:, slot.parameter])
+        regimes, valid = host_frame(self).classify(rows, given)
+        regimes = np.zeros(rows.shape, np.int16) if regimes is None else regimes
+        return regimes.reshape(values.shape), valid.reshape(values.shape)
 
     def as_dict(self, x: Any) -> dict[str, Any]:
         """Name the values of one configuration: choices for codes, ints for Int, inactive ones left out.
@@ -190,6 +184,17 @@ class Space:
     def from_json(cls, source: str | Path | Mapping[str, Any]) -> "Space":
         """Read a space from JSON text, a path or its mapping; misspelt or repeated keys are refused."""
         return cls(parameters_from_json(source))
+
+
+@lru_cache(maxsize=1024)
+def frame_of(space: Space, dtype: Any) -> Frame:
+    """The frame of a space for arrays of JAX with floats of ``dtype``, None: `host_frame`; in NumPy."""
+    return Frame.of(space.slots, len(space), space.walk, dtype)
+
+
+def host_frame(space: Space) -> Frame:
+    """The frame of a space for NumPy arrays, in float64: what axes have is broadcast over columns."""
+    return frame_of(space, None)
 
 
 def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, ...]:

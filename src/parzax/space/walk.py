@@ -12,6 +12,7 @@ from parzax._numerics import namespace
 from parzax.space.conditions import Between, Condition, In, Recorded, common_intervals
 from parzax.space.domains import Categorical, Domain
 
+INACTIVE = -1
 # A value of a continuum equals one on a list but for this many units in the last place.
 UNITS = 64
 
@@ -91,6 +92,9 @@ class Walk(eqx.Module):
     before: Float[Any, "s s"] | None
     n_rounds: int = eqx.field(static=True)  # generations of parameters; static
 
+    # As of `parzax.space.AbstractAxis`.
+    __getattribute__ = object.__getattribute__
+
     @classmethod
     def of(cls, slots: tuple[Slot, ...], columns: Mapping[str, int], n_rounds: int) -> "Walk | None":
         """The walk of a space from all its slots, and names to parameters; None where all always apply."""
@@ -149,10 +153,10 @@ class Walk(eqx.Module):
 
     def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
         """Which slots apply, from the outcome of every test in case its parent's slot applies."""
-        xp, t = namespace(inside), self.parent
+        xp, tested = namespace(inside), self.parents[self.parent]
         applies = xp.zeros((len(inside), self.all_of.shape[1]), bool)
         for _ in range(self.n_rounds):
-            hit = inside & applies[:, self.parents][:, t]
+            hit = inside & applies[:, tested]
             holds = _matmul(hit, self.any_of) > 0
             can = ~(_matmul(~holds, self.all_of) > 0)
             if given is not None:
