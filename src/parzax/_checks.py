@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from parzax._words import plural
+
 # What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
 # compression that it does not know.
 UNREADABLE = (
@@ -77,8 +79,8 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     if is_traced(value):
         raise TypeError(f"{name} must be a number, not traced; with jax.jit give static_argnames={name!r}.")
     value = plain(value)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or value < least or (most is not None and value > most):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {limits}, got {value!r}.")
     return int(value)
@@ -96,15 +98,14 @@ def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
     """Return one of "minimize" and "maximize" per objective, or raise; members of enumerations go by name."""
     several = isinstance(direction, Sequence) and not isinstance(direction, str)
     given: Any = direction if several else [direction] * n_objectives
-    found = [d.name.lower() if isinstance(getattr(d, "name", None), str) else d for d in given]
-    if not several and not all(isinstance(d, str) for d in found):
-        raise TypeError(
-            f'direction must be "minimize" or "maximize", one or one per objective, got {direction!r}.'
-        )
-    if len(found) != n_objectives:
-        objectives = "1 objective" if n_objectives == 1 else f"{n_objectives} objectives"
-        raise ValueError(f"directions: {len(found)} for {objectives}; give one, or one per objective.")
-    return tuple(one_of("direction", d, ("minimize", "maximize")) for d in found)
+    names = [d.name.lower() if isinstance(getattr(d, "name", None), str) else d for d in given]
+    if not several and not all(isinstance(d, str) for d in names):
+        wanted = '"minimize" or "maximize", one or one per objective'
+        raise TypeError(f"direction must be {wanted}, got {direction!r}.")
+    if len(names) != n_objectives:
+        objectives = plural(n_objectives, "objective")
+        raise ValueError(f"directions: {len(names)} for {objectives}; give one, or one per objective.")
+    return tuple(one_of("direction", d, ("minimize", "maximize")) for d in names)
 
 
 def float_array(name: str, values: Any) -> np.ndarray:
@@ -176,14 +177,13 @@ def _mask(values: Any) -> Any:
 
 def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
     """A data frame's columns in the order of ``columns``, or raise; anything else as it is."""
-    found, wanted = getattr(values, "columns", None), list(columns)
-    if found is None:
+    given, wanted = getattr(values, "columns", None), list(columns)
+    if given is None:
         return values
     for column in wanted:
-        if column not in list(found):
-            raise ValueError(
-                f"{name} has no column {column!r}; rename its columns to the space's names, or give an array."
-            )
+        if column not in list(given):
+            remedy = "rename its columns to the space's names, or give an array."
+            raise ValueError(f"{name} has no column {column!r}; {remedy}")
     return values[wanted]
 
 
@@ -203,15 +203,15 @@ def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
 def outside() -> int:
     """The ``stacklevel`` with which the calling function warns of the first line outside the library."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _package(frame) == "jaxtyping":  # checks the call of this function
+
+    def is_in(frame: FrameType, *packages: str) -> bool:
+        return frame.f_globals.get("__name__", "").split(".")[0] in packages
+
+    while frame.f_back is not None and is_in(frame, "jaxtyping"):  # checks the call of this function
         frame = frame.f_back
-    while frame.f_back is not None and _package(frame) in ("parzax", "jaxtyping"):
+    while frame.f_back is not None and is_in(frame, "parzax", "jaxtyping"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _package(frame: FrameType) -> str:
-    return frame.f_globals.get("__name__", "").split(".")[0]
 
 
 def optional(module: str, purpose: str, extra: str) -> Any:
@@ -243,9 +243,9 @@ def vectors(**arrays: Any) -> None:
     """Raise unless all arrays (traced ones too) are vectors of one length."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
-        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         what = f"{' and '.join(arrays)} must be vectors of one length"
-        raise ValueError(f"{what}, got shapes {found}; use jax.vmap for a batch.")
+        raise ValueError(f"{what}, got shapes {given}; use jax.vmap for a batch.")
 
 
 def quantile(name: str, value: Any) -> float:
@@ -254,6 +254,17 @@ def quantile(name: str, value: Any) -> float:
     if not 0.0 < number <= 1.0:
         raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
     return number
+
+
+def find_first(bad: np.ndarray) -> tuple[Any, ...]:
+    """Where the first true entry is; () if there is none."""
+    return tuple(np.argwhere(bad)[0]) if bad.any() else ()
+
+
+def and_more(bad: np.ndarray) -> str:
+    """How many rows are bad besides the first, for an error message."""
+    n_more = np.count_nonzero(bad) - 1
+    return f" (and {n_more} more such rows)" if n_more else ""
 
 
 def axis_label(index: tuple[int, ...]) -> str:
@@ -280,9 +291,9 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
         )
     if floating:
         return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
-    whole = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
+    integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
     total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
-    return jnp.asarray(host, whole if total <= jnp.iinfo(whole).max else float)
+    return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
 
 
 def check_mesh(*arrays: Any) -> None:

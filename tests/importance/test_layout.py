@@ -9,7 +9,7 @@ from reference import grid, logs
 import parzax as px
 from parzax.importance.layout import grid_axis, layout
 from parzax.meta.reduction import cell_table, point_codes
-from parzax.observations.codes import grid_codes
+from parzax.observations.encoding import grid_codes
 from parzax.space import frame_of
 
 pytestmark = pytest.mark.data

@@ -33,6 +33,7 @@ def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
     if n <= size or not all(isinstance(array, np.ndarray) for array in arrays):
         return function(*arrays)
     results: list[np.ndarray] = []
+    tree: Any = None
     for start in range(0, n, size):
         rows = slice(start, start + size)
         blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))

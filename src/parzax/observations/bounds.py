@@ -13,35 +13,35 @@ from parzax.space.cells import STEP_SLACK
 Bounds = dict[str, np.ndarray]
 
 
-def given_bounds(
-    bounds: Any, shape: tuple[int, ...], known: tuple[str, ...], column: Callable[[str, str], Any]
+def read_bounds(
+    bounds: Any, shape: tuple[int, ...], names: tuple[str, ...], read: Callable[[str, str], Any]
 ) -> Bounds:
-    """Name -> (..., n, 2) bounds of rows of ``shape`` (..., n), as they are said: NaN where they are missing.
+    """Name -> (..., n, 2) bounds of rows of ``shape`` (..., n), as given: NaN where missing.
 
-    Each of low and high is a number, an array of that shape, or what ``column`` gives of the argument's name
-    and a text.
+    Each of low and high is a number, an array of that shape, or a text, for which ``read`` takes the
+    argument's name and the text and returns the array.
     """
     _checks.instance("bounds", bounds, Mapping, "a dictionary, name -> (low, high)")
-    found = {}
+    arrays = {}
     for name, pair in bounds.items():
-        if name not in known:
+        if name not in names:
             raise ValueError(
-                f"bounds: there is no parameter {name!r}; the parameters are {', '.join(known)}."
+                f"bounds: there is no parameter {name!r}; the parameters are {', '.join(names)}."
             )
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"bounds[{name!r}] must be a pair (low, high), got {pair!r}.")
         sides = []
         for side, bound in zip(("low", "high"), pair, strict=True):
             what = f"bounds[{name!r}], {side}"
-            array = _checks.float_array(what, column(what, bound) if isinstance(bound, str) else bound)
+            array = _checks.float_array(what, read(what, bound) if isinstance(bound, str) else bound)
             if array.shape not in ((), shape):
                 raise ValueError(f"{what} must be a number or have shape {shape}, got {array.shape}.")
             sides.append(np.broadcast_to(array, shape))
-        found[name] = np.stack(sides, axis=-1)
-    return found
+        arrays[name] = np.stack(sides, axis=-1)
+    return arrays
 
 
-def checked_bounds(
+def check_bounds(
     space: Space, values: np.ndarray, regime: np.ndarray, bounds: Bounds, used: np.ndarray
 ) -> Bounds:
     """Bounds of parameters in the rows in which they are of a domain that moves, NaN in all others.
@@ -52,73 +52,62 @@ def checked_bounds(
         ValueError: a parameter without a `Varying` domain; with the row, bounds that are missing, infinite,
             the wrong way round or beyond the domain, and values that are not within them, or not on a step.
     """
-    found = {}
+    checked = {}
     for name, given in bounds.items():
-        j, here = space.index(name), np.zeros(used.shape, dtype=bool)
-        domains = [(i, own) for i, own in enumerate(space[name]) if isinstance(own, Varying)]
-        if not domains:
+        j, moves = space.index(name), np.zeros(used.shape, dtype=bool)
+        if not any(isinstance(domain, Varying) for domain in space[name]):
             raise ValueError(
                 f"bounds: {name!r} has no domain that moves; declare it as px.Varying(low, high)."
             )
-        value, low, high = values[..., j], given[..., 0], given[..., 1]
-        for i, domain in domains:
-            own = (regime[..., j] == i) & used
-            _check(name, domain, own, value, low, high)
-            here |= own
-        found[name] = np.where(here[..., None], given, np.nan)
-    return found
+        for i, domain in enumerate(space[name]):
+            if isinstance(domain, Varying):
+                rows = (regime[..., j] == i) & used
+                _check(name, domain, rows, values[..., j], given[..., 0], given[..., 1])
+                moves |= rows
+        checked[name] = np.where(moves[..., None], given, np.nan)
+    return checked
 
 
 def _check(
-    name: str, domain: Varying, here: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray
+    name: str, domain: Varying, rows: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> None:
     """Refuse the first row that is wrong."""
-
-    def refuse(bad: np.ndarray, what: Callable[[Any], str]) -> None:
-        if (bad & here).any():
-            rows = np.argwhere(bad & here)
-            where = tuple(rows[0])
-            more = f" (and {len(rows) - 1} more such rows)" if len(rows) > 1 else ""
-            ends = f"[{float(low[where])!r}, {float(high[where])!r}]"
-            row = _checks.axis_label(where)
-            raise ValueError(f"bounds[{name!r}]: {row} has {ends}{what(float(value[where]))}{more}.")
-
     with np.errstate(invalid="ignore", over="ignore"):
-        refuse(~np.isfinite(low) | ~np.isfinite(high), lambda _: "; give finite bounds where it is active")
-        refuse(low > high, lambda _: "; give the lower one first")
         slack = BOUND_SLACK * np.maximum(np.abs(low), np.abs(high))
         span = f"[{domain.low!r}, {domain.high!r}]"
-        refuse(
-            (low < domain.low - slack) | (high > domain.high + slack),
-            lambda _: f", which is beyond the domain's {span}; declare px.Varying over all bounds",
-        )
-        refuse(
-            ~((value >= low - slack) & (value <= high + slack)),
-            lambda x: f", but the value is {x!r}; correct the one or the other",
-        )
+        problems = [
+            (~np.isfinite(low) | ~np.isfinite(high), "; give finite bounds where it is active"),
+            (low > high, "; give the lower one first"),
+            ((low < domain.low - slack) | (high > domain.high + slack),
+             f", which is beyond the domain's {span}; declare px.Varying over all bounds"),
+            (~((value >= low - slack) & (value <= high + slack)),
+             ", but the value is {value!r}; correct the one or the other"),
+        ]  # fmt: skip
         if domain.step is not None:
             steps = (value - low) / domain.step
-            refuse(
-                np.abs(steps - np.round(steps)) > STEP_SLACK,
-                lambda x: (
-                    f", and {x!r} is no whole number of steps of {domain.step!r} above the lower one; "
-                    "correct it, or leave step out"
-                ),
-            )
+            no_step = f"is no whole number of steps of {domain.step!r} above the lower one"
+            problem = f", and {{value!r}} {no_step}; correct it, or leave step out"
+            problems.append((np.abs(steps - np.round(steps)) > STEP_SLACK, problem))
+    for bad, problem in problems:
+        if where := _checks.find_first(bad & rows):
+            ends = f"{_checks.axis_label(where)} has [{float(low[where])!r}, {float(high[where])!r}]"
+            problem = problem.format(value=float(value[where]))
+            raise ValueError(f"bounds[{name!r}]: {ends}{problem}{_checks.and_more(bad & rows)}.")
 
 
-def notes(space: Space, bounds: Bounds) -> dict[str, str]:
+def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
     """A sentence for every parameter whose bounds move."""
-    moving = [name for name in space.names if any(isinstance(own, Varying) for own in space[name])]
-    return {name: f"bounds move, {_reach(bounds.get(name))}" for name in moving}
-
-
-def _reach(bounds: np.ndarray | None) -> str:
-    if bounds is None or np.isnan(bounds).all():
-        return "and are not known, so that its values are not compared"
-    rows = bounds.reshape(-1, 2)
-    ends = zip(("low", "high"), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), strict=True)
-    return ", ".join(f"{side} {span_text(low, high)}" for side, low, high in ends)
+    sentences = {}
+    for name in space.names:
+        if not any(isinstance(domain, Varying) for domain in space[name]):
+            continue
+        rows = bounds.get(name, np.full((1, 2), np.nan)).reshape(-1, 2)
+        reach = "and are not known, so that its values are not compared"
+        if not np.isnan(rows).all():
+            ends = zip(("low", "high"), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), strict=True)
+            reach = ", ".join(f"{side} {span_text(low, high)}" for side, low, high in ends)
+        sentences[name] = f"bounds move, {reach}"
+    return sentences
 
 
 def span_text(low: float, high: float) -> str:

@@ -1,15 +1,17 @@
 """The encoder of logs: from checked NumPy arrays to `parzax.importance.Encoded`, on the host in float64."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from parzax._numerics import map_blocks
 from parzax.importance import Encoded, Grid
-from parzax.importance.layout import layout
-from parzax.observations.codes import grid_codes
+from parzax.importance.layout import grid_axis, layout, nearest_cells
 from parzax.observations.levels import level_sets
 from parzax.observations.pools import in_pools
+from parzax.space import Space
 
 
 def encode_log(
@@ -44,17 +46,74 @@ def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
     """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
     if weight is None:
         return None
-    whole = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
-    return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if whole else float)
+    exact = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
+    return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if exact else float)
 
 
 def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for those that are left out."""
     usable = ~np.isnan(losses) & (True if weight is None else weight > 0)
     ranks = np.full((len(losses), rows), rows, np.int32)
-    for own, loss, used in zip(ranks, losses, usable, strict=True):
-        own[: loss.size][used] = np.searchsorted(np.sort(loss[used]), loss[used])
+    for seed, loss in enumerate(losses):
+        order = np.flatnonzero(usable[seed])
+        order = order[np.argsort(loss[order])]
+        # Rows that are tied have the rank of the first of them.
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = loss[order[1:]] != loss[order[:-1]]
+        ranks[seed, order] = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
     return ranks
+
+
+def grid_codes(
+    space: Space, values: np.ndarray, regime: np.ndarray, grid: Grid, rows: int | None = None
+) -> np.ndarray:
+    """Codes of the rows of (s, n, d) values, column-major: (s, d, rows), of the narrowest type that fits.
+
+    Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are in no
+    pool yet, see `parzax.observations.pools`.
+    """
+    (n_seeds, n, n_parameters), (inactive, plan) = values.shape, _plan(space, grid)
+    codes = np.empty((n_seeds, n_parameters, n if rows is None else rows), inactive.dtype)
+    codes[:, :, n:] = inactive[:, None]
+
+    def encode_rows(native: np.ndarray, regime: np.ndarray) -> np.ndarray:
+        code = np.empty_like(native, inactive.dtype)
+        code[...] = inactive
+        for number, (columns, transforms, low, spacing, step) in enumerate(plan):
+            position = np.array(native[:, columns], order="K")
+            for j, transform in transforms:
+                position[:, j] = transform(position[:, j])
+            cell = nearest_cells(position, low, spacing).astype(code.dtype)
+            cell += step
+            # A product with 0 or 1 is several times faster than an assignment under a mask, and clears
+            # whatever came of NaN and of other regimes' values.
+            cell *= (regime[:, columns] == number).view(np.uint8)
+            code[:, columns] += cell
+        return code
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rows_of_codes = map_blocks(encode_rows, *(x.reshape(-1, n_parameters) for x in (values, regime)))
+    codes[:, :, :n] = rows_of_codes.reshape(values.shape).swapaxes(1, 2)
+    return codes
+
+
+@lru_cache(maxsize=256)
+def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
+    """Codes of "inactive", (d,), and what it takes to encode the i-th regime of the parameters with one."""
+    where, plan = layout(space, grid), []
+    last = np.array(where.n_codes) - 1
+    dtype = np.min_scalar_type(last.max())
+    for regime in range(where.n_regimes - 1):
+        blocks = [block for block in where.blocks if block.regime == regime and not block.is_pool]
+        columns = [block.parameter for block in blocks]
+        axes = [grid_axis(space.domains[j][regime], grid) for j in columns]
+        # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
+        steps = np.array([block.start - where.inactive[block.parameter] for block in blocks]).astype(dtype)
+        transforms = [(j, axis.transform) for j, axis in enumerate(axes) if axis.transform]
+        low, spacing = np.array([(axis.low, axis.spacing) for axis in axes]).T
+        everywhere = slice(None) if len(columns) == len(space) else columns
+        plan.append((everywhere, transforms, low, spacing, steps))
+    return last.astype(dtype), plan
 
 
 def capacity(n: int) -> int:

@@ -13,10 +13,10 @@ from parzax._checks import Direction
 from parzax._html import table
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
-from parzax.observations.dataframe import read_table, read_tasks
+from parzax.observations.dataframe import read_logs
 from parzax.observations.encoding import encode_log
 from parzax.observations.report import ImportReport
-from parzax.observations.validation import checked_arrays, checked_weight
+from parzax.observations.validation import checked_arrays, checked_weight, stack_seeds
 from parzax.space import Categorical, Space
 
 
@@ -164,7 +164,8 @@ class Observations:
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
         )  # fmt: skip
-        space, arrays = read_table(df, *settings, seed=seed, warn=warn)
+        space, logs = read_logs(df, seed, "seed", *settings, warn=warn)
+        (arrays,) = logs.values() if seed is None else [stack_seeds(list(logs.values()))]
         return cls(space, *arrays)
 
     @classmethod
@@ -205,7 +206,8 @@ class Observations:
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
         )  # fmt: skip
-        space, logs = read_tasks(df, task, *settings, warn=warn)
+        _checks.instance("task", task, str, "a column name")
+        space, logs = read_logs(df, task, "task", *settings, warn=warn)
         return {name: cls(space, *arrays) for name, arrays in logs.items()}
 
     def encode(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
-from parzax.observations.bounds import Bounds, checked_bounds, given_bounds, notes
+from parzax.observations.bounds import Bounds, check_bounds, describe_bounds, read_bounds
 from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Categorical, Domain, Space, host_frame
 
@@ -27,41 +28,35 @@ class Arrays(NamedTuple):
 
     def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
         """Some of n rows, by their indices, and what changes in the report."""
-        arrays: list[Any] = [None if a is None else a[rows] for a in self[:-2]]
-        bounds = None if self.bounds is None else {name: own[rows] for name, own in self.bounds.items()}
-        changed = replace(self.report, n_failed=_n_failed(self.losses[rows]), **report)
-        return Arrays(*arrays, bounds=bounds, report=changed)
+        arrays = jax.tree.map(lambda a: a[rows], self._replace(report=None))
+        changed = replace(self.report, n_failed=_n_failed(arrays.losses), **report)
+        return arrays._replace(report=changed)
 
 
-def stacked(logs: Sequence[Arrays]) -> Arrays:
-    """Logs of one space as one of several seeds; shorter ones are filled with rows without a loss."""
-    sizes = [len(log.losses) for log in logs]
+def stack_seeds(logs: Sequence[Arrays]) -> Arrays:
+    """Make logs of one space one log of several seeds; shorter ones are filled with rows without a loss."""
+    sizes, reports = [len(log.losses) for log in logs], [log.report for log in logs]
     n = max(sizes)
 
-    def together(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
+    def stack(*parts: np.ndarray) -> np.ndarray:
+        fill = INACTIVE if parts[0].dtype.kind == "i" else np.nan
         filled = np.full((len(parts), n, *parts[0].shape[1:]), fill, parts[0].dtype)
         for rows, part in zip(filled, parts, strict=True):
             rows[: len(part)] = part
         return filled
 
-    fills = {"values": np.nan, "regime": INACTIVE, "losses": np.nan, "constraints": np.nan, "weight": 0.0}
-    arrays: dict[str, Any] = {}
-    for name, fill in fills.items():
-        # Of one table: all logs have weights, or none.
-        parts = [getattr(log, name) for log in logs]
-        arrays[name] = None if parts[0] is None else together(parts, fill)
-    reports, dropped = [log.report for log in logs], Counter[str]()
-    for report in reports:
-        dropped.update(report.dropped)
     note = f"{len(logs)} seeds of {min(sizes)} to {n} rows each" if min(sizes) < n else f"{len(logs)} seeds"
+    n_rows = [report.n_rows for report in reports]
     report = replace(
-        reports[0], n_rows=max(r.n_rows for r in reports), n_failed=sum(r.n_failed for r in reports),
-        n_total=sum(r.n_rows for r in reports) if len({r.n_rows for r in reports}) > 1 else None,
-        dropped=dict(dropped), inferred=(*reports[0].inferred, note),
+        reports[0], n_rows=max(n_rows), n_failed=sum(report.n_failed for report in reports),
+        n_total=sum(n_rows) if len(set(n_rows)) > 1 else None,
+        dropped=dict(sum((Counter(report.dropped) for report in reports), Counter())),
+        inferred=(*reports[0].inferred, note),
     )  # fmt: skip
-    ends = [log.bounds for log in logs if log.bounds is not None]
-    moving = {name: together([pair[name] for pair in ends], np.nan) for name in ends[0]} if ends else None
-    return Arrays(**arrays, bounds=moving, report=report)
+    # Logs of one table have weights, constraints and bounds all alike, or none of them has.
+    arrays = jax.tree.map(stack, *(log._replace(report=None) for log in logs))
+    weight = None if arrays.weight is None else np.nan_to_num(arrays.weight)
+    return arrays._replace(weight=weight, report=report)
 
 
 def _n_failed(losses: np.ndarray) -> int:
@@ -102,32 +97,26 @@ def checked_arrays(
         used = used & ~failing.all(axis=-1)
     if constraints is not None:
         constraints = _with_columns("constraints", constraints, shape)
-        if where := _first(np.isnan(constraints) & used[..., None]):
+        if where := _checks.find_first(np.isnan(constraints) & used[..., None]):
             which = f"{_checks.axis_label(where[:-1])}, constraint {where[-1]}"
             raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
     weight = None if weight is None else checked_weight(weight, shape)
     regimes, values = checked_regimes(space, values, regime, used)
-    moving = _bounds(space, values, regimes, bounds, used)
-    report = ImportReport(shape[-1], directions, failed, _n_failed(losses), moving=notes(space, moving or {}))
-    return Arrays(values, regimes, losses, constraints, weight, moving, report)
 
-
-def _bounds(
-    space: Space, values: np.ndarray, regimes: np.ndarray, bounds: Any, used: np.ndarray
-) -> Bounds | None:
-    """The argument ``bounds``, in which a text names a parameter."""
-    if bounds is None:
-        return None
-
-    def of_parameter(what: str, name: str) -> np.ndarray:
+    def read_parameter(what: str, name: str) -> np.ndarray:
         if name not in space.names:
             raise ValueError(
                 f"{what}: there is no parameter {name!r}; it is one of {', '.join(space.names)}."
             )
         return values[..., space.index(name)]
 
-    given = given_bounds(bounds, used.shape, space.names, of_parameter)
-    return checked_bounds(space, values, regimes, given, used)
+    moving = None
+    if bounds is not None:
+        moving = read_bounds(bounds, shape, space.names, read_parameter)
+        moving = check_bounds(space, values, regimes, moving, used)
+    sentences = describe_bounds(space, moving or {})
+    report = ImportReport(shape[-1], directions, failed, _n_failed(losses), moving=sentences)
+    return Arrays(values, regimes, losses, constraints, weight, moving, report)
 
 
 def checked_regimes(
@@ -157,7 +146,7 @@ def checked_regimes(
     if regime is not None:
         # Given regimes must be those of the conditions wherever the conditions can tell.
         derived = space.derive_regimes(values, recorded=regimes)
-        if where := _first((derived != regimes) & used[..., None]):
+        if where := _checks.find_first((derived != regimes) & used[..., None]):
             what = f"but by the conditions of the space it is {int(derived[where])}"
             raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
     return regimes, values
@@ -168,9 +157,9 @@ def checked_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") ->
     weight = _checks.float_array(name, weight)
     if weight.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
-    if where := _first(~((weight >= 0) & (weight < np.inf))):
-        found = f"{_checks.axis_label(where)} is {float(weight[where])!r}"
-        raise ValueError(f"{name}: {found}; weights must be finite and at least 0.")
+    if where := _checks.find_first(~((weight >= 0) & (weight < np.inf))):
+        entry = f"{_checks.axis_label(where)} is {float(weight[where])!r}"
+        raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
     return weight
 
 
@@ -188,10 +177,10 @@ def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
 def _given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
     regime = _checks.unmasked("regime", regime)
     if regime.shape != values.shape or regime.dtype.kind not in "iu":
-        found = f"dtype {regime.dtype}, shape {regime.shape}"
-        raise ValueError(f"regime must be integers of shape {values.shape}, got {found}.")
+        given = f"dtype {regime.dtype}, shape {regime.shape}"
+        raise ValueError(f"regime must be integers of shape {values.shape}, got {given}.")
     counts = np.array([len(d) for d in space.domains])
-    if where := _first((regime < INACTIVE) | (regime >= counts)):
+    if where := _checks.find_first((regime < INACTIVE) | (regime >= counts)):
         limit = counts[where[-1]]
         raise ValueError(f"{_entry(space, regime, where)}; it must be -1 (inactive) or below {limit}.")
     return regime.astype(np.int16)
@@ -202,17 +191,10 @@ def _entry(space: Space, regimes: np.ndarray, where: tuple[Any, ...]) -> str:
     return f"regime: {_checks.axis_label(where[:-1])}, {column} is {int(regimes[where])}"
 
 
-def _first(bad: np.ndarray) -> tuple[Any, ...]:
-    """Where the first true entry is; () if there is none."""
-    return tuple(np.argwhere(bad)[0]) if bad.any() else ()
-
-
 def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: str) -> None:
-    if where := _first(bad):
-        count = np.count_nonzero(bad)
-        more = f" (and {count - 1} more such rows)" if count > 1 else ""
+    if where := _checks.find_first(bad):
         entry = f"{_checks.axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
-        raise ValueError(f"values: {entry} {what}{more}.")
+        raise ValueError(f"values: {entry} {what}{_checks.and_more(bad)}.")
 
 
 def _describe(domain: Domain) -> str:

@@ -62,7 +62,7 @@ class Domain(Described, ABC):
     def _axis(self) -> AbstractAxis: ...
 
     @property
-    def whole(self) -> bool:
+    def has_integers(self) -> bool:
         """Whether the values are whole numbers by their type."""
         return False
 
@@ -72,7 +72,7 @@ class Domain(Described, ABC):
             return ~self.axis.holds(np.asarray(values, dtype=np.float64))
 
     def key(self, value: Any) -> float | None:
-        """What conditions know a value by, see `parzax.space.conditions.Interval`; None if it has not it."""
+        """The key of a value, see `parzax.space.conditions.Interval`; None if the domain does not have it."""
         if isinstance(value, (str, bytes)) or value is None:
             return None
         at = np.asarray(value, dtype=np.float64)
@@ -169,7 +169,7 @@ class Int(Numeric):
         return int(self.axis.n_values)
 
     @property
-    def whole(self) -> bool:
+    def has_integers(self) -> bool:
         return True
 
 
@@ -218,11 +218,11 @@ class Ordinal(Domain):
             raise ValueError(f"Ordinal: values must be ascending and at least one, got {self.values!r}.")
         if self.log and values[0] <= 0:
             raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
-        whole = all(isinstance(v, (int, np.integer)) for v in self.values)
-        object.__setattr__(self, "values", tuple(int(v) if whole else float(v) for v in self.values))
+        kind = int if all(isinstance(v, (int, np.integer)) for v in self.values) else float
+        object.__setattr__(self, "values", tuple(map(kind, self.values)))
 
     @property
-    def whole(self) -> bool:
+    def has_integers(self) -> bool:
         return isinstance(self.values[0], int)
 
     def _axis(self) -> AbstractAxis:

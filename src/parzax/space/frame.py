@@ -43,6 +43,8 @@ class Points(eqx.Module):
         return jax.tree.unflatten(_STRUCTURE, arrays)
 
 
+# Of any number it can be said whether a domain has it.
+_QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 _NONE = np.zeros((0, 0))
 _STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(int), _NONE.astype(bool)))
 
@@ -99,52 +101,48 @@ class Frame(eqx.Module):
         """Native values, NaN where inactive, categories as codes, as points."""
         return map_blocks(self._encode, x)
 
-    def _encode(self, x: Float[Any, "n d"]) -> Points:
-        def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any, Any]:
-            index = axis.index(value)
-            return index, axis.place(value, index), axis.has(value, index)
-
-        xp, value = namespace(x), self.spread(x)
-        # Whatever a value is, whether it is held is right.
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            number, unit, held = self.over(locate, value)
-        return self._placed(unit, number, value, held, xp.isnan(x))
-
     def classify(
         self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None
     ) -> tuple[Int[Any, "n d"] | None, Bool[Any, "n d"]]:
-        """`Points.regime`, None where all are 0, and `Points.valid` of native values.
+        """`Points.regime`, None where all are 0, and `Points.valid` of NumPy's native values.
 
         ``given`` is that of `Walk.applies`.
         """
         return map_blocks(self._classify, *((x,) if given is None else (x, given)))
 
+    def check(self, x: Float[Any, "n d"], regime: Int[Any, "n d"]) -> Bool[Any, "n d"]:
+        """`Points.valid` of NumPy's native values in regimes that are given."""
+
+        def check_rows(x: Any, regime: Any) -> Any:
+            _, held = self._locate(self.spread(x))
+            return np.where(regime == INACTIVE, np.isnan(x), self._choose(held, regime))
+
+        return map_blocks(check_rows, x, regime)
+
+    @_QUIET
+    def _encode(self, x: Float[Any, "n d"]) -> Points:
+        value = self.spread(x)
+        number, held = self._locate(value)
+        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number)
+        return self._placed(unit, number, value, held, namespace(x).isnan(x))
+
     def _classify(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> tuple[Any, Any]:
         value = self.spread(x)
-        number, held = self._numbers(value)
+        number, held = self._locate(value)
         regime, chosen = self._regimes(number, value, held, given)
         if regime is None:
             return None, held
         return regime.astype(np.int16), np.where(regime == INACTIVE, np.isnan(x), chosen(held))
 
-    def check(self, x: Float[Any, "n d"], regime: Int[Any, "n d"]) -> Bool[Any, "n d"]:
-        """`Points.valid` of native values in regimes that are given."""
-
-        def check(x: Any, regime: Any) -> Any:
-            _, held = self._numbers(self.spread(x))
-            return np.where(regime == INACTIVE, np.isnan(x), self._choose(held, regime))
-
-        return map_blocks(check, x, regime)
-
-    def _numbers(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
+    @_QUIET
+    def _locate(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
         """Number of every slot's value, and whether its domain has it."""
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
             index = axis.index(value)
             return index, axis.has(value, index)
 
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            return self.over(locate, value)
+        return self.over(locate, value)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
         """The same, of the values that are nearest in each domain; an inactive parameter's is left out.
@@ -185,8 +183,9 @@ class Frame(eqx.Module):
 
     def log_jacobian(self, at: Points) -> Float[Any, " n"]:
         """log |d unit / d native| of points: from a density in unit coordinates to one of native values."""
-        log_slope, xp = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)), namespace(at.unit)
+        log_slope = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit))
         if self.walk is not None:
+            xp = namespace(log_slope)
             log_slope = xp.where(self.here(at), log_slope, xp.zeros_like(log_slope))
         return log_slope.sum(axis=-1)
 

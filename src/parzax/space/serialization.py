@@ -49,7 +49,7 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
         try:
-            parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **own}) for own in bodies)
+            parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **b}) for b in bodies)
         except (KeyError, TypeError, ValueError) as error:
             missing = f"key {error} is missing" if isinstance(error, KeyError) else error
             raise ValueError(f"space JSON: parameter {name!r}: {missing}") from error
@@ -80,14 +80,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _own_fields(kind: type[Domain]) -> list[Field[Any]]:
-    """What a kind of domain is built from, in order, beside its conditions."""
+def _build_fields(kind: type[Domain]) -> list[Field[Any]]:
+    """Fields from which a kind of domain is built, in order, besides its conditions."""
     return [field for field in fields(kind) if field.init and field.name != "when"]
 
 
 def _domain_to_dict(domain: Domain) -> dict[str, Any]:
-    own = ((field, getattr(domain, field.name)) for field in _own_fields(type(domain)))
-    body = {field.name: value for field, value in own if field.name != "step" or value != field.default}
+    values = ((field, getattr(domain, field.name)) for field in _build_fields(type(domain)))
+    body = {field.name: value for field, value in values if field.name != "step" or value != field.default}
     conditions = [_condition_to_dict(c) for c in domain.conditions]
     return {"kind": domain.kind} | body | ({"conditions": conditions} if conditions else {})
 
@@ -96,22 +96,22 @@ def _domain_from_dict(body: Mapping[str, Any]) -> Domain:
     kind = body.get("kind")
     if kind not in _KINDS:
         raise ValueError(f'unknown kind {kind!r}; one of "float", "int", "ordinal", "categorical".')
-    own = _own_fields(_KINDS[kind])
-    _check_keys(f"a {kind} domain", body, {"kind", "conditions"} | {field.name for field in own})
+    fields_of_kind = _build_fields(_KINDS[kind])
+    _check_keys(f"a {kind} domain", body, {"kind", "conditions"} | {field.name for field in fields_of_kind})
     if not isinstance(body.get("log", False), bool):
         raise ValueError(f'"log" must be true or false, got {body["log"]!r}.')
     when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
-    required = [body[field.name] for field in own if not field.kw_only]
-    given = {f.name: body[f.name] for f in own if f.kw_only and body.get(f.name) is not None}
+    required = [body[field.name] for field in fields_of_kind if not field.kw_only]
+    given = {f.name: body[f.name] for f in fields_of_kind if f.kw_only and body.get(f.name) is not None}
     return _KINDS[kind](*required, **given, when=when)
 
 
-def _check_keys(what: str, body: Mapping[str, Any], known: set[str]) -> None:
+def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:
     """Refuse misspelt keys, which would silently change what the space means."""
     for key in body:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(known))}."
+        if key not in keys:
+            close = difflib.get_close_matches(str(key), keys, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(keys))}."
             raise ValueError(f"{what} has no key {key!r}; {remedy}")
 
 

@@ -15,6 +15,7 @@ from parzax.space.frame import Frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
 from parzax.space.walk import INACTIVE, Slot, Walk, generations
 
+
 class Space:
     """A search space: for each parameter one domain, or several of which the first that applies counts.
 
@@ -55,7 +56,7 @@ class Space:
         in_order = generations(self._domains)
         self.names, self.domains = tuple(self._domains), tuple(self._domains.values())
         self.order = tuple(name for names in in_order for name in names)
-        self.slots = tuple(Slot(j, i, d) for j, own in enumerate(self.domains) for i, d in enumerate(own))
+        self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self._columns = {name: j for j, name in enumerate(self._domains)}
         self.walk = Walk.of(self.slots, self._columns, len(in_order))
         # Looked up in caches at every call.
@@ -96,13 +97,13 @@ class Space:
         return type(self), (self._domains,)
 
     def __repr__(self) -> str:
-        bodies = [own[0] if len(own) == 1 else own for own in self.domains]
+        bodies = [domains[0] if len(domains) == 1 else domains for domains in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
         return "\n".join(["Space({", *lines, "})"])
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "domain"]]
-        rows += [[name, repr(domain)] for name, own in self._domains.items() for domain in own]
+        rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
         return table(f"Space of {len(self)} parameters", rows, left=(0, 1))
 
     def index(self, name: str) -> int:
@@ -169,7 +170,7 @@ class Space:
             domain = self._domains[name][regime]
             if domain.outside(value):
                 raise ValueError(f"x: {name} = {value!r} is outside {domain!r}.")
-            native = round(value) if domain.whole else float(value)
+            native = round(value) if domain.has_integers else float(value)
             named[name] = domain.choices[int(value)] if isinstance(domain, Categorical) else native
         return named
 

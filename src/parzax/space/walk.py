@@ -1,7 +1,7 @@
 """Which domain of each parameter applies: one walk from parents to children, on the host and on devices."""
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,21 +27,23 @@ class Slot(NamedTuple):
 
 def generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
     """Names, those of parents in lists before their children's; ValueError for parents that cannot be."""
-    above = {name: {p for d in own for p in _parents(name, d, domains)} for name, own in domains.items()}
-    found = []
-    while above:
-        ready = [name for name, parents in above.items() if above.keys().isdisjoint(parents)]
+    parents = {
+        name: {parent for domain in regimes for parent in _parents(name, domain, domains)}
+        for name, regimes in domains.items()
+    }
+    in_order = []
+    while parents:
+        ready = [name for name, above in parents.items() if parents.keys().isdisjoint(above)]
         if not ready:
-            raise ValueError(f"the conditions of {', '.join(map(repr, above))} form a cycle.")
-        found.append(ready)
-        for name in ready:
-            del above[name]
-    return found
+            raise ValueError(f"the conditions of {', '.join(map(repr, parents))} form a cycle.")
+        in_order.append(ready)
+        parents = {name: above for name, above in parents.items() if name not in ready}
+    return in_order
 
 
 def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
     """Names that the conditions look at; raise for a condition that never holds, alone or with the others."""
-    of_parent: dict[str, list[Condition]] = {}
+    by_parent: dict[str, list[Condition]] = {}
     for condition in domain.conditions:
         if isinstance(condition, Recorded):
             continue
@@ -49,12 +51,12 @@ def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]
             missing = f"{condition.parent!r}, which is not in the space."
             raise ValueError(f"parameter {name!r} depends on {missing}")
         _check_condition(name, condition, domains[condition.parent])
-        of_parent.setdefault(condition.parent, []).append(condition)
-    for parent, conditions in of_parent.items():
-        if not any(common_intervals([c.intervals(one) for c in conditions]) for one in domains[parent]):
+        by_parent.setdefault(condition.parent, []).append(condition)
+    for parent, conditions in by_parent.items():
+        if not any(common_intervals([c.intervals(d) for c in conditions]) for d in domains[parent]):
             together = " and ".join(map(repr, conditions))
             raise ValueError(f"parameter {name!r}: {together} never hold together.")
-    return of_parent
+    return by_parent
 
 
 def _check_condition(name: str, condition: Condition, parent: tuple[Domain, ...]) -> None:
@@ -100,25 +102,23 @@ class Walk(eqx.Module):
         """The walk of a space from all its slots, and names to parameters; None where all always apply."""
         if not any(slot.domain.conditions for slot in slots):
             return None
-        by_parameter = groupby(range(len(slots)), lambda s: slots[s].parameter)
-        of_parameter = {parameter: list(own) for parameter, own in by_parameter}
+        parameter = np.array([slot.parameter for slot in slots])
         tests: list[tuple[float, ...]] = []  # condition, slot of the parent, low, high
-        of_slot: list[int] = []  # of each condition
+        conditional: list[int] = []  # slot of each condition
         for s, slot in enumerate(slots):
             for condition in slot.domain.conditions:
                 if isinstance(condition, Recorded):
                     continue
-                for p in of_parameter[columns[condition.parent]]:
-                    tests += [(len(of_slot), p, *ends) for ends in condition.intervals(slots[p].domain)]
-                of_slot.append(s)
+                for p in np.flatnonzero(parameter == columns[condition.parent]).tolist():
+                    tests += [(len(conditional), p, *ends) for ends in condition.intervals(slots[p].domain)]
+                conditional.append(s)
         # What a log has recorded is one regime: there is no first one to look for.
         several = any(
-            len(own) > 1 and not isinstance(slots[own[0]].domain.conditions[0], Recorded)
-            for own in of_parameter.values()
+            second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
+            for first, second in pairwise(slots)
         )
-        parameter = np.array([slot.parameter for slot in slots])
-        of_condition, of_parent, low, high = np.array(tests, np.float64).reshape(-1, 4).T
-        parents, parent = np.unique(of_parent.astype(np.int32), return_inverse=True)
+        number, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
+        parents, parent = np.unique(tested.astype(np.int32), return_inverse=True)
         counted = np.array([slots[p].domain.axis.discrete for p in parents], bool)[parent]
         return cls(
             parents=parents,
@@ -128,8 +128,8 @@ class Walk(eqx.Module):
             last=np.where(counted, high, 0).astype(np.int64),
             low=low,
             high=high,
-            any_of=indicator(of_condition, len(of_slot)),
-            all_of=indicator(np.array(of_slot), len(slots)),
+            any_of=indicator(number, len(conditional)),
+            all_of=indicator(np.array(conditional), len(slots)),
             before=np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
             n_rounds=n_rounds,
         )

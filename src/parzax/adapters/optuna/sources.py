@@ -147,4 +147,4 @@ def _best_rows(logs: list[Observations], n: int) -> list[dict[str, Any]]:
 def _external(domain: Domain, value: float) -> Any:
     if isinstance(domain, Categorical):
         return domain.choices[int(value)]
-    return round(value) if domain.whole else value
+    return round(value) if domain.has_integers else value
