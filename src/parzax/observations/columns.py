@@ -24,7 +24,7 @@ class Column:
     # The different labels, in order of appearance; those of different types stay apart (1 and 1.0).
     labels: tuple[Any, ...] = ()
     index: Any = None  # (n,) which label each entry is, -1 where missing; None for a column of numbers
-    whole: bool = False  # whether the column's own type is an integer
+    integers: bool = False  # whether the column's type is an integer
     promoted: bool = False  # whether it may be integers that became floats because of gaps (pandas does that)
     # Whether the column's own type is a categorical one, so that numbers are labels too.
     categories: bool = False
@@ -64,12 +64,12 @@ class Column:
         """The same column with its numbers, if it holds numbers, as labels."""
         if self.numbers is None:
             return self
-        there = ~self.missing()
-        found, first, inverse = np.unique(self.numbers[there], return_index=True, return_inverse=True)
+        present = ~self.missing()
+        values, first, inverse = np.unique(self.numbers[present], return_index=True, return_inverse=True)
         order = np.argsort(first)
-        index = np.full(len(there), -1)
-        index[there] = np.argsort(order)[inverse]
-        labels = tuple(int(x) if self.whole else float(x) for x in found[order])
+        index = np.full(len(present), -1)
+        index[present] = np.argsort(order)[inverse]
+        labels = tuple(map(int if self.integers else float, values[order]))
         return replace(self, numbers=None, labels=labels, index=index)
 
     def as_numbers(self, keep: np.ndarray | bool = True) -> np.ndarray:
@@ -77,17 +77,15 @@ class Column:
         if self.index is None:
             return np.where(keep, self.numbers, np.nan)
         index = np.where(keep, self.index, -1)
-        found = np.full(len(self.labels) + 1, np.nan)  # the last one is for index -1
+        values = np.full(len(self.labels) + 1, np.nan)  # the last one is for index -1
         for code in np.unique(index[index >= 0]):
             number = number_of(self.labels[code])
             if number is None:
-                where = self.where(np.argmax(index == code))
-                hint = (
-                    "; write decimals with a point" if re.fullmatch(r"[\d,]+", str(self.labels[code])) else ""
-                )
-                raise ValueError(f"{where}: {short(self.labels[code])} is not a number{hint}.")
-            found[code] = number
-        return found[index]
+                label, where = self.labels[code], self.where(np.argmax(index == code))
+                hint = "; write decimals with a point" * bool(re.fullmatch(r"[\d,]+", str(label)))
+                raise ValueError(f"{where}: {short(label)} is not a number{hint}.")
+            values[code] = number
+        return values[index]
 
     def where(self, i: Any) -> str:
         """Name entry ``i`` for an error message."""
@@ -113,7 +111,7 @@ class Table:
 
     def without(self, *names: str) -> "Table":
         """The table but for some columns."""
-        return Table((own for own in self.names if own not in names), self.n, self.read)
+        return Table((name for name in self.names if name not in names), self.n, self.read)
 
 
 def listed(names: Sequence[Any], limit: int = 20) -> str:

@@ -36,9 +36,9 @@ def _column(name: str, series: Any) -> Column:
     dtype, rows = series.dtype, np.arange(len(series))
     if dtype.is_numeric():
         values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        missing, whole = np.isnan(values), dtype.is_integer()
-        promoted = not whole and bool(missing.any() and (missing | (values == np.floor(values))).all())
-        return Column(name, rows, numbers=values, whole=whole, promoted=promoted)
+        missing, integers = np.isnan(values), dtype.is_integer()
+        promoted = not integers and bool(missing.any() and (missing | (values == np.floor(values))).all())
+        return Column(name, rows, numbers=values, integers=integers, promoted=promoted)
     if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
         raise ValueError(
             f"column {name!r} holds {dtype}, which is neither a number nor a label; convert it, or drop it."

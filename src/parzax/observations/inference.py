@@ -64,10 +64,8 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         and len(set(column.labels)) == len(column.labels)
     )
     if not numeric and _is_id(column):
-        return (
-            None,
-            f"left out, {len(column.labels)} rows have as many different labels, as of an id or a path",
-        )
+        reason = "rows have as many different labels, as of an id or a path"
+        return None, f"left out, {len(column.labels)} {reason}"
     try:
         domain, what = _from_numbers(column, when) if numeric else _from_labels(column, when)
     except (TypeError, ValueError) as error:
@@ -89,13 +87,13 @@ def _from_numbers(column: Column, when: Any) -> tuple[Domain, str]:
         raise ValueError(f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
-    whole = column.whole or (column.promoted and max(-low, high) <= _MAX_WHOLE)
+    integers = column.integers or (column.promoted and max(-low, high) <= _MAX_WHOLE)
     if column.numbers is None:
-        whole = all(isinstance(x, int) for x in column.labels)
+        integers = all(isinstance(x, int) for x in column.labels)
     # Dividing first keeps cubes and ratios within the range of a float.
     spans = low > 0 and high / LOG_RATIO >= low
     log = spans and abs(_skewness(np.log(values))) < abs(_skewness(values / high))
-    kind, bounds = (Int, (int(low), int(high))) if whole else (Float, (low, high))
+    kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
     sentence = f"{kind.__name__} from {low:.6g} to {high:.6g}{' on a log scale' * log}"
     return kind(*bounds, log=log, when=when), sentence
 

@@ -52,9 +52,9 @@ def encode_columns(
     # its parents: each pass settles one more generation.
     for _ in range(len(space)):
         before = values.copy()
-        for j, own in codes.items():
-            for i, of_domain in enumerate(own):
-                values[:, j] = np.where(regimes[:, j] == i, of_domain, values[:, j])
+        for j, codes_of_domains in codes.items():
+            for i, codes_of_domain in enumerate(codes_of_domains):
+                values[:, j] = np.where(regimes[:, j] == i, codes_of_domain, values[:, j])
             values[(regimes[:, j] == INACTIVE) & columns[space.names[j]].missing(), j] = np.nan
         if np.array_equal(before, values, equal_nan=True):
             break

@@ -1,6 +1,7 @@
 """Level sets on the host: which rows are within the best share of the losses, for many shares at once."""
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,19 +25,19 @@ class LevelSets(NamedTuple):
     status: np.ndarray  # (s, q) int32 bits NO_DATA, ALL_EQUAL and TIED_CUTOFF of each target
 
 
-def level_weight(quantile: float, total: float, *, whole: bool = True, raw: bool = False) -> float:
+def level_weight(quantile: float, total: float, *, counts: bool = True, raw: bool = False) -> float:
     """Weight that the best ``quantile`` of a ``total`` weight must reach.
 
     ceil(quantile * total), at least 1, where a product that is whole but for rounding is whole (0.07 of 100
-    is 7, 2/3 of 300 is 200). Weights that are not ``whole`` need no ceil; ``raw`` takes the product as it
-    comes (Optuna's rule).
+    is 7, 2/3 of 300 is 200). Weights that are no ``counts``, but fractions, need no ceil; ``raw`` takes the
+    product as it comes (Optuna's rule).
     """
     if quantile == 1.0:
         return total
     product = quantile * total
     if raw:
         return float(np.ceil(product))
-    if not whole:
+    if not counts:
         return product * (1 - ROUNDING)
     nearest = round(product)
     return float(max(1, nearest if abs(product - nearest) <= ROUNDING * product else math.ceil(product)))
@@ -71,27 +72,29 @@ def level_sets(
     lowest = np.minimum.reduce(losses, axis=-1, initial=np.inf).tolist()
     highest = np.maximum.reduce(losses, axis=-1, initial=-np.inf).tolist()
     all_equal, n_usable = [low == high for low, high in zip(lowest, highest, strict=True)], [n] * s
-    whole = True
+    counts = True
     if weight is not None or any(low != low for low in lowest):
         weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
         used = np.where(weight > 0, losses, np.nan)
         lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
         all_equal = ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1).tolist()
         n_usable = (weight > 0).sum(axis=-1).tolist()
-        whole = bool((weight == np.floor(weight)).all())
-    known: dict[float, list[float]] = {}
+        counts = bool((weight == np.floor(weight)).all())
+
+    @cache
+    def weights_of_levels(total: float) -> list[float]:
+        return [level_weight(x, total, counts=counts, raw=raw) for x in (*levels, region)]
+
     for i in range(s):
         status[i] = _NO_DATA if n_usable[i] < 2 else _ALL_EQUAL if all_equal[i] else 0
         if n_usable[i] == 0:
             continue
-        own = None if weight is None else weight[i]
-        total = float(n if own is None else own.sum())
-        if total not in known:
-            known[total] = [level_weight(x, total, whole=whole, raw=raw) for x in (*levels, region)]
-        if own is None and q < _FEW_LEVELS:
-            level[i, :n], tied = _by_comparison(losses[i], known[total])
+        row_weight = None if weight is None else weight[i]
+        needed = weights_of_levels(float(n if row_weight is None else row_weight.sum()))
+        if row_weight is None and q < _FEW_LEVELS:
+            level[i, :n], tied = _by_comparison(losses[i], needed)
         else:
-            level[i, :n], tied = _by_sorting(losses[i], own, np.array(known[total]), whole=whole)
+            level[i, :n], tied = _by_sorting(losses[i], row_weight, np.array(needed), counts)
         if any(tied):
             status[i, tied[:-1]] |= _TIED_CUTOFF
     return LevelSets(level, status)
@@ -126,7 +129,7 @@ def _order_statistic(x: np.ndarray, k: int) -> float:
 
 
 def _by_sorting(
-    losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, *, whole: bool
+    losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, counts: bool
 ) -> tuple[np.ndarray, list[bool]]:
     """The same from one sort: each set ends after the last row tied with the row that reaches its weight."""
     order = np.argsort(losses)  # NaN last
@@ -141,7 +144,7 @@ def _by_sorting(
     sizes = np.diff(ends, prepend=0, append=len(order))
     level = np.full(losses.shape, len(needed), dtype=np.int64)
     level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
-    if weight is None or not whole:
+    if weight is None or not counts:
         return level, (ends > reached + 1).tolist()
     # A weight of 2 is two equal rows, so it is tied with itself.
     return level, (np.cumsum(weight[order])[ends - 1] > needed).tolist()

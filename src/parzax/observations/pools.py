@@ -39,7 +39,7 @@ def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> 
     """
     where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
     weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
-    axis, found = relative_axis(grid), {}
+    axis, pooled_rows = relative_axis(grid), {}
     for block in where.blocks:
         name, j = obs.space.names[block.parameter], block.parameter
         domain = obs.space[name][block.regime]
@@ -54,13 +54,13 @@ def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> 
             rows = np.flatnonzero(here[seed] & ~np.isnan(place[seed]))
             if not len(rows):
                 continue
-            own = low.reshape(shape)[seed, rows], high.reshape(shape)[seed, rows]
-            pool = pools(*_ends(*own, domain), weight[seed, rows], grid.max_pools)
+            sides = low.reshape(shape)[seed, rows], high.reshape(shape)[seed, rows]
+            pool = pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
             cells = start + pool * axis.n_cells + axis.cells(place[seed, rows])
             codes[seed, j, rows] = cells.astype(codes.dtype)
             if seed == 0:
-                found.setdefault(name, []).append((pool, *own, weight[seed, rows]))
-    return {name: _sentence(own, shape[0]) for name, own in found.items()}
+                pooled_rows.setdefault(name, []).append((pool, *sides, weight[seed, rows]))
+    return {name: _sentence(rows, shape[0]) for name, rows in pooled_rows.items()}
 
 
 def places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
@@ -103,21 +103,20 @@ def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> 
     n_widths = math.isqrt(n_pools)
     n_middles, pool = n_pools // n_widths, _parts(width, n_widths)
     inner = np.zeros_like(pool)
-    for own in range(n_widths):
-        here = pool == own
-        if here.any():
-            inner[here] = _parts(_ranks(middle[here], weight[here], 0.0), n_middles)
+    for number in np.unique(pool):
+        rows = pool == number
+        inner[rows] = _parts(_ranks(middle[rows], weight[rows], 0.0), n_middles)
     return pool * n_middles + inner
 
 
 def _halved(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The pools with that of the narrowest ranges as two, if it has the rows and widths that differ."""
     first = pool == pool.min()
-    own = width[first]
-    if weight[first].sum() < 2 * _LEAST_HALF or own.max() <= _DIFFERENT * own.min():
+    narrow = width[first]
+    if weight[first].sum() < 2 * _LEAST_HALF or narrow.max() <= _DIFFERENT * narrow.min():
         return pool
     moved = pool + 1
-    moved[first] = pool.min() + _parts(_ranks(own, weight[first], 0.0), 2)
+    moved[first] = pool.min() + _parts(_ranks(narrow, weight[first], 0.0), 2)
     return moved
 
 
@@ -134,9 +133,9 @@ def _ranks(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
     if np.ptp(x) <= same:
         return np.full(len(x), 0.5)
     _, equal = np.unique(x, return_inverse=True)
-    of_equals = np.bincount(equal, weight)
-    upto = np.cumsum(of_equals)
-    return ((upto - of_equals / 2) / upto[-1])[equal]
+    tied_weight = np.bincount(equal, weight)
+    upto = np.cumsum(tied_weight)
+    return ((upto - tied_weight / 2) / upto[-1])[equal]
 
 
 def _parts(ranks: np.ndarray, n: int) -> np.ndarray:

@@ -70,42 +70,39 @@ def like(name: str, words: Mapping[str, str]) -> list[str]:
     """The columns, three at most, that a name may stand for: ``words`` is what they are without prefixes."""
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
-    whole = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
-    same += [column for column, word in whole.items() if word == wanted and column not in same]
-    near = get_close_matches(wanted, whole.values(), n=3, cutoff=0.8)
-    return (same or [column for column, word in whole.items() if word in near])[:3]
+    letters = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
+    same += [column for column, word in letters.items() if word == wanted and column not in same]
+    near = get_close_matches(wanted, letters.values(), n=3, cutoff=0.8)
+    return (same or [column for column, word in letters.items() if word in near])[:3]
 
 
 def results_of(columns: Iterable[str]) -> list[str]:
-    """Columns whose names say that a run gave them."""
+    """Columns that hold results of runs, by their names."""
     return [c for c in columns if not _RESULTS.isdisjoint(_words(c)) and not _WANDB.fullmatch(c)]
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:
-    """That objectives are minimised as nobody said anything, and which of them that may be wrong for."""
-    note = f"direction: not given, so {listed(targets)} is minimised"
-    doubtful = [t for t in targets if not _MORE_IS_BETTER.isdisjoint(_words(t))]
-    if not doubtful:
-        return note
-    return f"{note}; if more is better, direction='maximize' (--direction maximize)"
+    """Say that objectives are minimised, since no direction is given, and whether that may be wrong."""
+    doubtful = any(not _MORE_IS_BETTER.isdisjoint(_words(target)) for target in targets)
+    hint = "; if more is better, direction='maximize' (--direction maximize)" * doubtful
+    return f"direction: not given, so {listed(targets)} is minimised{hint}"
 
 
 def _words(column: str) -> list[str]:
     return re.split(r"[^a-z0-9]+", column.lower())
 
 
-def _doubts(found: Iterable[str]) -> list[str]:
-    """What about columns that are taken for parameters a user should look at."""
-    said, results = [], results_of(found)
+def _question_parameters(columns: Iterable[str]) -> list[str]:
+    """Sentences on columns that are taken for parameters and may be something else."""
+    notes, results = [], results_of(columns)
     if results:
         option = f"--drop {' '.join(map(quote, results))}"
-        said.append(f"perhaps results and not parameters: {listed(results)}; drop={results!r} ({option})")
-    seeds = [c for c in found if _SEED.fullmatch(c)]
+        notes.append(f"perhaps results and not parameters: {listed(results)}; drop={results!r} ({option})")
+    seeds = [c for c in columns if _SEED.fullmatch(c)]
     if len(seeds) == 1:
-        own = seeds[0]
-        option = f"seed={own!r} (--seed {quote(own)})"
-        said.append(f"{own}: if it numbers repeated runs, {option} gives standard errors")
-    return said
+        option = f"seed={seeds[0]!r} (--seed {quote(seeds[0])})"
+        notes.append(f"{seeds[0]}: if it numbers repeated runs, {option} gives standard errors")
+    return notes
 
 
 def find_parameters(
@@ -117,49 +114,48 @@ def find_parameters(
 ) -> tuple[dict[str, str], list[str]]:
     """Parameter name -> column, and what was guessed.
 
-    They are a space's ``names``, or the columns ``asked`` for, or all that are not ``taken``. Of a space it
-    is ``params_<name>``, else ``<name>``. A column ``state`` without trial states is like any.
+    They are a space's ``names``, or the columns ``asked`` for, or all that are not ``taken``. A name of a
+    space stands for ``params_<name>``, else ``<name>``. A column ``state`` without trial states is like any
+    other.
     """
-    said: list[str] = []
-    free, left = [c for c in columns if c not in taken], []
+    free, notes = [c for c in columns if c not in taken], []
     ordinary = not trial_states and "state" in free
     if asked:
         check_unique([_bare(c) for c in asked])
         return {_bare(c): c for c in asked}, []
+    prefix = next((prefix for prefix in _TOOLS if any(c.startswith(prefix) for c in free)), None)
     if names is not None:
         present = set(columns)
-        found = {name: c for name in names for c in (name, PREFIX + name) if c in present}
-        absent = [name for name in names if name not in found]
+        column_of = {name: c for name in names for c in (name, PREFIX + name) if c in present}
+        absent = [name for name in names if name not in column_of]
         if absent:
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
             raise ValueError(f"the table has no column for {what}; its columns are {listed(columns)}.")
-        ordinary = ordinary and "state" not in found.values()
+        ordinary = ordinary and "state" not in column_of.values()
+    elif prefix is not None:
+        column_of = {c.removeprefix(prefix): c for c in free if c.startswith(prefix)}
+        others = [c for c in free if not c.startswith(prefix)]
+        if prefix != PREFIX and others:
+            notes += [f"a table of {_TOOLS[prefix]}: parameters are the columns {prefix}*"]
+            notes += [f"not parameters: the columns {listed(others)}"]
     else:
-        prefix = next((own for own in _TOOLS if any(c.startswith(own) for c in free)), None)
-        if prefix is not None:
-            found = {c.removeprefix(prefix): c for c in free if c.startswith(prefix)}
-            others = [c for c in free if not c.startswith(prefix)]
-            if prefix != PREFIX and others:
-                said += [f"a table of {_TOOLS[prefix]}: parameters are the columns {prefix}*"]
-                said += [f"not parameters: the columns {listed(others)}"]
-        else:
-            left = [c for c in free if _BOOKKEEPING.fullmatch(c) and not (c == "state" and ordinary)]
-            if _is_wandb(columns):
-                said.append("a table of Weights & Biases, by its columns Name and State")
-                left += [c for c in free if _WANDB.fullmatch(c) and c not in left]
-            hidden = set(left)
-            found = {c: c for c in free if c not in hidden}
-            said += _doubts(found)
-        if not found:
-            raise ValueError(f"no column is a parameter; the columns are {listed(columns)}.")
-        if len(found) > MAX_PARAMETERS:
-            what = f"{len(found)} columns would be parameters, more than {MAX_PARAMETERS}"
-            raise ValueError(f"{what}; name the parameters, or pass a space that does.")
-    notes = said + ([f"not parameters: the columns {listed(left)}"] if left else [])
+        hidden = [c for c in free if _BOOKKEEPING.fullmatch(c) and not (c == "state" and ordinary)]
+        if _is_wandb(columns):
+            notes.append("a table of Weights & Biases, by its columns Name and State")
+            hidden += [c for c in free if _WANDB.fullmatch(c) and c not in hidden]
+        hidden_names = set(hidden)
+        column_of = {c: c for c in free if c not in hidden_names}
+        notes += _question_parameters(column_of)
+        notes += [f"not parameters: the columns {listed(hidden)}"] if hidden else []
+    if not column_of:
+        raise ValueError(f"no column is a parameter; the columns are {listed(columns)}.")
+    if names is None and len(column_of) > MAX_PARAMETERS:
+        what = f"{len(column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
+        raise ValueError(f"{what}; name the parameters, or pass a space that does.")
     if ordinary:
-        what = "a parameter" if "state" in found.values() else "ignored"
+        what = "a parameter" if "state" in column_of.values() else "ignored"
         notes.append(f"state: none of its values is a trial state, so it leaves out no row and is {what}")
-    return found, notes
+    return column_of, notes
 
 
 def state_column(columns: Sequence[str]) -> str | None:
@@ -173,7 +169,7 @@ def state_column(columns: Sequence[str]) -> str | None:
 
 def _bare(column: str) -> str:
     """The parameter's name without the prefix of a tool."""
-    return next((column.removeprefix(own) for own in _TOOLS if column.startswith(own)), column)
+    return next((column.removeprefix(prefix) for prefix in _TOOLS if column.startswith(prefix)), column)
 
 
 def _is_wandb(columns: Sequence[str]) -> bool:

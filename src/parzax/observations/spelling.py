@@ -44,24 +44,24 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     words = [label for label in rows if not re.search(r"\d", label)]
     spelled = {label for label in rows if label not in words}
     fitting = [read for read in _HOW if read(spelled).keys() == spelled]
-    many = sum(rows[word] for word in words if word.strip().lower() not in _NONE) > _MOST_WORDS * sum(
-        rows.values()
-    )
-    if not spelled or not fitting or many or _several_meanings(spelled, fitting):
+    n_words = sum(rows[word] for word in words if word.strip().lower() not in _NONE)
+    mostly_words = n_words > _MOST_WORDS * sum(rows.values())
+    if not spelled or not fitting or mostly_words or _several_meanings(spelled, fitting):
         return column, ""
     numbers = fitting[0](spelled)
     sure = fitting[0] is _repr or bool(words)
     if len(set(numbers.values())) < (min(least, _LEAST_BESIDE_WORDS) if sure else least):
         return column, ""
     # Of rows that do not count any number will do.
-    found = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
-    values = np.array([*(found.get(label, np.nan) for label in column.labels), np.nan])[column.index]
-    whole = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
+    number_by_label = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
+    of_labels = [number_by_label.get(label, np.nan) for label in column.labels]
+    values = np.array([*of_labels, np.nan])[column.index]
+    integers = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
     how = [] if fitting[0] is _plain and words else [f"numbers{_HOW[fitting[0]]}"]
     if words:
         n = plural(sum(rows[word] for word in words), "row")
         how.append(f"no number in {n} ({listed(words, 4)}): inactive there")
-    numeric = replace(column, numbers=values, labels=(), index=None, whole=False, promoted=whole)
+    numeric = replace(column, numbers=values, labels=(), index=None, integers=False, promoted=integers)
     return numeric, "; ".join(how)
 
 
@@ -71,8 +71,8 @@ def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
         return any("," in label for label in labels)
     pointed = [label.strip() for label in labels if "." in label]
     if fitting[0] is _plain and pointed:
-        whole = [label for label in labels if "." not in label and len(label.strip("+-0 ")) >= 3]
-        if whole and all(_GROUPED.fullmatch(label) for label in pointed):
+        long = any("." not in label and len(label.strip("+-0 ")) >= 3 for label in labels)
+        if long and all(_GROUPED.fullmatch(label) for label in pointed):
             return True
         numbers = [number_of(label) for label in pointed]
         versions = all(re.fullmatch(r"\d+\.\d+", label) for label in pointed)
@@ -106,8 +106,8 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
 def _read(labels: Iterable[str], spelled: Callable[[str], str | None]) -> dict[str, float]:
     """Label -> number, of the labels that are one, finite, when they are spelled in another way."""
     pairs = ((label, spelled(label.strip())) for label in labels)
-    found = {label: number_of(text) for label, text in pairs if text is not None}
-    return {label: number for label, number in found.items() if number is not None and np.isfinite(number)}
+    numbers = {label: number_of(text) for label, text in pairs if text is not None}
+    return {label: number for label, number in numbers.items() if number is not None and np.isfinite(number)}
 
 
 # Text as it is; the number within np.float64(...); without commas between thousands.

@@ -153,15 +153,14 @@ class Tabular(AbstractProblem):
         return jnp.stack([jnp.asarray(_values(domain))[choice] for (domain,), choice in pairs])
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
-        row = self.encode(x)
-        known, row = row >= 0, jnp.maximum(row, 0)
-        seed = 0
+        row, seed = self.encode(x), 0
+        exists, row = row >= 0, jnp.maximum(row, 0)
         if self.losses.shape[1] > 1:
             n = self.n_seeds[row]
             # Half the random bits of `randint`; that 2^23 steps are no multiple of n does not show.
             seed = (jax.random.uniform(key) * n.astype(float)).astype(n.dtype)
             seed = jnp.clip(seed, 0, jnp.maximum(n - 1, 0))
-        losses, excess = (jnp.where(known, a[row, seed], jnp.nan) for a in (self.losses, self.excess))
+        losses, excess = (jnp.where(exists, a[row, seed], jnp.nan) for a in (self.losses, self.excess))
         return losses, excess
 
 

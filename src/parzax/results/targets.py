@@ -93,7 +93,7 @@ def ranking_losses(
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
     losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
-    how = {"whole": bool((weights == np.floor(weights)).all()), "raw": raw}
+    how = {"counts": bool((weights == np.floor(weights)).all()), "raw": raw}
     places = []
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())

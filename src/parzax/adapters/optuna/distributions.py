@@ -190,5 +190,5 @@ def _distribution(domain: Domain) -> BaseDistribution:
     if isinstance(domain, (Categorical, Ordinal)):
         return CategoricalDistribution(domain.choices if isinstance(domain, Categorical) else domain.values)
     assert isinstance(domain, (Int, Float))
-    kind: Any = IntDistribution if domain.whole else FloatDistribution
+    kind: Any = IntDistribution if domain.has_integers else FloatDistribution
     return kind(domain.low, domain.high, log=domain.log, step=domain.step)
