@@ -205,6 +205,26 @@ def counting(*, repeats: int, n: int = 2**17) -> list[Row]:
     return [Row(work, 32, peer, medians["ours"], medians["theirs"], first_call, error, 2.5)]
 
 
+def checking(*, repeats: int, n: int = 10**6) -> list[Row]:
+    """`Observations.from_arrays` with three numbers against a copy and comparisons with bounds in NumPy."""
+    rng = np.random.default_rng(0)
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(3)})
+    values, losses = rng.uniform(size=(n, 3)), rng.normal(size=n)
+
+    def ours() -> px.Observations:
+        return px.Observations.from_arrays(space, values, losses)
+
+    def theirs() -> bool:
+        copy = values.copy()
+        return bool(((copy >= 0) & (copy <= 1)).all() and (losses < np.inf).all())
+
+    first_call = timing.once(ours)
+    medians = timing.interleaved({"ours": ours, "theirs": theirs}, repeats)
+    error = float(np.abs(ours().values - values).max())
+    work, peer = f"checked and copied, 3 columns, N = {n}", "numpy comparisons"
+    return [Row(work, 64, peer, medians["ours"], medians["theirs"], first_call, error, 0.25)]
+
+
 def estimators(*, repeats: int) -> list[Row]:
     """The default estimator against the others on the sweep.
 
@@ -244,6 +264,7 @@ def jobs(quick: bool) -> Iterator[command.Job]:
     yield partial(sweep, repeats=3 if quick else 5, every=11 if quick else 3)
     yield partial(single, 2**17, *large, repeats=7, inner=5)
     yield partial(counting, repeats=15 if quick else 41)
+    yield partial(checking, repeats=7 if quick else 15)
     yield partial(estimators, repeats=5 if quick else 15)
     if not quick:
         yield partial(bootstrap, repeats=3, replicates=1000)

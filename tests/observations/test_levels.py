@@ -11,6 +11,7 @@ from reference import grid
 
 import parzax as px
 from parzax.observations import level_sets
+from parzax.observations.encoding import loss_ranks
 from parzax.observations.levels import level_weight
 
 
@@ -118,3 +119,11 @@ def test_narrow_types():
         assert inside.all()
         sizes = [int(m.sum()) for m in masks]
         assert sizes == [math.ceil(Fraction(i, q + 1) * 1000) for i in range(1, q + 1)]
+
+
+def test_loss_ranks():
+    """Tied rows share a rank, and rows that are left out have the padded size."""
+    losses = np.array([[2.0, 1.0, np.nan, 1.0, -np.inf, 0.0, -0.0, 2.0], [np.nan] * 8])
+    weight = np.array([[1.0, 1, 1, 1, 1, 1, 1, 0], np.ones(8)])
+    ranks = loss_ranks(losses, weight, 10)
+    assert ranks.tolist() == [[5, 3, 10, 3, 0, 1, 1, 10, 10, 10], [10] * 10]

@@ -59,7 +59,7 @@ class In(Condition):
     values: Sequence[Any]
 
     def __post_init__(self) -> None:
-        _check_parent(self)
+        _checks.instance("In: parent", self.parent, str, "a name")
         object.__setattr__(self, "values", plain_values(f"In({self.parent!r}): values", self.values))
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
@@ -77,7 +77,7 @@ class Between(Condition):
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        _check_parent(self)
+        _checks.instance("Between: parent", self.parent, str, "a name")
         for name in ("low", "high"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and abs(value) == math.inf):
@@ -139,7 +139,3 @@ def _first_from(bound: float, axis: AbstractCells) -> int:
         return 0 if bound < 0 else n
     least = bound - BOUND_SLACK * abs(bound)
     return bisect_left(range(n), least, key=lambda i: axis.value(np.array(i), np.float64))
-
-
-def _check_parent(condition: In | Between) -> None:
-    _checks.instance(f"{type(condition).__name__}: parent", condition.parent, str, "a name")

@@ -106,7 +106,7 @@ class Frame(eqx.Module):
     ) -> tuple[Int[Any, "n d"] | None, Bool[Any, "n d"]]:
         """`Points.regime`, None where all are 0, and `Points.valid` of NumPy's native values.
 
-        ``given`` is that of `Walk.applies`.
+        ``given`` is that of `Walk.applied`.
         """
         return map_blocks(self._classify, *((x,) if given is None else (x, given)))
 
@@ -249,9 +249,10 @@ class Frame(eqx.Module):
         """The regime of every parameter, None where all are 0, and what takes its slots' values to it."""
         if self.walk is None:
             return None, lambda x: x
-        xp, p = namespace(number), self.walk.parents
+        xp, tested = namespace(number), self.walk.parents[self.walk.parent]
         held = xp.ones(number.shape, bool) if held is None else held
-        applies = self.walk.applies(number[:, p], value[:, p], held[:, p], given)
+        inside = self.walk.inside(number[:, tested], value[:, tested]) & held[:, tested]
+        applies = self.walk.applied(inside, given)
         if self.of_parameter is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]

@@ -134,25 +134,17 @@ class Walk(eqx.Module):
             n_rounds=n_rounds,
         )
 
-    def applies(
-        self,
-        number: Shaped[Any, "n p"],
-        value: Shaped[Any, "n p"],
-        held: Bool[Any, "n p"],
-        given: Bool[Any, "n s"] | None = None,
-    ) -> Bool[Any, "n s"]:
-        """Which slots apply, of those ``given`` that may for what a log has recorded.
-
-        ``number``, ``value`` and ``held`` are, for each slot in ``parents`` if it is the one that applies,
-        the number of the value, the value, and whether the domain has it; if not, conditions on it fail.
-        """
-        t = self.parent
+    def inside(self, number: Shaped[Any, "n t"], value: Shaped[Any, "n t"]) -> Bool[Any, "n t"]:
+        """The outcome of every test, for a value of the slot that it looks at, and for the value's number."""
         ends = (end[None] for end in (self.first, self.last, self.low, self.high))
-        inside = _inside(self.counted[None], number[:, t], value[:, t], *ends) & held[:, t]
-        return self.applied(inside, given)
+        return _inside(self.counted[None], number, value, *ends)
 
     def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
-        """Which slots apply, from the outcome of every test in case its parent's slot applies."""
+        """Which slots apply, of those ``given`` that may for what a log has recorded.
+
+        ``inside`` is the outcome of every test in case its parent's slot applies; False where the slot's
+        domain does not have the value.
+        """
         xp, tested = namespace(inside), self.parents[self.parent]
         applies = xp.zeros((len(inside), self.all_of.shape[1]), bool)
         for _ in range(self.n_rounds):
@@ -190,5 +182,5 @@ def indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
 
 
 def _matmul(mask: Any, counts: Any) -> Any:
-    """How many of those under the mask there are in each column; whole numbers, exact in any precision."""
+    """Sum of the counts under each mask; whole numbers, exact in any precision."""
     return namespace(mask).matmul(mask.astype(np.float32), counts)
