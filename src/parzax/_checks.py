@@ -18,20 +18,20 @@ from jax.core import Tracer
 
 from parzax._words import plural
 
-# What damaged or foreign npz files raise while they are read; NotImplementedError is zipfile's for a
-# compression that it does not know.
+# Errors of reading damaged or foreign npz files; zipfile raises NotImplementedError for a compression that it
+# does not know.
 UNREADABLE = (
     OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
     OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 Direction = str | Enum
-# Of a sampler, where a wrong one is to be found by type checkers; files give any text.
+# Direction of a sampler; type checkers see a wrong one. Files may give any text.
 Sense = Literal["minimize", "maximize"] | Enum
 
 
 def is_traced(*trees: Any) -> bool:
-    """Whether an array in some trees is traced, so that all of this is part of a compiled program already."""
+    """Whether some array in the trees is traced, so that the caller is part of a compiled program."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
@@ -46,7 +46,7 @@ def real_number(name: str, value: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar or 0-d array as the plain number that it prints as; anything else as it is."""
+    """Return a NumPy scalar or 0-d array as the plain number that it prints as, anything else as it is."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.floating):
@@ -140,7 +140,7 @@ def unmasked(name: str, values: Any) -> np.ndarray:
 
 
 def real_array(name: str, values: Any) -> jax.Array:
-    """``values`` on the device, or raise where they are no real numbers."""
+    """Return ``values`` as an array on the device, or raise unless they are real numbers."""
     dtype = getattr(values, "dtype", None)
     try:
         array = jnp.asarray(values)
@@ -224,7 +224,7 @@ def optional(module: str, purpose: str, extra: str) -> Any:
 
 
 def check_key(key: Any) -> None:
-    """One typed key, not used before."""
+    """Raise unless ``key`` is one typed key."""
     if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
         raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
@@ -233,7 +233,7 @@ def check_key(key: Any) -> None:
 
 
 def check_precision(name: str, dtype: Any) -> None:
-    """Raise for arrays of float64 where JAX computes in float32: it would cut them off without a word."""
+    """Raise for float64 arrays where JAX computes in float32, to which it would round them silently."""
     if jnp.dtype(dtype) == np.float64 and jnp.result_type(float) != np.float64:
         what = f"{name} was made in float64, inside jax.enable_x64(True), and is used outside"
         raise ValueError(f"{what}; use it there too, or make it anew outside.")

@@ -1,4 +1,4 @@
-"""What was seen: `Observations`, readers of tables, level sets."""
+"""Logs of a search: `Observations`, the reader of tables, level sets, and the encoder on the host."""
 
 from parzax.observations.encode import encode as encode
 from parzax.observations.encoding import capacity as capacity

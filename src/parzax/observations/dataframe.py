@@ -25,7 +25,7 @@ from parzax.observations.roles import (
     unsaid_direction,
 )
 from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
-from parzax.observations.validation import Arrays, checked_arrays
+from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Numeric, Space, Varying
 
 # Names of Optuna's trial states.
@@ -98,7 +98,7 @@ def _read(
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
     notes = [] if direction is not None else [unsaid_direction(targets)]
-    states = _trial_states(table)
+    states = _read_states(table)
     reasons = _find_reasons(table.n, states, failed, fate, exclude or {})
     _count_dropped(reasons)
     keep = reasons == ""
@@ -140,13 +140,11 @@ def _read(
         moving = {name: (array[:, 0], array[:, 1]) for name, array in arrays.items()}
         space = _let_bounds_move(space, moving, keep) if names is None else space
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
-    values, regime = encode_columns(space, columns, used, _recorded_regimes(table, space, keep))
+    values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
     limits = _read_numbers(table, constrained, keep) if constrained else None
     counts = np.where(keep, _read_numbers(table, weights, keep)[:, 0], 0) if weights else None
     direction = "minimize" if direction is None else direction
-    arrays = checked_arrays(
-        space, values, objectives, direction, regime, limits, counts, failed, moving, keep
-    )
+    arrays = check_arrays(space, values, objectives, direction, regime, limits, counts, failed, moving, keep)
     arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets)))
     return space, arrays, reasons, tuple(notes)
 
@@ -204,7 +202,7 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     return np.stack(arrays, axis=-1)
 
 
-def _recorded_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:
+def _read_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:
     """Parameter -> (n,) regime, -1 where missing, of those that have a column ``regimes_<name>``."""
     given = {}
     for name in space.names:
@@ -219,7 +217,7 @@ def _recorded_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str,
     return given
 
 
-def _trial_states(table: Table) -> np.ndarray | None:
+def _read_states(table: Table) -> np.ndarray | None:
     """(n,) trial states as upper-case names; None if no column holds one of Optuna's states."""
     state_name = state_column(table.names)
     if state_name is None:

@@ -10,7 +10,7 @@ from parzax._numerics import map_blocks
 from parzax.importance import Encoded, Grid
 from parzax.importance.layout import grid_axis, layout, nearest_cells
 from parzax.observations.levels import level_sets
-from parzax.observations.pools import in_pools
+from parzax.observations.pools import assign_pools
 from parzax.space import Space
 
 
@@ -34,7 +34,7 @@ def encode_log(
     sets = level_sets(losses, weight, levels, region, raw=grid.optuna_rounding, rows=rows)
     values, regime = (x.reshape(*shape, len(obs.space)) for x in (obs.values, obs.regime))
     codes = grid_codes(obs.space, values, regime, grid, rows)
-    pools = in_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
+    pools = assign_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
     encoded = Encoded(
         codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
         sets.status, layout=layout(obs.space, grid), levels=tuple(levels.tolist()), region=region, grid=grid,

@@ -9,13 +9,13 @@ from parzax._words import plural, visible
 from parzax.observations.columns import Column, listed, number_of
 from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
 
-# More labels than this are no choices of one parameter, and a longer text is no label.
+# Largest number of choices of a parameter, and longest text of a label.
 MAX_CHOICES = 100_000
 MAX_LABEL = 10_000
-# Positive values that span at least this ratio may be on a log axis.
+# Least ratio of the largest to the smallest value on a log axis.
 LOG_RATIO = 1000.0
 _MAX_WHOLE = 2.0**53
-# Text of so many rows, of which this share is different, is an id.
+# Text is an id in at least this many rows, if at least this share of them differ.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
 
 
@@ -24,7 +24,7 @@ def infer_space(
 ) -> tuple[Space, list[str]]:
     """The space of some columns, and sentences that say what was inferred; see `infer_domain`.
 
-    ``spelled`` says how a column's numbers were written, if that is worth a word.
+    ``spelled`` says how a column's numbers were written, "" for plain numbers.
     """
     inferred = {name: infer_domain(column) for name, column in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
@@ -67,7 +67,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         reason = "rows have as many different labels, as of an id or a path"
         return None, f"left out, {len(column.labels)} {reason}"
     try:
-        domain, what = _from_numbers(column, when) if numeric else _from_labels(column, when)
+        domain, what = _infer_numeric(column, when) if numeric else _infer_categorical(column, when)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {column.name!r}: {error}") from error
     return domain, what + gap
@@ -80,7 +80,7 @@ def _is_id(column: Column) -> bool:
     return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
 
 
-def _from_numbers(column: Column, when: Any) -> tuple[Domain, str]:
+def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
     values = column.as_numbers()
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
@@ -98,7 +98,7 @@ def _from_numbers(column: Column, when: Any) -> tuple[Domain, str]:
     return kind(*bounds, log=log, when=when), sentence
 
 
-def _from_labels(column: Column, when: Any) -> tuple[Domain, str]:
+def _infer_categorical(column: Column, when: Any) -> tuple[Domain, str]:
     if len(column.labels) > MAX_CHOICES:
         raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
     for i, label in enumerate(column.labels):

@@ -8,7 +8,7 @@ import numpy as np
 from parzax.observations.columns import Column, listed, short
 from parzax.space import INACTIVE, Categorical, Space, choice_key
 
-# Code of a label that is no choice.
+# Code of a label that is none of the choices.
 _UNKNOWN = -1
 
 
@@ -45,9 +45,9 @@ def encode_columns(
     values, codes = np.full((len(used), len(space)), np.nan), {}
     for j, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
         if isinstance(domains[0], Categorical):
-            codes[j] = [_codes(columns[name], d) for d in domains if isinstance(d, Categorical)]
+            codes[j] = [_match_labels(columns[name], d) for d in domains if isinstance(d, Categorical)]
         values[:, j] = codes[j][0] if j in codes else columns[name].as_numbers(used)
-    regimes = _regimes(space, values, given)
+    regimes = _find_regimes(space, values, given)
     # Codes of a parameter with several domains depend on its regime, and regimes on the codes of
     # its parents: each pass settles one more generation.
     for _ in range(len(space)):
@@ -58,7 +58,7 @@ def encode_columns(
             values[(regimes[:, j] == INACTIVE) & columns[space.names[j]].missing(), j] = np.nan
         if np.array_equal(before, values, equal_nan=True):
             break
-        regimes = _regimes(space, values, given)
+        regimes = _find_regimes(space, values, given)
     for j in codes:
         unknown = np.flatnonzero((values[:, j] == _UNKNOWN) & (regimes[:, j] != INACTIVE) & used)
         if len(unknown):
@@ -66,7 +66,7 @@ def encode_columns(
     return values, regimes if given else None
 
 
-def _codes(column: Column, domain: Categorical) -> np.ndarray:
+def _match_labels(column: Column, domain: Categorical) -> np.ndarray:
     """(n,) code of every entry, -1 for a label that is no choice, NaN (or the code of None) where missing."""
     column = column.as_labels()
     none = domain.codes.get(choice_key(None), np.nan)
@@ -74,7 +74,7 @@ def _codes(column: Column, domain: Categorical) -> np.ndarray:
     return np.array([*(_match(label, domain) for label in column.labels), none], float)[column.index]
 
 
-def _regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarray]) -> np.ndarray:
+def _find_regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarray]) -> np.ndarray:
     """Regimes (n, d): those that are given, the others from the conditions among themselves."""
     if not given:
         return space.derive_regimes(values)

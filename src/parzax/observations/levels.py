@@ -9,7 +9,7 @@ import numpy as np
 from parzax.importance.levels import ROUNDING
 from parzax.status import Status
 
-# Up to this many levels a partial sort finds the cut-offs faster than a full one.
+# With fewer levels than this a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
 # Size of the sample that brackets an order statistic.
 _SAMPLE = 2048

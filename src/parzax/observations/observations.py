@@ -16,7 +16,7 @@ from parzax.importance.levels import checked_levels
 from parzax.observations.dataframe import read_logs
 from parzax.observations.encoding import encode_log
 from parzax.observations.report import ImportReport
-from parzax.observations.validation import checked_arrays, checked_weight, stack_seeds
+from parzax.observations.validation import check_arrays, check_weight, stack_seeds
 from parzax.space import Categorical, Space
 
 
@@ -93,7 +93,7 @@ class Observations:
         2
         """
         _checks.instance("space", space, Space, "a parzax.Space")
-        arrays = checked_arrays(
+        arrays = check_arrays(
             space, values, objectives, direction, regime, constraints, weight, failed, bounds
         )
         _checks.warn_of_normalised(arrays.weight)
@@ -274,7 +274,7 @@ class Observations:
 
     def with_weight(self, weight: Any) -> "Observations":
         """The same rows under other frequency weights, (..., n); a filter is a weight of 0 or 1."""
-        weight = checked_weight(weight, self.values.shape[:-1])
+        weight = check_weight(weight, self.values.shape[:-1])
         _checks.warn_of_normalised(weight)
         return replace(self, weight=weight)
 

@@ -15,19 +15,19 @@ from parzax.importance.layout import Grid, layout, relative_axis
 from parzax.observations.bounds import span_text
 from parzax.space import Varying
 
-# Of its size a number may differ by this and still be the same.
+# Relative difference of numbers that count as equal.
 _SAME = 1e-9
-# Above this rank correlation of widths and middles one says what the other does.
+# Rank correlation of widths and middles above which one of them is enough.
 _ALIKE = 0.99
-# The pool of the narrowest ranges is halved where their widths differ by more than this factor, and a half
-# has so many rows.
+# The pool of the narrowest ranges is halved if their widths differ by more than this factor and each half has
+# this many rows.
 _DIFFERENT, _LEAST_HALF = 2.0, 50
-# A bound may miss the last step by this share of it.
+# Share of a step by which a bound may miss the last one.
 _STEP_SLACK = 1e-6
 
 
-def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
-    """Put the rows of domains whose bounds move into pools; sentences about those of the first seed.
+def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
+    """Put the rows of domains whose bounds move into pools; return sentences on the pools of the first seed.
 
     Rows outside the region stay without a pool, as do rows without bounds, or whose bounds leave one value.
 
@@ -49,21 +49,21 @@ def in_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> 
         start = block.start - where.offsets[j] + block.n_cells
         here = (obs.regime[..., j].reshape(shape) == block.regime) & (weight > 0)
         values, (low, high) = obs.values[..., j].reshape(shape), np.moveaxis(bounds[name], -1, 0)
-        place = places(values, low.reshape(shape), high.reshape(shape), domain)
+        place = relative_places(values, low.reshape(shape), high.reshape(shape), domain)
         for seed in range(shape[0]):
             rows = np.flatnonzero(here[seed] & ~np.isnan(place[seed]))
             if not len(rows):
                 continue
             sides = low.reshape(shape)[seed, rows], high.reshape(shape)[seed, rows]
-            pool = pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
+            pool = find_pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
             cells = start + pool * axis.n_cells + axis.cells(place[seed, rows])
             codes[seed, j, rows] = cells.astype(codes.dtype)
             if seed == 0:
                 pooled_rows.setdefault(name, []).append((pool, *sides, weight[seed, rows]))
-    return {name: _sentence(rows, shape[0]) for name, rows in pooled_rows.items()}
+    return {name: _describe_pools(rows, shape[0]) for name, rows in pooled_rows.items()}
 
 
-def places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
+def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
     """Places of values (n,) between their bounds, from 0 to 1; NaN where there is a single value, or none.
 
     u = (x - low) / (high - low), of logarithms where the domain has a log axis. Values in steps are the
@@ -78,7 +78,7 @@ def places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varyin
     return np.clip(place, 0.0, 1.0)
 
 
-def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
+def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
     """Which of at most ``most`` pools, from 0 on, each of n rows is in.
 
     Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
@@ -94,29 +94,29 @@ def pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> 
     """
     n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), max(most - 1, 1))
     scale = np.maximum(np.abs(start), np.abs(end)).max()
-    width, middle = (_ranks(x, weight, _SAME * scale) for x in (end - start, start / 2 + end / 2))
+    width, middle = (_rank(x, weight, _SAME * scale) for x in (end - start, start / 2 + end / 2))
     if np.ptp(width) == 0:
-        return _parts(middle, n_pools)
+        return _split(middle, n_pools)
     if np.ptp(middle) == 0 or abs(np.corrcoef(width, middle)[0, 1]) > _ALIKE:
-        pool = _parts(width, n_pools)
-        return _halved(pool, end - start, weight) if most > 1 else pool
+        pool = _split(width, n_pools)
+        return _halve_narrowest(pool, end - start, weight) if most > 1 else pool
     n_widths = math.isqrt(n_pools)
-    n_middles, pool = n_pools // n_widths, _parts(width, n_widths)
+    n_middles, pool = n_pools // n_widths, _split(width, n_widths)
     inner = np.zeros_like(pool)
     for number in np.unique(pool):
         rows = pool == number
-        inner[rows] = _parts(_ranks(middle[rows], weight[rows], 0.0), n_middles)
+        inner[rows] = _split(_rank(middle[rows], weight[rows], 0.0), n_middles)
     return pool * n_middles + inner
 
 
-def _halved(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _halve_narrowest(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The pools with that of the narrowest ranges as two, if it has the rows and widths that differ."""
     first = pool == pool.min()
     narrow = width[first]
     if weight[first].sum() < 2 * _LEAST_HALF or narrow.max() <= _DIFFERENT * narrow.min():
         return pool
     moved = pool + 1
-    moved[first] = pool.min() + _parts(_ranks(narrow, weight[first], 0.0), 2)
+    moved[first] = pool.min() + _split(_rank(narrow, weight[first], 0.0), 2)
     return moved
 
 
@@ -128,7 +128,7 @@ def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarra
     return (np.log(low), np.log(high)) if domain.log else (low, high)
 
 
-def _ranks(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
+def _rank(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
     """Share of the weight below each number, and half of that of its equals; 0.5 for all within ``same``."""
     if np.ptp(x) <= same:
         return np.full(len(x), 0.5)
@@ -138,12 +138,12 @@ def _ranks(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
     return ((upto - tied_weight / 2) / upto[-1])[equal]
 
 
-def _parts(ranks: np.ndarray, n: int) -> np.ndarray:
+def _split(ranks: np.ndarray, n: int) -> np.ndarray:
     """Which of n equal parts of [0, 1] each number is in."""
     return np.minimum((ranks * n).astype(np.int64), n - 1)
 
 
-def _sentence(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
+def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
     """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ...".
 
     ``rows`` are the pool, low, high and weight of the rows of each domain.
@@ -158,9 +158,11 @@ def _sentence(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
     fixed = [f"{side} {bounds[0]:.4g}, " for side, bounds in ends.items() if np.ptp(bounds) == 0]
     moving = [side for side, bounds in ends.items() if np.ptp(bounds) > 0]
 
-    def one(pool: dict[str, np.ndarray]) -> str:
+    def describe(pool: dict[str, np.ndarray]) -> str:
         reach = (f"{side} {span_text(pool[side].min(), pool[side].max())}" for side in moving)
         return f"{' and '.join(reach)} ({pool['weight'].sum():.6g} rows)".strip()
 
     n = f"{plural(len(pools), 'pool')}{seed}"
-    return f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(one, pools))}"
+    return (
+        f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(describe, pools))}"
+    )

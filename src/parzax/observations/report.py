@@ -38,17 +38,15 @@ class ImportReport:
     objectives: tuple[str, ...] = ()
 
     def lines(self, n_seeds: int = 1) -> list[str]:
-        """The report as short lines of text, which say what is of each of ``n_seeds`` seeds and what of all.
+        """The report as short lines of text, which tell numbers of each seed from those of all ``n_seeds``.
 
         >>> ImportReport(100, ("minimize",), n_failed=7).lines(n_seeds=5)
         ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']
         """
-        each = f" in each of {n_seeds} seeds" if n_seeds > 1 else ""
-        rows = (
-            f"{self.n_rows} rows{each}" if self.n_total is None else f"{self.n_total} rows in {n_seeds} seeds"
-        )
-        total = n_seeds * self.n_rows if self.n_total is None else self.n_total
-        of_all = f" of all {total}" if n_seeds > 1 else ""
+        n_total = n_seeds * self.n_rows if self.n_total is None else self.n_total
+        of_all = f" of all {n_total}" if n_seeds > 1 else ""
+        rows = f"{self.n_rows} rows" + f" in each of {n_seeds} seeds" * (n_seeds > 1)
+        rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
         out = [f"{rows}, {' and '.join(self.direction)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]
         if self.n_failed:

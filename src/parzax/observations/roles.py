@@ -14,21 +14,22 @@ _BOOKKEEPING = re.compile(
     r"|regimes_.*|Unnamed: 0|__index_level_0__|"
 )
 PREFIX = "params_"
-# Whose tables name their parameters by a prefix.
-TEXT_PREFIX = "params."  # of MLflow, which keeps all parameters as text
+# MLflow keeps all parameters as text.
+TEXT_PREFIX = "params."
+# Prefixes of the names of parameters, and the tools that write them.
 _TOOLS = {PREFIX: "Optuna", "config/": "Ray Tune", TEXT_PREFIX: "MLflow"}
-# Of an export of Weights & Biases; in the tables of other tools these names may be anything.
+# Columns of an export of Weights & Biases; in other tables these names may mean anything.
 _WANDB = re.compile(
     r"Name|State|Notes|User|Tags|Created|Updated|End Time|Runtime|Sweep|ID|Hostname|Host|Commit|GitHub|Group"
     r"|Job Type|Project|Entity|Path|Artifacts|GPU Count|GPU Type|_step|_timestamp|_runtime|_wandb.*"
 )
-# Words in the names of what a run gave rather than of what it was given.
+# Words in the names of results of a run, rather than of its parameters.
 _RESULTS = frozenset((
     "loss", "losses", "acc", "accuracy", "auc", "auroc", "f1", "rmse", "mse", "mae", "mape", "err", "error",
     "score", "reward", "perplexity", "recall", "metric", "metrics", "runtime", "walltime", "duration",
     "elapsed", "timestamp", "latency",
 ))  # fmt: skip
-# Words of objectives of which more is better; some are parameters of other people.
+# Words in the names of objectives of which more is better.
 _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
     "r2", "return",
@@ -60,14 +61,14 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
     absent = [name for name in names if name not in columns]
     if absent:
         words = {c: re.sub(r"[^a-z0-9]", "", c.lower().rpartition(".")[2]) for c in columns}
-        alike = [c for name in absent for c in like(name, words)]
+        alike = [c for name in absent for c in find_similar(name, words)]
         hint = f"did you mean {listed(alike)}?" if alike else f"its columns are {listed(columns, 60)}."
         raise ValueError(f"{argument}: the table has no column {listed(absent)}; {hint}")
     return names
 
 
-def like(name: str, words: Mapping[str, str]) -> list[str]:
-    """The columns, three at most, that a name may stand for: ``words`` is what they are without prefixes."""
+def find_similar(name: str, words: Mapping[str, str]) -> list[str]:
+    """At most three columns that a name may stand for; ``words`` has the columns' names without prefixes."""
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
     letters = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}

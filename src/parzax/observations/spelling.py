@@ -10,13 +10,13 @@ import numpy as np
 from parzax._words import plural
 from parzax.observations.columns import Column, listed, number_of
 
-# Fewer different numbers than this, and nothing else, may be names: they stay labels.
+# A column of fewer different numbers than this may hold names: it stays one of labels.
 LEAST_NUMBERS = 10
-# Beside words, which are then no values, numbers may be fewer.
+# The same for a column that also holds words, which are then no values.
 _LEAST_BESIDE_WORDS = 3
-# A share of the rows that words without a meaning of their own may not exceed.
+# Largest share of the rows that words other than those for no value may have.
 _MOST_WORDS = 0.2
-# Words for no value, however many they are.
+# Words for no value; any number of rows may have them.
 _NONE = frozenset(("", "-", "?", "none", "nan", "null", "n/a", "na", "auto", "default", "<na>"))
 _REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
@@ -33,9 +33,9 @@ Spelling = Callable[[Iterable[str]], dict[str, float]]
 def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, str]:
     """The column as numbers, without a value where there are words, and a sentence about it.
 
-    Itself and "" where it is none, of the rows ``used`` (n,). All that has a digit must be a number in one
-    spelling that leaves no doubt; words such as "None" may be many, others few. Fewer than ``least``
-    different numbers, and nothing else, stay labels.
+    A column that holds no numbers in the rows ``used`` (n,) is returned as it is, with "". Every text with a
+    digit must be a number in one spelling that leaves no doubt. Words such as "None" may be frequent, others
+    must be rare. A column of fewer than ``least`` different numbers and no words keeps its labels.
     """
     if column.index is None or column.categories or not all(isinstance(x, str) for x in column.labels):
         return column, ""
@@ -52,7 +52,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     sure = fitting[0] is _repr or bool(words)
     if len(set(numbers.values())) < (min(least, _LEAST_BESIDE_WORDS) if sure else least):
         return column, ""
-    # Of rows that do not count any number will do.
+    # In rows that are not used any spelling that is a number will do.
     number_by_label = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
     of_labels = [number_by_label.get(label, np.nan) for label in column.labels]
     values = np.array([*of_labels, np.nan])[column.index]

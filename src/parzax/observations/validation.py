@@ -1,4 +1,4 @@
-"""From arrays as they are given to those that observations keep: shapes, directions, failed rows, regimes."""
+"""Checks of the arrays of `Observations`: shapes, directions, failed rows, regimes, weights."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Arrays(NamedTuple):
     report: ImportReport
 
     def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
-        """Some of n rows, by their indices, and what changes in the report."""
+        """The rows with these indices; keywords are fields of the report that change."""
         arrays = jax.tree.map(lambda a: a[rows], self._replace(report=None))
         changed = replace(self.report, n_failed=_n_failed(arrays.losses), **report)
         return arrays._replace(report=changed)
@@ -64,7 +64,7 @@ def _n_failed(losses: np.ndarray) -> int:
     return int((~(losses < np.inf)).all(axis=-1).sum())
 
 
-def checked_arrays(
+def check_arrays(
     space: Space,
     values: Any,
     objectives: Any,
@@ -100,8 +100,8 @@ def checked_arrays(
         if where := _checks.find_first(np.isnan(constraints) & used[..., None]):
             which = f"{_checks.axis_label(where[:-1])}, constraint {where[-1]}"
             raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
-    weight = None if weight is None else checked_weight(weight, shape)
-    regimes, values = checked_regimes(space, values, regime, used)
+    weight = None if weight is None else check_weight(weight, shape)
+    regimes, values = check_regimes(space, values, regime, used)
 
     def read_parameter(what: str, name: str) -> np.ndarray:
         if name not in space.names:
@@ -119,7 +119,7 @@ def checked_arrays(
     return Arrays(values, regimes, losses, constraints, weight, moving, report)
 
 
-def checked_regimes(
+def check_regimes(
     space: Space, values: np.ndarray, regime: Any, used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Regimes (..., n, d) int16 of all rows, and their values (..., n, d).
@@ -130,7 +130,7 @@ def checked_regimes(
     if regime is None:
         regimes, valid = space.classify(values)
     else:
-        regimes = _given(space, values, regime)
+        regimes = _check_given(space, values, regime)
         valid = host_frame(space).check(values.reshape(-1, len(space)), regimes.reshape(-1, len(space)))
         valid = valid.reshape(values.shape)
     for column in () if valid.all() else range(len(space)):
@@ -139,7 +139,7 @@ def checked_regimes(
         for i, domain in enumerate(space.domains[column]):
             wrong = bad & used & (of_column == i)
             _refuse(wrong & absent, value, column, name, "is missing but the parameter is active")
-            _refuse(wrong, value, column, name, f"is outside {_describe(domain)}")
+            _refuse(wrong, value, column, name, f"is outside {_describe_domain(domain)}")
         inactive = bad & used & (of_column == INACTIVE)
         _refuse(inactive, value, column, name, "is given but the parameter is inactive")
         of_column[bad], value[bad] = INACTIVE, np.nan
@@ -152,7 +152,7 @@ def checked_regimes(
     return regimes, values
 
 
-def checked_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
+def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
     """Weights of rows of ``shape`` (..., n): finite and at least 0."""
     weight = _checks.float_array(name, weight)
     if weight.shape != shape:
@@ -174,7 +174,7 @@ def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
     return array
 
 
-def _given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
+def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
     regime = _checks.unmasked("regime", regime)
     if regime.shape != values.shape or regime.dtype.kind not in "iu":
         given = f"dtype {regime.dtype}, shape {regime.shape}"
@@ -197,7 +197,7 @@ def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: st
         raise ValueError(f"values: {entry} {what}{_checks.and_more(bad)}.")
 
 
-def _describe(domain: Domain) -> str:
+def _describe_domain(domain: Domain) -> str:
     if isinstance(domain, Categorical):
         return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
     return repr(replace(domain, when=()))

@@ -76,7 +76,7 @@ def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:
 def by_parameter(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
     """Columns of parameters from columns of slots, by each row's regimes; 1 where it is inactive."""
     x = jnp.broadcast_to(x, (len(rows), x.shape[-1]))
-    if basis.frame.of_parameter is not None:
+    if basis.frame.membership is not None:
         slot = basis.frame.first[None] + jnp.maximum(rows.regime, 0)
         x = jnp.take_along_axis(x, slot, axis=-1)
     return jnp.where(rows.regime == INACTIVE, 1, x)

@@ -23,20 +23,16 @@ class Metric(NamedTuple):
     sign: float
 
 
-class Bound(NamedTuple):
-    """A named constraint of the header: the metric, and its thresholds by quantile."""
-
-    metric: str
-    thresholds: dict[float, float]
-
-
 class TableFile(NamedTuple):
-    """A checked table: every choice of the space once, in C order of the choice indices."""
+    """A checked table: every choice of the space once, in C order of the choice indices.
+
+    ``constraints`` are those of the header by name: the metric, and its thresholds by quantile.
+    """
 
     name: str
     space: Space
     metrics: dict[str, Metric]
-    bounds: dict[str, Bound]
+    constraints: dict[str, tuple[str, dict[float, float]]]
 
 
 def read_table(path: str | Path) -> TableFile:
@@ -53,22 +49,22 @@ def read_table(path: str | Path) -> TableFile:
         header = json.loads(beside.read_text(encoding="utf-8"))
     except _checks.UNREADABLE as error:
         where = "" if folder or file.is_absolute() else _UNSET
-        raise ValueError(f"cannot read the header {str(beside)!r}: {_reason(error)}.{where}") from error
+        raise ValueError(f"cannot read the header {str(beside)!r}: {_explain(error)}.{where}") from error
     try:
         # Opened here, as np.load leaves a truncated file open.
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
-            return _table(header, {name: data[name] for name in data.files if name in header["arrays"]})
+            return _build_table(header, {name: data[name] for name in data.files if name in header["arrays"]})
     except _checks.UNREADABLE as error:
-        raise ValueError(f"cannot read a table from {str(file)!r}: {_reason(error)}.") from error
+        raise ValueError(f"cannot read a table from {str(file)!r}: {_explain(error)}.") from error
 
 
-def _reason(error: BaseException) -> str:
+def _explain(error: BaseException) -> str:
     text = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
     return (text or type(error).__name__).rstrip(".")
 
 
-def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> TableFile:
-    space, shape = _space(header["hyperparameters"]), tuple(int(n) for n in header["shape"])
+def _build_table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> TableFile:
+    space, shape = _build_space(header["hyperparameters"]), tuple(int(n) for n in header["shape"])
     sizes = tuple(domains[0].n_values for domains in space.domains)
     n = math.prod(shape)
     if shape != sizes:
@@ -82,30 +78,30 @@ def _table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> TableFil
     for name, entry in header["arrays"].items():
         if "direction" in entry:
             direction = _checks.one_of(f"the direction of {name!r}", entry["direction"], _SIGNS)
-            metrics[name] = Metric(_values(name, arrays[name], n), _SIGNS[direction])
+            metrics[name] = Metric(_check_values(name, arrays[name], n), _SIGNS[direction])
     widths = {metric.values.shape[1] for metric in metrics.values()} - {1}
     if len(widths) > 1:
         raise ValueError(f"metrics have different numbers of seeds, {sorted(widths)}")
-    bounds = {}
+    constraints = {}
     for name, entry in header.get("constraints", {}).items():
         thresholds = {float(q): _checks.real_number(name, t) for q, t in entry["thresholds"].items()}
-        bounds[name] = Bound(_checks.one_of(f"the array of {name!r}", entry["array"], metrics), thresholds)
-    return TableFile(str(header["name"]), space, metrics, bounds)
+        constraints[name] = _checks.one_of(f"the array of {name!r}", entry["array"], metrics), thresholds
+    return TableFile(str(header["name"]), space, metrics, constraints)
 
 
-def _space(entries: Any) -> Space:
+def _build_space(entries: Any) -> Space:
     parameters = {}
     for entry in entries:
         kind = _checks.one_of("the kind of a hyperparameter", entry["kind"], ("categorical", "ordinal"))
         if entry["name"] in parameters:
             raise ValueError(f"hyperparameter {entry['name']!r} appears twice")
-        values, ordinal = entry["values"], kind == "ordinal"
-        domain = Ordinal(tuple(values), log=bool(entry["log"])) if ordinal else Categorical(values)
+        values = entry["values"]
+        domain = Ordinal(values, log=bool(entry["log"])) if kind == "ordinal" else Categorical(values)
         parameters[entry["name"]] = domain
     return Space(parameters)
 
 
-def _values(name: str, array: np.ndarray, n: int) -> np.ndarray:
+def _check_values(name: str, array: np.ndarray, n: int) -> np.ndarray:
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or len(array) != n or array.size == 0:
         expected, given = f"({n},) or ({n}, seeds)", f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"array {name!r} must hold numbers of shape {expected}, got {given}")

@@ -106,7 +106,7 @@ class Tabular(AbstractProblem):
         if len(set(names)) < len(names):
             raise ValueError(f"objectives must be different, got {objectives!r}.")
         metrics = [table.metrics[_checks.one_of("an objective", name, table.metrics)] for name in names]
-        limits = _limits(table, constraint_quantiles or {}, constraint_thresholds or {})
+        limits = _find_limits(table, constraint_quantiles or {}, constraint_thresholds or {})
         parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # not -0
         for _, name, threshold in limits:
             # Gradual underflow: 0 only where they are equal.
@@ -117,10 +117,10 @@ class Tabular(AbstractProblem):
         everything = np.take_along_axis(everything, order[..., None], axis=1)
         losses, excess = everything[..., : len(names)], everything[..., len(names) :]
         n_seeds = exists.sum(axis=1)
-        oracle = _oracle(losses, excess, n_seeds)
+        oracle = _find_oracle(losses, excess, n_seeds)
         return cls(
             losses=jnp.asarray(losses),
-            excess=jnp.asarray(_rounded(excess, jnp.result_type(float))),
+            excess=jnp.asarray(_round_excess(excess, jnp.result_type(float))),
             n_seeds=jnp.asarray(n_seeds, dtype=jnp.int32),
             thresholds=np.array([threshold for *_, threshold in limits], dtype=np.float64),
             oracle=oracle,
@@ -150,7 +150,7 @@ class Tabular(AbstractProblem):
         """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
         choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
         pairs = zip(self.space.domains, choices, strict=True)
-        return jnp.stack([jnp.asarray(_values(domain))[choice] for (domain,), choice in pairs])
+        return jnp.stack([jnp.asarray(_native_values(domain))[choice] for (domain,), choice in pairs])
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         row, seed = self.encode(x), 0
@@ -164,18 +164,20 @@ class Tabular(AbstractProblem):
         return losses, excess
 
 
-def _limits(
+def _find_limits(
     table: TableFile, quantiles: Mapping[str, float], thresholds: Mapping[str, float]
 ) -> list[tuple[str, str, float]]:
     """Name, metric and threshold of each constraint."""
     limits = []
     for name, value in quantiles.items():
-        bound = table.bounds[_checks.one_of("a name in constraint_quantiles", name, table.bounds)]
+        _checks.one_of("a name in constraint_quantiles", name, table.constraints)
+        metric, levels = table.constraints[name]
         level = round(_checks.real_number(f"constraint_quantiles[{name!r}]", value), 12)
-        level = _checks.one_of(f"constraint_quantiles[{name!r}]", level, bound.thresholds)
-        limits.append((name, bound.metric, bound.thresholds[level]))
-    metrics = {name: bound.metric for name, bound in table.bounds.items()}
-    metrics |= {name: name for name in table.metrics if name not in metrics}
+        limits.append(
+            (name, metric, levels[_checks.one_of(f"constraint_quantiles[{name!r}]", level, levels)])
+        )
+    metrics = {name: name for name in table.metrics}
+    metrics |= {name: metric for name, (metric, _) in table.constraints.items()}
     for name, value in thresholds.items():
         metric = metrics[_checks.one_of("a name in constraint_thresholds", name, metrics)]
         limits.append((name, metric, _checks.real_number(f"constraint_thresholds[{name!r}]", value)))
@@ -185,14 +187,14 @@ def _limits(
     return limits
 
 
-def _rounded(excess: np.ndarray, dtype: Any) -> np.ndarray:
+def _round_excess(excess: np.ndarray, dtype: Any) -> np.ndarray:
     """``excess`` in ``dtype``: what is above 0 stays at least the smallest normal number, and finite."""
     bounds = np.finfo(dtype)
     result = np.clip(excess, float(bounds.min), float(bounds.max)).astype(dtype)
     return np.where(excess > 0, np.maximum(result, bounds.tiny), result)
 
 
-def _oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Oracle:
+def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Oracle:
     def extreme(function: Any, rows: np.ndarray) -> np.ndarray:
         return function(rows, axis=0) if len(rows) else np.full(rows.shape[1:], np.nan)
 
@@ -208,7 +210,7 @@ def _oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Orac
     )
 
 
-def _values(domain: Domain) -> np.ndarray:
+def _native_values(domain: Domain) -> np.ndarray:
     """Native values, in float64: codes of categories."""
     return np.array(domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0), float)
 
@@ -219,7 +221,7 @@ def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
     limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
     for d, (domain,) in enumerate(space.domains):
-        lower, upper = _values(domain)[:-1], _values(domain)[1:]
+        lower, upper = _native_values(domain)[:-1], _native_values(domain)[1:]
         log = isinstance(domain, Ordinal) and domain.log
         limits[d, : len(lower)] = np.sqrt(lower * upper) if log else (lower + upper) / 2
     strides = np.cumprod([1, *sizes[:0:-1]])[::-1]

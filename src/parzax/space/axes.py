@@ -17,7 +17,7 @@ from parzax._numerics import namespace
 # by four units in its last place).
 BOUND_SLACK = 64 * 2.0**-52
 _BOUND_SLACK_32 = 4 * 2.0**-23
-# Rounding may be this share of the length of a continuum.
+# Largest rounding error of a value, as a share of the length of a continuum.
 _LENGTH_SLACK = 2.0**-10
 
 
@@ -95,9 +95,9 @@ class Continuum(AbstractAxis):
     low: Any
     high: Any
     start: Any  # position of the lower end
-    length: Any  # how far it is to the upper one
-    log_length: Any  # in logarithms, which every dtype holds
-    # A power of two that brings the length near 1, so that its reciprocal is a normal number.
+    length: Any  # distance to the upper end
+    log_length: Any  # its logarithm, which every dtype holds
+    # Power of two that brings the length near 1, so that its reciprocal is a normal number.
     shrink: Any
     log: bool = eqx.field(static=True)
 
@@ -177,12 +177,12 @@ def _integer(xp: Any) -> Any:
 
 
 def limited(index: Any, n_values: Any) -> Any:
-    """Within 0, ..., n_values - 1."""
+    """The index within 0, ..., n_values - 1."""
     return namespace(index).clip(index, 0, n_values.astype(index.dtype) - 1)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
-    """Within [low, high]; on a bound the slope is 1, where clip's would be a half."""
+    """x within [low, high]; on a bound the slope is 1, whereas that of `clip` is a half."""
     xp = namespace(x)
     if xp is np:
         return np.minimum(np.maximum(x, low), high)

@@ -11,11 +11,11 @@ import numpy as np
 from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, as_integers, limited
 
-# A stepped value may miss its step by this share of a step, as a float32 thousands of steps from 0 does, and
-# a listed one the number on the list by this share of that number.
+# Slack of values: of stepped ones a share of the step, which a float32 thousands of steps from 0 needs, and
+# of listed ones a share of the number on the list.
 STEP_SLACK = 1e-3
 _VALUE_SLACK = 1e-6
-# Rounding may be this share of a cell.
+# Largest rounding error, as a share of a cell.
 _CELL_SLACK = 2.0**-3
 
 
@@ -56,7 +56,7 @@ class AbstractCells(AbstractAxis):
         return self.centre(index, unit.dtype), index
 
     def _telling(self) -> Any:
-        """Numbers of the values among which are the narrowest cell and the smallest gap: of many the ends."""
+        """Numbers of values with the narrowest cell and the smallest gap; of long lists the ends."""
         n = int(self.n_values)
         return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
 
@@ -85,9 +85,9 @@ class Steps(AbstractCells):
 
     first: Any  # the smallest value
     last: Any  # the largest one
-    step: Any  # how far the next value is
+    step: Any  # distance to the next value
     start: Any  # lower end of the log axis, in logarithms
-    length: Any  # how far its upper end is
+    length: Any  # distance to its upper end
     log: bool = eqx.field(static=True)
 
     @classmethod

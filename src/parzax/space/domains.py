@@ -17,7 +17,7 @@ from parzax.space.conditions import Condition, Described, plain_values
 
 # Integers are carried in float64, which is exact up to here.
 MAX_INTEGER = 2**53
-# By so much of a step a domain may fail to be a whole number of steps.
+# Share of a step by which a domain may miss a whole number of steps.
 _RATIO_SLACK = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""A search space as arrays: what compiled code knows of it, and how values become points and values again."""
+"""A search space as arrays for compiled code, which turns native values into points and back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,7 @@ class Points(eqx.Module):
         return jax.tree.unflatten(_STRUCTURE, arrays)
 
 
-# Of any number it can be said whether a domain has it.
+# Places of values that no domain has may overflow; they are not valid, whatever the place.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 _NONE = np.zeros((0, 0))
 _STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(int), _NONE.astype(bool)))
@@ -67,7 +67,7 @@ class Frame(eqx.Module):
     back: Int[Any, " s"]  # where each slot is in the concatenation of ``which``
     walk: Walk | None  # None where every slot always applies
     # (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
-    of_parameter: Float[Any, "s d"] | None
+    membership: Float[Any, "s d"] | None
     stacked: bool = eqx.field(static=True)
 
     # As of `AbstractAxis`.
@@ -92,7 +92,7 @@ class Frame(eqx.Module):
             which=tuple(np.array(group) for group in groups.values()),
             back=np.argsort(np.concatenate(list(groups.values()))),
             walk=walk,
-            of_parameter=indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
+            membership=indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
@@ -201,7 +201,7 @@ class Frame(eqx.Module):
 
     def spread(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "n s"]:
         """Values of parameters as those of their slots."""
-        return x if self.of_parameter is None else x[:, self.parameter]
+        return x if self.membership is None else x[:, self.parameter]
 
     def here(self, at: Points) -> Bool[Any, "n s"]:
         """Which slots apply at points."""
@@ -210,7 +210,7 @@ class Frame(eqx.Module):
     def on_continuum(self, at: Points) -> Bool[Any, "n d"]:
         """Which coordinates of points are active and on a continuum."""
         active = at.regime != INACTIVE
-        if self.of_parameter is None:
+        if self.membership is None:
             return active & ~self.counted[None]
         return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
 
@@ -253,15 +253,15 @@ class Frame(eqx.Module):
         held = xp.ones(number.shape, bool) if held is None else held
         inside = self.walk.inside(number[:, tested], value[:, tested]) & held[:, tested]
         applies = self.walk.applied(inside, given)
-        if self.of_parameter is None:
+        if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
-        regime = xp.matmul(one_more, self.of_parameter).astype(np.int32) + INACTIVE
+        regime = xp.matmul(one_more, self.membership).astype(np.int32) + INACTIVE
         return regime, lambda x: self._choose(x, regime)
 
     def _choose(self, x: Shaped[Any, "n s"], regime: Int[Any, "n d"]) -> Shaped[Any, "n d"]:
         """Values of the slots of active parameters, some value for the others."""
-        if self.of_parameter is None:
+        if self.membership is None:
             return x
         return namespace(x).take_along_axis(x, self._slot(regime), axis=-1)
 

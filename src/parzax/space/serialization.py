@@ -10,7 +10,7 @@ from typing import Any
 from parzax.space.conditions import Between, Condition, In, Recorded
 from parzax.space.domains import Categorical, Domain, Float, Int, Ordinal, Varying
 
-# What a file may say beside the parameters; "direction" is read by the command line, the others by people.
+# Other keys of a file; the command line reads "direction", people read the rest.
 _BESIDE = {"problem", "scenario", "metric", "direction", "name", "description", "comment"}
 _KINDS: dict[Any, type[Domain]] = {kind.kind: kind for kind in (Float, Int, Varying, Ordinal, Categorical)}
 
@@ -57,7 +57,7 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
 
 
 def load(source: str | Path) -> Any:
-    """What JSON text or a file of it says; ValueError for no JSON, and for a key twice in one object."""
+    """Parse JSON text, or a file of it; ValueError for other text and for keys that appear twice."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
         text = source
     else:
@@ -128,7 +128,7 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 def _condition_from_dict(body: Any) -> Condition:
     if not isinstance(body, Mapping):
         raise ValueError(f"a condition must be an object, got {body!r}.")
-    # Each form has keys of its own; one that another form would drop is not passed over.
+    # Each form of a condition has its keys; a key of another form is an error.
     if "recorded" in body:
         _check_keys('a condition with "recorded"', body, {"recorded"})
         if body["recorded"] is not True:

@@ -13,7 +13,7 @@ from parzax.space.conditions import Between, Condition, In, Recorded, common_int
 from parzax.space.domains import Categorical, Domain
 
 INACTIVE = -1
-# A value of a continuum equals one on a list but for this many units in the last place.
+# Values of a continuum that differ by this many units in the last place count as equal.
 UNITS = 64
 
 
