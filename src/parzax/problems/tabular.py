@@ -173,11 +173,10 @@ def _find_limits(
         _checks.one_of("a name in constraint_quantiles", name, table.constraints)
         metric, levels = table.constraints[name]
         level = round(_checks.real_number(f"constraint_quantiles[{name!r}]", value), 12)
-        limits.append(
-            (name, metric, levels[_checks.one_of(f"constraint_quantiles[{name!r}]", level, levels)])
-        )
-    metrics = {name: name for name in table.metrics}
-    metrics |= {name: metric for name, (metric, _) in table.constraints.items()}
+        level = _checks.one_of(f"constraint_quantiles[{name!r}]", level, levels)
+        limits.append((name, metric, levels[level]))
+    metrics = {name: metric for name, (metric, _) in table.constraints.items()}
+    metrics |= {name: name for name in table.metrics if name not in metrics}
     for name, value in thresholds.items():
         metric = metrics[_checks.one_of("a name in constraint_thresholds", name, metrics)]
         limits.append((name, metric, _checks.real_number(f"constraint_thresholds[{name!r}]", value)))
