@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import parzax as px
-from parzax.observations.columns import Table
-from parzax.observations.frames import open_table
+from parzax.observations.columns import Table, open_table
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])

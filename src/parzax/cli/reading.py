@@ -13,8 +13,7 @@ from parzax.cli.filters import filter_mask
 from parzax.cli.tables import FORMATS, kind_of, read_table
 from parzax.cli.writing import progress
 from parzax.observations import Observations
-from parzax.observations.columns import Column, Table, listed
-from parzax.observations.frames import open_table
+from parzax.observations.columns import Column, Table, listed, open_table
 from parzax.observations.roles import results_of, unsaid_direction
 from parzax.space import Categorical, Space
 from parzax.space.serialization import load

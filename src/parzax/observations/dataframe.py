@@ -11,8 +11,7 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import visible
 from parzax.observations.bounds import read_bounds
-from parzax.observations.columns import Column, Table, listed, short
-from parzax.observations.frames import open_table
+from parzax.observations.columns import Column, Table, listed, open_table, short
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
