@@ -76,7 +76,7 @@ def check_arrays(
     bounds: Any = None,
     keep: np.ndarray | None = None,
 ) -> Arrays:
-    """The arguments of `Observations.from_arrays`, checked; rows outside ``keep`` may hold anything."""
+    """Check the arguments of `Observations.from_arrays`; rows outside ``keep`` may hold anything."""
     _checks.one_of("failed", failed, ("drop", "worst"))
     values = _checks.float_array("values", _checks.ordered("values", values, space.names))
     if values.ndim < 2 or values.shape[-1] != len(space):
@@ -101,7 +101,7 @@ def check_arrays(
             which = f"{_checks.axis_label(where[:-1])}, constraint {where[-1]}"
             raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
     weight = None if weight is None else check_weight(weight, shape)
-    regimes, values = check_regimes(space, values, regime, used)
+    regimes = check_regimes(space, values, regime, used)
 
     def read_parameter(what: str, name: str) -> np.ndarray:
         if name not in space.names:
@@ -119,13 +119,10 @@ def check_arrays(
     return Arrays(values, regimes, losses, constraints, weight, moving, report)
 
 
-def check_regimes(
-    space: Space, values: np.ndarray, regime: Any, used: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Regimes (..., n, d) int16 of all rows, and their values (..., n, d).
+def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarray) -> np.ndarray:
+    """Check values (..., n, d) and return the regimes (..., n, d) int16 of all rows, derived if not given.
 
-    Only the rows ``used`` (..., n) are checked: in others, entries that are unusable become NaN, in place.
-    Regimes are derived where none are given.
+    Only the rows ``used`` (..., n) are checked: in others, unusable values become NaN, in place.
     """
     if regime is None:
         regimes, valid = space.classify(values)
@@ -149,11 +146,11 @@ def check_regimes(
         if where := _checks.find_first((derived != regimes) & used[..., None]):
             what = f"but by the conditions of the space it is {int(derived[where])}"
             raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
-    return regimes, values
+    return regimes
 
 
 def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
-    """Weights of rows of ``shape`` (..., n): finite and at least 0."""
+    """Check the weights of rows of ``shape`` (..., n): finite and at least 0."""
     weight = _checks.float_array(name, weight)
     if weight.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
