@@ -40,7 +40,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def index(self, x: Any) -> Any:
-        """Number of the value nearest to x; 0 for a continuum. Anything where x is not finite."""
+        """Number of the value nearest to x, 0 for a continuum; arbitrary where x is not finite."""
 
     @abc.abstractmethod
     def place(self, x: Any, index: Any) -> Any:
@@ -51,7 +51,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def has(self, x: Any, index: Any) -> Any:
-        """Whether the domain has x, which has that `index`, but for rounding of its dtype; not NaN."""
+        """Whether the domain has x, which has that `index`, up to rounding of its dtype; False for NaN."""
 
     def unit(self, x: Any) -> Any:
         """`place` of x alone."""
@@ -63,7 +63,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def native(self, unit: Any, index: Any) -> Any:
-        """The value at a place of a continuum, else of a number; in the dtype of ``unit``."""
+        """The value at a place of a continuum, else with a number; in the dtype of ``unit``."""
 
     def log_jacobian(self, unit: Any) -> Any:
         """log |d unit / d native|: from a density on [0, 1] to one of native values; 0 for masses."""
@@ -71,7 +71,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def at(self, unit: Any) -> tuple[Any, Any]:
-        """Place and number of the value that holds a place."""
+        """Place and number of the value whose cell holds a place; on a continuum the place itself."""
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
         """Place and number of a random value, from a level in [0, 1): uniform on the axis, or over a list."""

@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
 
 class Described:
-    """A dataclass that is printed as the call that makes it, without what has its default."""
+    """A dataclass whose repr is the call that makes it, without defaults."""
 
     def __repr__(self) -> str:
         parts = []
@@ -42,7 +42,7 @@ class Described:
 
 
 class Condition(Described, abc.ABC):
-    """What a parent's value must be for a domain to apply."""
+    """A condition on a parent's value, under which a domain applies."""
 
     parent: str
 
@@ -109,7 +109,7 @@ class Recorded(Condition):
 
 
 def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval, ...]:
-    """The keys that are in some interval of each of the lists."""
+    """The keys that lie in some interval of every list."""
     common, *rest = several
     for intervals in rest:
         pairs = [(a, b) for a in common for b in intervals]
@@ -124,7 +124,7 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
 
 
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:
-    """A sequence of values, none of them NumPy's; an error names it where it is no sequence, or empty."""
+    """Return the values as a tuple without NumPy scalars; raise unless they are a sequence, not empty."""
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
         raise TypeError(f"{name} must be a sequence, got {values!r}.")
     if len(values) == 0:
@@ -133,7 +133,7 @@ def plain_values(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _first_from(bound: float, axis: AbstractCells) -> int:
-    """Number of the first value that is not below a bound, but for rounding; the values ascend."""
+    """Number of the first value at or above a bound, up to rounding."""
     n = int(axis.n_values)
     if math.isinf(bound):
         return 0 if bound < 0 else n

@@ -39,7 +39,7 @@ class Points(eqx.Module):
 
     @staticmethod
     def of(*arrays: Any) -> "Points":
-        """Points of four arrays, without Equinox's checks, which take longer than all else of one row."""
+        """Build points from four arrays without Equinox's checks, which would take most of a row's time."""
         return jax.tree.unflatten(_STRUCTURE, arrays)
 
 
@@ -75,7 +75,7 @@ class Frame(eqx.Module):
 
     @classmethod
     def of(cls, slots: tuple[Slot, ...], n_parameters: int, walk: Walk | None, dtype: Any) -> "Frame":
-        """The frame of a space for arrays of JAX with floats of ``dtype``, None: for NumPy; in NumPy."""
+        """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
             # On the host lists stand alone, so that they need no padding.
@@ -98,7 +98,7 @@ class Frame(eqx.Module):
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
     def encode(self, x: Float[Any, "n d"]) -> Points:
-        """Native values, NaN where inactive, categories as codes, as points."""
+        """Points of native values, which are NaN where inactive, and codes for categories."""
         return map_blocks(self._encode, x)
 
     def classify(
@@ -136,7 +136,7 @@ class Frame(eqx.Module):
 
     @_QUIET
     def _locate(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
-        """Number of every slot's value, and whether its domain has it."""
+        """Number of the value on every slot's axis, and whether the slot's domain has the value."""
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
             index = axis.index(value)
@@ -145,7 +145,7 @@ class Frame(eqx.Module):
         return self.over(locate, value)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
-        """The same, of the values that are nearest in each domain; an inactive parameter's is left out.
+        """Points of the values nearest to ``x`` in each domain; inactive parameters have none.
 
         A point is valid but for parameters that are active and have no value.
         """
@@ -168,7 +168,7 @@ class Frame(eqx.Module):
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
 
     def at(self, places: Float[Any, "n s"]) -> Points:
-        """Points from a place on every slot's axis, of which those count that apply."""
+        """Points from a place on every slot's axis; the places of slots that do not apply are ignored."""
         return self._from(self.over(lambda axis, u: axis.at(u), places))
 
     def drawn(self, levels: Float[Any, "n s"]) -> Points:
@@ -190,7 +190,7 @@ class Frame(eqx.Module):
         return log_slope.sum(axis=-1)
 
     def over(self, function: Callable[..., Any], *columns: Shaped[Any, "n s"]) -> Any:
-        """function(axis, column, ...) of all slots; those whose axes are stacked are one expression."""
+        """Map function(axis, column, ...) over all slots; slots with stacked axes share one expression."""
         if self.stacked:
             function = jax.vmap(function, in_axes=(0, *(-1 for _ in columns)), out_axes=-1)
         if len(self.axes) == 1:
@@ -200,7 +200,7 @@ class Frame(eqx.Module):
         return jax.tree.map(lambda *arrays: xp.concatenate(arrays, axis=-1)[:, self.back], *parts)
 
     def spread(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "n s"]:
-        """Values of parameters as those of their slots."""
+        """Values of parameters, repeated for each of their slots."""
         return x if self.membership is None else x[:, self.parameter]
 
     def here(self, at: Points) -> Bool[Any, "n s"]:
@@ -229,7 +229,7 @@ class Frame(eqx.Module):
         return self._placed(unit, number, value, held, xp.ones((len(unit), len(self.first)), bool))
 
     def _placed(self, unit: Any, number: Any, value: Any, held: Any, absent: Any) -> Points:
-        """Points from what every slot would have."""
+        """Points from the place, number and value that every slot would have if it applied."""
         regime, chosen = self._regimes(number, value, held)
         xp = namespace(unit)
         if regime is None:
@@ -246,7 +246,7 @@ class Frame(eqx.Module):
     def _regimes(
         self, number: Any, value: Any, held: Any, given: Any = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """The regime of every parameter, None where all are 0, and what takes its slots' values to it."""
+        """The regime of every parameter, None where all are 0, and a function that picks its values."""
         if self.walk is None:
             return None, lambda x: x
         xp, tested = namespace(number), self.walk.parents[self.walk.parent]
@@ -260,20 +260,20 @@ class Frame(eqx.Module):
         return regime, lambda x: self._choose(x, regime)
 
     def _choose(self, x: Shaped[Any, "n s"], regime: Int[Any, "n d"]) -> Shaped[Any, "n d"]:
-        """Values of the slots of active parameters, some value for the others."""
+        """Values of the slots of active parameters; arbitrary values for inactive ones."""
         if self.membership is None:
             return x
         return namespace(x).take_along_axis(x, self._slot(regime), axis=-1)
 
 
 def axis_shape(axis: AbstractAxis) -> Any:
-    """What axes have in common that stack; lists are padded to a power of two."""
+    """Key of axes that can be stacked; lists are padded to a power of two."""
     room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
     return jax.tree.structure(axis), room
 
 
 def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
-    """Axes of one `axis_shape` as one with a leading axis, `_narrowed`; on the host a single axis alone."""
+    """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned as it is."""
     if dtype is None and len(axes) == 1:
         return axes[0]
     room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
@@ -282,7 +282,7 @@ def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
 
 
 def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
-    """In the types of a device with floats of ``dtype``; as it is without one."""
+    """Convert to the types of a device with floats of ``dtype``; None leaves the array as it is."""
     if dtype is None:
         return a
     if a.dtype == np.int64:

@@ -93,7 +93,7 @@ class Space:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew where it is loaded: hashes of text differ from process to process."""
+        """Rebuild on loading, since hashes of text differ between processes."""
         return type(self), (self._domains,)
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ class Space:
     def classify(
         self, values: np.ndarray, recorded: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Regimes as of `derive_regimes`, and which values are in the domains of these, or rightly absent."""
+        """Regimes as of `derive_regimes`, and which values are in their domains, or NaN where inactive."""
         rows, given = values.reshape(-1, len(self)), None
         for s, slot in enumerate(self.slots):
             if not any(isinstance(c, Recorded) for c in slot.domain.conditions):
@@ -189,12 +189,12 @@ class Space:
 
 @lru_cache(maxsize=1024)
 def frame_of(space: Space, dtype: Any) -> Frame:
-    """The frame of a space for arrays of JAX with floats of ``dtype``, None: `host_frame`; in NumPy."""
+    """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
     return Frame.of(space.slots, len(space), space.walk, dtype)
 
 
 def host_frame(space: Space) -> Frame:
-    """The frame of a space for NumPy arrays, in float64: what axes have is broadcast over columns."""
+    """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
     return frame_of(space, None)
 
 

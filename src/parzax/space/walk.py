@@ -26,7 +26,7 @@ class Slot(NamedTuple):
 
 
 def generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
-    """Names, those of parents in lists before their children's; ValueError for parents that cannot be."""
+    """Lists of names, parents in earlier lists than their children; ValueError for impossible parents."""
     parents = {
         name: {parent for domain in regimes for parent in _parents(name, domain, domains)}
         for name, regimes in domains.items()
@@ -42,7 +42,7 @@ def generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
 
 
 def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
-    """Names that the conditions look at; raise for a condition that never holds, alone or with the others."""
+    """Names of a domain's parents; raise for a condition that never holds, alone or with the others."""
     by_parent: dict[str, list[Condition]] = {}
     for condition in domain.conditions:
         if isinstance(condition, Recorded):
@@ -99,7 +99,7 @@ class Walk(eqx.Module):
 
     @classmethod
     def of(cls, slots: tuple[Slot, ...], columns: Mapping[str, int], n_rounds: int) -> "Walk | None":
-        """The walk of a space from all its slots, and names to parameters; None where all always apply."""
+        """Build the walk from all slots and the columns of names; None where all slots always apply."""
         if not any(slot.domain.conditions for slot in slots):
             return None
         parameter = np.array([slot.parameter for slot in slots])
@@ -135,7 +135,7 @@ class Walk(eqx.Module):
         )
 
     def inside(self, number: Shaped[Any, "n t"], value: Shaped[Any, "n t"]) -> Bool[Any, "n t"]:
-        """The outcome of every test, for a value of the slot that it looks at, and for the value's number."""
+        """Outcome of every test, given the value of the slot that it looks at, and the value's number."""
         ends = (end[None] for end in (self.first, self.last, self.low, self.high))
         return _inside(self.counted[None], number, value, *ends)
 
@@ -167,7 +167,7 @@ def holds(condition: Condition, domain: Domain, x: Float[Any, "..."]) -> Bool[An
 
 
 def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
-    """Whether a parent's key is in an interval: the one truth of conditions, on the host and on devices."""
+    """Whether a parent's key is in an interval: the one definition, on the host and on devices."""
     xp = namespace(value)
     only = low == high
     slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
