@@ -12,7 +12,7 @@ from parzax import _checks
 from parzax._numerics import placed
 from parzax._programs import program
 from parzax.observations import capacity
-from parzax.observations.validation import checked_regimes, checked_weight
+from parzax.observations.validation import check_regimes, check_weight
 from parzax.parzen.basis import Basis
 from parzax.parzen.fitting import Settings, fit_rows
 from parzax.parzen.forms import Form
@@ -52,7 +52,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         # are left out there, with INVALID_ROWS.
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
-        checked = [checked_weight(values, (n,), name) for name, values in given.items()]
+        checked = [check_weight(values, (n,), name) for name, values in given.items()]
         _checks.warn_of_normalised(checked[0], ", and the prior as much as they do")
         # A row of weight 0 may hold anything.
         counts = checked[0] > 0
@@ -60,7 +60,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         padded = [np.pad(values, (0, size - n)).astype(dtype) for values in checked]
     points = encoded(space, x, size, dtype)
     if counts is not None and not (points.valid[:n].all() or points.valid[:n][counts].all()):
-        checked_regimes(space, x, None, counts)
+        check_regimes(space, x, None, counts)
     return points, padded[0], padded[1]
 
 
