@@ -234,6 +234,7 @@ class _Flat:
 
 
 RECORDED = px.Space({"x": px.Float(0.0, 1.0, when=px.Recorded())})
+_ENDS = (px.Float(0.0, 1.0, when=px.Recorded()), px.Float(2.0, 3.0, when=px.Recorded()))
 REFUSED = {
     "one row without its axis": (lambda: _fit(ROWS[0]), "x must have shape"),
     "a vector of values": (lambda: _fit(ROWS[:, 0]), r"x\[:, None\]"),
@@ -264,6 +265,10 @@ REFUSED = {
     "a prior that is none": (lambda: _fit(prior={"x": 1.0}), "must have log_prob and sample"),
     "two priors for one domain": (lambda: _fit(prior={"x": (1, 2)}), "1 domains"),
     "conditions of the log": (lambda: _fit(np.array([[0.5]]), space=RECORDED), "Recorded"),
+    "regimes of the log": (
+        lambda: _fit(np.array([[0.5]]), space=px.Space({"x": _ENDS})),
+        "regime of 'x' cannot be derived",
+    ),
     "float bounds of 1.7e308": (lambda: px.Float(-1.7e308, 1.7e308), "overflows"),
     "integers near 2^62": (lambda: px.Int(2**62 - 5, 2**62), "2\\*\\*53"),
     "more than 2^31 integers": (

@@ -54,6 +54,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
         _checks.warn_of_normalised(checked[0], ", and the prior as much as they do")
+        space.derive_regimes(x[:0])  # raises if only a log can tell the regimes
         # A row of weight 0 may hold anything.
         counts = checked[0] > 0
         x[~counts] = np.nan
