@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax.observations.entries import and_more, axis_label, find_first
 from parzax.space import Space, Varying
 from parzax.space.axes import BOUND_SLACK
 from parzax.space.cells import STEP_SLACK
@@ -89,10 +90,10 @@ def _check(
             problem = f", and {{value!r}} {no_step}; correct it, or leave step out"
             problems.append((np.abs(steps - np.round(steps)) > STEP_SLACK, problem))
     for bad, problem in problems:
-        if where := _checks.find_first(bad & rows):
-            ends = f"{_checks.axis_label(where)} has [{float(low[where])!r}, {float(high[where])!r}]"
+        if where := find_first(bad & rows):
+            ends = f"{axis_label(where)} has [{float(low[where])!r}, {float(high[where])!r}]"
             problem = problem.format(value=float(value[where]))
-            raise ValueError(f"bounds[{name!r}]: {ends}{problem}{_checks.and_more(bad & rows)}.")
+            raise ValueError(f"bounds[{name!r}]: {ends}{problem}{and_more(bad & rows)}.")
 
 
 def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:

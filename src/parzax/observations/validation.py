@@ -11,6 +11,7 @@ import numpy as np
 from parzax import _checks
 from parzax._checks import Direction
 from parzax.observations.bounds import Bounds, check_bounds, describe_bounds, read_bounds
+from parzax.observations.entries import and_more, axis_label, find_first
 from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Categorical, Domain, Space, host_frame
 
@@ -97,8 +98,8 @@ def check_arrays(
         used = used & ~failing.all(axis=-1)
     if constraints is not None:
         constraints = _with_columns("constraints", constraints, shape)
-        if where := _checks.find_first(np.isnan(constraints) & used[..., None]):
-            which = f"{_checks.axis_label(where[:-1])}, constraint {where[-1]}"
+        if where := find_first(np.isnan(constraints) & used[..., None]):
+            which = f"{axis_label(where[:-1])}, constraint {where[-1]}"
             raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
     weight = None if weight is None else check_weight(weight, shape)
     regimes = check_regimes(space, values, regime, used)
@@ -143,7 +144,7 @@ def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarra
     if regime is not None:
         # Given regimes must be those of the conditions wherever the conditions can tell.
         derived = space.derive_regimes(values, recorded=regimes)
-        if where := _checks.find_first((derived != regimes) & used[..., None]):
+        if where := find_first((derived != regimes) & used[..., None]):
             what = f"but by the conditions of the space it is {int(derived[where])}"
             raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
     return regimes
@@ -154,8 +155,8 @@ def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> n
     weight = _checks.float_array(name, weight)
     if weight.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
-    if where := _checks.find_first(~((weight >= 0) & (weight < np.inf))):
-        entry = f"{_checks.axis_label(where)} is {float(weight[where])!r}"
+    if where := find_first(~((weight >= 0) & (weight < np.inf))):
+        entry = f"{axis_label(where)} is {float(weight[where])!r}"
         raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
     return weight
 
@@ -177,7 +178,7 @@ def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
         given = f"dtype {regime.dtype}, shape {regime.shape}"
         raise ValueError(f"regime must be integers of shape {values.shape}, got {given}.")
     counts = np.array([len(d) for d in space.domains])
-    if where := _checks.find_first((regime < INACTIVE) | (regime >= counts)):
+    if where := find_first((regime < INACTIVE) | (regime >= counts)):
         limit = counts[where[-1]]
         raise ValueError(f"{_entry(space, regime, where)}; it must be -1 (inactive) or below {limit}.")
     return regime.astype(np.int16)
@@ -185,13 +186,13 @@ def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
 
 def _entry(space: Space, regimes: np.ndarray, where: tuple[Any, ...]) -> str:
     column = f"column {space.names[where[-1]]!r}"
-    return f"regime: {_checks.axis_label(where[:-1])}, {column} is {int(regimes[where])}"
+    return f"regime: {axis_label(where[:-1])}, {column} is {int(regimes[where])}"
 
 
 def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: str) -> None:
-    if where := _checks.find_first(bad):
-        entry = f"{_checks.axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
-        raise ValueError(f"values: {entry} {what}{_checks.and_more(bad)}.")
+    if where := find_first(bad):
+        entry = f"{axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
+        raise ValueError(f"values: {entry} {what}{and_more(bad)}.")
 
 
 def _describe_domain(domain: Domain) -> str:

@@ -1,0 +1,22 @@
+"""Entries of logs that are wrong: where the first one is, and how an error names it."""
+
+from typing import Any
+
+import numpy as np
+
+
+def find_first(bad: np.ndarray) -> tuple[Any, ...]:
+    """Where the first true entry is; () if there is none."""
+    return tuple(np.argwhere(bad)[0]) if bad.any() else ()
+
+
+def and_more(bad: np.ndarray) -> str:
+    """How many rows are bad besides the first, for an error message."""
+    n_more = np.count_nonzero(bad) - 1
+    return f" (and {n_more} more such rows)" if n_more else ""
+
+
+def axis_label(index: tuple[int, ...]) -> str:
+    """Name a position of a (..., n) array for an error message: "row 3" or "seed 1, row 3"."""
+    *seeds, row = map(str, map(int, index))
+    return f"seed {', '.join(seeds)}, row {row}" if seeds else f"row {row}"
