@@ -657,7 +657,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     assert f"left out: {(x > 0.7).sum()} (not feasible)" in out
     for extra, message in (
         (("--objective", "cost"), "'loss', 'time', got 'cost'"),
-        (("--objective", "2"), "0..1, got 2"),
+        (("--objective", "2"), "from 0 to 1, got 2"),
         (("--objective", "all", "--json", tmp_path / "o.json"), "are of one: give its number or name"),
     ):
         status, out, err = run(*base, *extra)
