@@ -46,9 +46,9 @@ def _n_equations(jaxpr) -> int:
     return len(jaxpr.eqns) + sum(_n_equations(x) for x in inner if hasattr(x, "eqns"))
 
 
-@pytest.mark.parametrize(("space", "most"), [("plain", 898), ("mixed", 2600)])
+@pytest.mark.parametrize(("space", "most"), [("plain", 950), ("mixed", 2650)])
 def test_equations_of_the_program(space, most):
-    """What XLA has to compile for 99 levels does not grow beyond what it was."""
+    """What XLA has to compile for 99 levels does not grow; the oldest JAX counts 35 and 105 more."""
     mixed = {
         "c": px.Float(0, 1),
         "x": (
