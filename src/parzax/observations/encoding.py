@@ -2,16 +2,19 @@
 
 import math
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from parzax._numerics import map_blocks
 from parzax.importance import Encoded, Grid
 from parzax.importance.layout import grid_axis, layout, nearest_cells
 from parzax.observations.levels import level_sets
 from parzax.observations.pools import assign_pools
 from parzax.space import Space
+
+# Numbers in a block of rows, which stays in the second-level cache.
+_BLOCK = 65536
 
 
 def encode_log(
@@ -74,43 +77,40 @@ def grid_codes(
     """
     (n_seeds, n, n_parameters), (inactive, plan) = values.shape, _plan(space, grid)
     codes = np.empty((n_seeds, n_parameters, n if rows is None else rows), inactive.dtype)
-    codes[:, :, n:] = inactive[:, None]
-
-    def encode_rows(native: np.ndarray, regime: np.ndarray) -> np.ndarray:
-        code = np.empty_like(native, inactive.dtype)
-        code[...] = inactive
-        for number, (columns, transforms, low, spacing, step) in enumerate(plan):
-            position = np.array(native[:, columns], order="K")
-            for j, transform in transforms:
-                position[:, j] = transform(position[:, j])
-            cell = nearest_cells(position, low, spacing).astype(code.dtype)
-            cell += step
-            # A product with 0 or 1 is several times faster than an assignment under a mask, and clears
-            # whatever came of NaN and of other regimes' values.
-            cell *= (regime[:, columns] == number).view(np.uint8)
-            code[:, columns] += cell
-        return code
-
+    codes[...] = inactive
+    size = max(1, _BLOCK // n_parameters)
+    seeds_at_once, rows_at_once = max(1, size // max(n, 1)), max(1, min(n, size))
     with np.errstate(invalid="ignore", divide="ignore"):
-        rows_of_codes = map_blocks(encode_rows, *(x.reshape(-1, n_parameters) for x in (values, regime)))
-    codes[:, :, :n] = rows_of_codes.reshape(values.shape).swapaxes(1, 2)
+        for seed, row in product(range(0, n_seeds, seeds_at_once), range(0, n, rows_at_once)):
+            seeds, block = slice(seed, seed + seeds_at_once), slice(row, min(row + rows_at_once, n))
+            native, regimes = (x[seeds, block].swapaxes(1, 2) for x in (values, regime))
+            for number, (columns, transforms, low, spacing, step) in enumerate(plan):
+                position = np.array(native[:, columns], order="C")
+                for j, transform in transforms:
+                    position[:, j] = transform(position[:, j])
+                cell = nearest_cells(position, low, spacing).astype(codes.dtype)
+                cell += step
+                # A product with 0 or 1 is several times faster than an assignment under a mask, and
+                # clears whatever came of NaN and of other regimes' values.
+                cell *= np.ascontiguousarray(regimes[:, columns] == number).view(np.uint8)
+                codes[seeds, columns, block] += cell
     return codes
 
 
 @lru_cache(maxsize=256)
 def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
-    """Codes of "inactive", (d,), and what it takes to encode the i-th regime of the parameters with one."""
+    """Codes of "inactive", (d, 1), and what it takes to encode the i-th regime of the parameters with one."""
     where, plan = layout(space, grid), []
-    last = np.array(where.n_codes) - 1
+    last = np.array(where.n_codes)[:, None] - 1
     dtype = np.min_scalar_type(last.max())
     for regime in range(where.n_regimes - 1):
         blocks = [block for block in where.blocks if block.regime == regime and not block.is_pool]
         columns = [block.parameter for block in blocks]
         axes = [grid_axis(space.domains[j][regime], grid) for j in columns]
         # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
-        steps = np.array([block.start - where.inactive[block.parameter] for block in blocks]).astype(dtype)
+        steps = np.array([[block.start - where.inactive[block.parameter]] for block in blocks]).astype(dtype)
         transforms = [(j, axis.transform) for j, axis in enumerate(axes) if axis.transform]
-        low, spacing = np.array([(axis.low, axis.spacing) for axis in axes]).T
+        low, spacing = (np.array([[axis.low] for axis in axes]), np.array([[axis.spacing] for axis in axes]))
         everywhere = slice(None) if len(columns) == len(space) else columns
         plan.append((everywhere, transforms, low, spacing, steps))
     return last.astype(dtype), plan
