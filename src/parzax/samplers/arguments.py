@@ -78,8 +78,8 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
 
 
 def numbers(name: str, values: Any) -> Any:
-    """An array of JAX as it is; else one of NumPy, in float64 and NaN where masked."""
-    if isinstance(values, jax.Array):
+    """An array of JAX as it is, or of traced numbers; else one of NumPy, in float64 and NaN where masked."""
+    if isinstance(values, jax.Array) or _checks.is_traced(values):
         return _checks.real_array(name, values)
     return _checks.float_array(name, values)
 
