@@ -43,7 +43,7 @@ def write(path, names=("first",), n_trials=12):
 
 @functools.cache
 def written(suffix, names, n_trials):
-    """What Optuna writes, bytes that every test gets a copy of: a new database takes it seconds."""
+    """The bytes of a file that Optuna wrote, and its studies; cached, since a new database takes seconds."""
     studies = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "plain" + suffix)

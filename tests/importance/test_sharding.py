@@ -1,12 +1,7 @@
 """Importance on four forced CPU devices: the values of one device, and no collective over seeds."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from devices import run_on_four_devices
 
 SCRIPT = """
 import json, re
@@ -70,14 +65,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found():
     """What a process with four devices prints."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
-    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2] / "src"), *sys.path])
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout.splitlines()[-1])
+    return run_on_four_devices(SCRIPT)
 
 
 def test_seeds_need_no_collective(found):

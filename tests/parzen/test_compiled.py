@@ -1,17 +1,13 @@
 """Estimators under `jax.jit`: methods as they are, arrays that stay where they are, blocks by platform."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from devices import run_on_four_devices
 
 import parzax as px
 
@@ -182,14 +178,7 @@ print(json.dumps(out))
 @pytest.fixture(scope="module")
 def on_four_devices():
     """What a process with four devices prints."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
-    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2] / "src"), *sys.path])
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout.splitlines()[-1])
+    return run_on_four_devices(SCRIPT)
 
 
 def test_sharded_points_need_no_collective(on_four_devices):

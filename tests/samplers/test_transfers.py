@@ -46,7 +46,7 @@ def _told(sampler: px.samplers.Sampler, n: int) -> tuple[jax.Array, ...]:
 def test_nothing_is_transferred(name):
     """Eager on JAX arrays, and jitted by the user, with equal answers."""
     sampler = SAMPLERS[name]()
-    # A sampler that has arrays, those of sources, is no key of `jax.jit`.
+    # `jax.jit` cannot hash a sampler that holds the arrays of sources.
     jit = eqx.filter_jit if name in ("sources", "stacking") else jax.jit
     rows, more = _told(sampler, 20), _told(sampler, 1)
     state = sampler.tell(sampler.init(64), *rows)

@@ -100,7 +100,7 @@ def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
 
 
 def _restore(path: Path, new: Path, old: Path) -> None:
-    """Undo what was done to put a new file in the place of an old one, as far as it was done."""
+    """Put the old file back after a replacement that failed halfway."""
     if os.path.lexists(old):
         os.replace(old, path)
     elif not new.exists():

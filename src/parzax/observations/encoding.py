@@ -90,8 +90,8 @@ def grid_codes(
                     position[:, j] = transform(position[:, j])
                 cell = nearest_cells(position, low, spacing).astype(codes.dtype)
                 cell += step
-                # A product with 0 or 1 is several times faster than an assignment under a mask, and
-                # clears whatever came of NaN and of other regimes' values.
+                # A product with 0 or 1 is several times faster than an assignment under a mask. It also
+                # clears the results of NaN and of values of other regimes.
                 cell *= np.ascontiguousarray(regimes[:, columns] == number).view(np.uint8)
                 codes[seeds, columns, block] += cell
     return codes

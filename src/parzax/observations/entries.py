@@ -11,7 +11,7 @@ def find_first(bad: np.ndarray) -> tuple[Any, ...]:
 
 
 def and_more(bad: np.ndarray) -> str:
-    """How many rows are bad besides the first, for an error message."""
+    """Say in an error message how many more rows are bad."""
     n_more = np.count_nonzero(bad) - 1
     return f" (and {n_more} more such rows)" if n_more else ""
 

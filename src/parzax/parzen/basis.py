@@ -181,7 +181,7 @@ def basis_for(arrays: Any, *settings: Any) -> Basis:
 
 @lru_cache(maxsize=256)
 def _basis_on(_: Any, *settings: Any) -> Basis:
-    """`basis_of`, put on the default device once and not in every call."""
+    """`basis_of` on the default device, cached, so that only the first call transfers it."""
     with jax.ensure_compile_time_eval():
         return jax.device_put(basis_of(*settings))
 

@@ -109,7 +109,7 @@ def _add_pair_by_pair(
     for part, (kernels, row, present, *_) in group:
         padding = (0, 0), (0, most - _n_kernels(kernels))
         kernels = jax.tree.map(lambda a, padding=padding: jnp.pad(a, padding, mode="edge"), kernels)
-        # A number of another regime may be none of this one's, and its cell has no derivative.
+        # A number from another regime may be too large here, and its cell would have no derivative.
         number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
         cells = jax.vmap(lambda axis, number: _cells(axis, number, at.unit.dtype))(_axes(part), number)
         each.append(((cells, kernels), row, part.here(at).T, present.T))

@@ -163,7 +163,7 @@ def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n
 
 
 def _drawn(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
-    """The same, set by set and cell by cell: of what the smaller sets leave of the region."""
+    """Draw the cells set by set: each set takes from what the smaller sets leave of the region."""
     added = np.zeros((len(sizes), len(region), n), np.int32)
     added[0] = rng.multivariate_hypergeometric(region, sizes[0], n, method="marginals").T
     left = region[:, None] - added[0].astype(region.dtype)

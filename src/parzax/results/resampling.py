@@ -42,7 +42,7 @@ def shuffles_by_default(n_samples: int, n_parameters: int) -> int:
 
 
 def can_be_resampled(obs: Observations) -> bool:
-    """Whether it is a single log whose rows have no weights, or whole numbers."""
+    """Whether a single log is given, without weights or with whole ones."""
     return not obs.batch_shape and (obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all()))
 
 
@@ -94,7 +94,7 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
 
 
 def _repeated(codes: np.ndarray, losses: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes and losses of rows of weight w as w rows; without those of weight 0."""
+    """Repeat each row as often as its weight says; return codes and losses."""
     if (weight != np.floor(weight)).any():
         raise ValueError(
             "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "

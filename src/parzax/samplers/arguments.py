@@ -78,7 +78,7 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
 
 
 def numbers(name: str, values: Any) -> Any:
-    """An array of JAX as it is, or of traced numbers; else one of NumPy, in float64 and NaN where masked."""
+    """Keep JAX arrays, stack traced numbers, and turn anything else into NumPy float64, NaN where masked."""
     if isinstance(values, jax.Array) or _checks.is_traced(values):
         return _checks.real_array(name, values)
     return _checks.float_array(name, values)

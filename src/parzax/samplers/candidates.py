@@ -37,7 +37,7 @@ def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
-    """At least n configurations in random order, n of them different if so many exist.
+    """At least n configurations in random order, n of them different if the space has that many.
 
     ``every`` has all configurations of a small space.
     """

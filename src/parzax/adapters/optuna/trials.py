@@ -46,7 +46,7 @@ def observations(
 
     Args:
         study: a study, or the path of an sqlite or journal file, which is opened read-only.
-        study_name: which study of a file; may be left out where there is only one.
+        study_name: which study of a file; not needed if there is only one.
         failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
             waiting trials are left out.
         pruned: the same for PRUNED trials alone; as ``failed`` if not given. What was pruned is part of what
