@@ -2,6 +2,7 @@
 
 import shutil
 
+import jax
 import numpy as np
 import optuna
 import pandas as pd
@@ -46,6 +47,7 @@ def test_study(logs, tmp_path, capsys):
     """Rows by state, the same numbers as in Python, and no folder of this machine on the page."""
     before = (logs / "study.db").read_bytes()
     argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--target-quantile", "0.1,0.3"]
+    argv += ["--resamples", "0"]
     assert main(["report", *argv, "--date", "someday"]) == 0
     out = capsys.readouterr().out
     assert "left out: 5 (state PRUNED)" in out
@@ -53,7 +55,9 @@ def test_study(logs, tmp_path, capsys):
     assert (logs / "study.db").read_bytes() == before
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     items = Texts(html).items
-    assert "parzax report study.db -o out.html --target-quantile 0.1,0.3 --date someday" in items
+    assert (
+        "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --date someday" in items
+    )
     assert {"68 rows, minimize", "left out: 5 (state PRUNED)", "left out: 3 (state FAIL)", "float64"} <= {
         *items
     }
@@ -63,7 +67,8 @@ def test_study(logs, tmp_path, capsys):
     obs = px.adapters.optuna.observations(
         optuna.load_study(study_name=None, storage=f"sqlite:///{logs}/study.db")
     )
-    wanted = px.cond_ped_anova(obs, [0.1, 0.3]).importance
+    with jax.enable_x64(True):
+        wanted = px.cond_ped_anova(obs, [0.1, 0.3]).importance
     at = [data["labels"].index(name) for name in names]
     np.testing.assert_allclose(np.array(data["mean"])[:, at], wanted, atol=1e-3)
 

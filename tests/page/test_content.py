@@ -1,13 +1,14 @@
 """What a page says: its numbers and sentences are those of the result."""
 
+import dataclasses
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import coarse_estimator
 
 import parzax as px
 from page import logs
@@ -67,7 +68,6 @@ def by_name(data: dict, key: str, names) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_seeds", [None, 4])
-@pytest.mark.some(1)
 def test_numbers(tmp_path, n_seeds):
     """Catches levels, parameters or seeds in another order: they differ in every number."""
     own = logs.result(n_seeds)
@@ -89,30 +89,33 @@ def test_levels_ascend(tmp_path):
 
 
 def test_observations_as_results(tmp_path):
-    """From observations with options, and from the result that these give."""
+    """From observations with options, and from the result that these give; one level has no slider."""
     options = {"region_quantile": 0.8, "estimator": px.GridEstimator.smoothed()}
-    result = px.cond_ped_anova(logs.activation(), logs.LEVELS, **options)
-    alone = {"target_quantile": logs.LEVELS, "interactions": False, "n_resamples": 0}
-    first = page(tmp_path, logs.activation(), **alone, **options)
-    assert first == page(tmp_path, result)
-    assert "smoothed" in Texts(first).items
-    assert Texts(first).ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
-
-
-def test_levels_by_default(tmp_path):
-    """0.01 to 0.99, below the region's."""
-    quick = {"n_resamples": 0, "interactions": False, "estimator": coarse_estimator(False)}
-    data = data_of(page(tmp_path, logs.activation(), **quick))
-    np.testing.assert_allclose(data["levels"], np.arange(1, 50) / 50)
-    data = data_of(page(tmp_path, logs.activation(), region_quantile=0.3, **quick))
-    np.testing.assert_allclose(data["levels"], np.arange(1, 15) / 50)
-
-
-def test_one_level_has_no_slider(tmp_path):
-    html = page(tmp_path, logs.activation(), target_quantile=0.3, n_resamples=0, interactions=False)
+    result = px.cond_ped_anova(logs.activation(), 0.1, **options)
+    alone = {"target_quantile": 0.1, "interactions": False, "n_resamples": 0}
+    html = page(tmp_path, logs.activation(), **alone, **options)
+    assert html == page(tmp_path, result)
+    texts = Texts(html)
+    assert "smoothed" in texts.items
+    assert texts.ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
     assert data_of(html)["start"] == 0
+
+
+def test_levels_by_default(tmp_path, monkeypatch):
+    """0.02 to 0.98, below the region's; catches levels that `cond_ped_anova` would refuse."""
+    asked = []
+
+    def record(obs, levels, **options):
+        asked.append(levels)
+        return logs.result()
+
+    monkeypatch.setattr(sys.modules["parzax.page.report"], "cond_ped_anova", record)
+    for options in ({}, {"region_quantile": 0.3}):
+        page(tmp_path, logs.activation(), interactions=False, **options)
+    np.testing.assert_allclose(asked[0], np.arange(1, 50) / 50)
+    np.testing.assert_allclose(asked[1], np.arange(1, 15) / 50)
 
 
 def test_words(tmp_path):
@@ -194,22 +197,6 @@ def test_uncertainty():
     assert sure.startswith("How sure? Verdict 0 <i>: enough rows. The rows are taken as independent. ")
 
 
-def test_chance_is_not_said_of_what_was_not_compared():
-    """A parameter with a single value has no p-value, and is neither above chance nor below."""
-    rng = np.random.default_rng(0)
-    x = np.stack([rng.uniform(size=200), np.full(200, 3.0), rng.uniform(size=200)], axis=1)
-    space = px.Space({"a": px.Float(0, 1), "fixed": px.Float(3, 3), "b": px.Float(0, 1)})
-    own = px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), logs.LEVELS)
-    own = logs.with_uncertainty(own)
-    own.uncertainty.above_chance = np.zeros_like(own.uncertainty.above_chance)
-    found = numbers(own)
-    assert not found.chance[:, 1].any()
-    assert found.chance[:, 2].all()
-    data = made(own).data
-    cells = data["cells"][data["start"]][data["labels"].index("fixed")]
-    assert cells[-1] == "one value per regime"
-
-
 def test_interactions():
     """Each level shows the nearest one of the interactions; pairs by their names, not by their places."""
     own = logs.result()
@@ -226,30 +213,27 @@ def test_interactions():
     assert made(own).data["pairs"] is None
 
 
-def test_a_page_of_few_rows_opens_where_there_are_more_than_ten():
+def activation_with(n_ranked, n_seeds=None):
+    """The log with so many rows that have a loss, in the shapes of ``logs.result``."""
+    obs = logs.activation(n_seeds)
+    return dataclasses.replace(obs, losses=np.where(np.arange(obs.n)[:, None] < n_ranked, obs.losses, np.nan))
+
+
+@pytest.mark.parametrize(("n_ranked", "level"), [(200, 0.1), (60, 0.3), (10, 0.1)])
+def test_a_page_of_few_rows_opens_where_there_are_more_than_ten(n_ranked, level):
     """Of 60 trials a tenth are 6: it opens at the nearest level that has 11, or at 0.1 if none has."""
-    levels = np.arange(1, 50) / 50
-    obs = logs.activation(n=60)
-    found = numbers(px.cond_ped_anova(obs, levels))
-    assert np.isclose(levels[found.default], 0.18)
-    found = numbers(px.cond_ped_anova(logs.activation(n=12), levels))
-    assert np.isclose(levels[found.default], 0.1)
-    found = numbers(px.cond_ped_anova(logs.activation(n=200), levels))
-    assert np.isclose(levels[found.default], 0.1)
+    found = numbers(px.cond_ped_anova(activation_with(n_ranked), logs.LEVELS))
+    assert logs.LEVELS[found.default] == level
 
 
 def test_the_usual_level_of_several_seeds_is_one_for_all():
-    """One bad seed of three rules no level out, neither of the page nor of the command line."""
-    levels = np.arange(1, 50) / 50
-    rng = np.random.default_rng(3)
-    x = rng.uniform(size=(3, 60, 2))
-    losses = x[..., 0].copy()
-    losses[0, 1:] = np.nan
-    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, losses)
-    result = px.cond_ped_anova(obs, levels)
+    """One bad seed of four rules no level out, neither of the page nor of the command line."""
+    obs = activation_with(60, n_seeds=4)
+    obs.losses[0, 1:] = np.nan
+    result = px.cond_ped_anova(obs, logs.LEVELS)
     found = usual_level(result.target_quantile, result.status)
     assert found == numbers(result).default
-    assert np.isclose(levels[found], 0.18)
+    assert logs.LEVELS[found] == 0.3
 
 
 def test_what_is_compared_all_the_same_is_not_said_to_be_0():
@@ -258,7 +242,8 @@ def test_what_is_compared_all_the_same_is_not_said_to_be_0():
     space = px.Space({"x": px.Float(0, 1), "id": px.Categorical([str(i) for i in range(60)])})
     values = np.stack([rng.uniform(size=60), np.arange(60.0)], axis=-1)
     obs = px.Observations.from_arrays(space, values, values[:, 0])
-    result = px.cond_ped_anova(obs, 0.3, estimator=px.GridEstimator.optuna(), n_resamples=50)
+    result = logs.with_uncertainty(px.cond_ped_anova(obs, 0.3, estimator=px.GridEstimator.optuna()))
+    result.uncertainty.above_chance = np.array([[True, False]])
     own = numbers(result)
     assert own.mean[0, 1] > 0
     assert own.chance[0].tolist() == [False, True]
@@ -266,17 +251,32 @@ def test_what_is_compared_all_the_same_is_not_said_to_be_0():
 
 
 def test_what_counts_as_0_is_pale_and_said():
-    """A parameter that is inactive in all of the target has no colour, and is named beside the others."""
+    """What is not compared is neither above chance nor below: it has no colour, and is named beside others.
+
+    A parameter that is inactive in all of the target, and one with a single value, which has no p-value.
+    """
     rng = np.random.default_rng(2)
-    space = px.Space({"c": px.Categorical(["a", "b"]), "x": px.Float(0, 1, when=px.In("c", ["b"]))})
-    c, x = rng.integers(0, 2, 200), rng.uniform(size=200)
-    values = np.stack([c, np.where(c == 1, x, np.nan)], axis=-1)
-    result = px.cond_ped_anova(px.Observations.from_arrays(space, values, c + x), 0.1, n_resamples=50)
+    space = px.Space(
+        {
+            "c": px.Categorical(["a", "b"]),
+            "x": px.Float(0, 1, when=px.In("c", ["b"])),
+            "fixed": px.Float(3, 3),
+            "noise": px.Float(0, 1),
+        }
+    )
+    c, x, noise = rng.integers(0, 2, 200), rng.uniform(size=200), rng.uniform(size=200)
+    values = np.stack([c, np.where(c == 1, x, np.nan), np.full(200, 3.0), noise], axis=-1)
+    obs = px.Observations.from_arrays(space, values, c + x)
+    result = px.cond_ped_anova(obs, 0.1, n_shuffles=99)
     own = numbers(result)
-    assert not own.chance[0, 1]
-    assert own.pale[0].tolist() == [False, True]
+    assert own.chance[0].tolist() == [False, False, False, True]
+    assert own.pale[0].tolist() == [False, True, True, True]
     words = level_words(result, own, result.names)[0]["chance"]
-    assert words.endswith("Not compared, and counted as 0: x (inactive in the target).")
+    assert words.endswith(
+        "Not compared, and counted as 0: x (inactive in the target), fixed (one value per regime)."
+    )
+    data = made(result).data
+    assert data["cells"][0][data["labels"].index("fixed")][-1] == "one value per regime"
 
 
 def test_pairs_above_chance_come_first():
@@ -374,15 +374,6 @@ def test_advice_is_in_words_of_the_page():
         assert not re.search(r"[a-z]_[a-z]|\w=|\(\)|Observations|GridEstimator", text), text
 
 
-def test_what_a_sampler_that_learns_does_to_intervals(tmp_path):
-    """It stands where the page says how sure it is, for one log with an uncertainty, and not without."""
-    quick = {"target_quantile": logs.LEVELS, "interactions": False}
-    text = "A sampler that learns, such as TPE"
-    assert text in Texts(page(tmp_path, logs.activation(n=100), **quick, n_resamples=20)).ids["short"]
-    for source in (logs.result(), logs.result(4)):
-        assert text not in Texts(page(tmp_path, source)).ids["short"]
-
-
 def test_most_parameters(tmp_path):
     """Only those are shown that are important somewhere, and it is said what the others are at most."""
     own = logs.nasty()
@@ -397,10 +388,12 @@ def test_most_parameters(tmp_path):
     data_of(page(tmp_path, own, max_parameters=3))
 
 
-def test_how_it_was_read_and_made(tmp_path):
-    """Rows by state, the domains, the command, the versions and the date stand on the page."""
-    import dataclasses
+def test_observations_of_one_run(tmp_path):
+    """By default with intervals and pairs; and how it was read and made.
 
+    Rows by state, the domains, the command, the versions and the date stand on the page, and what a sampler
+    that learns does to intervals, which pages without intervals do not say.
+    """
     obs = logs.activation()
     report = dataclasses.replace(
         obs.report, n_rows=230, dropped={"state PRUNED": 20, "state FAIL": 10}, inferred=("c: guessed",)
@@ -409,20 +402,26 @@ def test_how_it_was_read_and_made(tmp_path):
     html = page(
         tmp_path, obs, target_quantile=logs.LEVELS, title="study.db", command="parzax report", date="someday"
     )
-    items = Texts(html).items
+    texts = Texts(html)
     for text in (
-        *("230 rows, minimize", "left out: 20 (state PRUNED)", "left out: 10 (state FAIL)"),
-        *(
-            "inferred: c: guessed",
-            "used: 200 rows",
-            "parzax report",
-            "someday",
-            px.__version__,
-            np.__version__,
-        ),
+        "230 rows, minimize",
+        "left out: 20 (state PRUNED)",
+        "left out: 10 (state FAIL)",
+        "inferred: c: guessed",
+        "used: 200 rows",
+        "parzax report",
+        "someday",
+        px.__version__,
+        np.__version__,
     ):
-        assert text in items
+        assert text in texts.items
     assert "<title>study.db</title>" in html
+    assert '<a href="#pairs">' in html
+    assert "no resamples were asked for" not in html
+    sampler = "A sampler that learns, such as TPE"
+    assert sampler in texts.ids["short"]
+    for source in (logs.result(), logs.result(4)):
+        assert sampler not in Texts(page(tmp_path, source)).ids["short"]
 
 
 def test_nothing_to_say(tmp_path):
@@ -449,10 +448,3 @@ def test_refusals(tmp_path):
     with pytest.raises(TypeError, match=r"interactions must be a parzax\.InteractionResult"):
         px.report(logs.result(), path, interactions=np.zeros(3))
     assert not path.exists()
-
-
-def test_a_single_run_has_intervals_and_pairs_by_default(tmp_path):
-    """Catches a page about one log that does not say how sure it is, or which pairs interact."""
-    text = page(tmp_path, logs.activation(), target_quantile=logs.LEVELS)
-    assert '<a href="#pairs">' in text
-    assert "no resamples were asked for" not in text

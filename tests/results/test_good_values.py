@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -37,6 +38,13 @@ def observations(n_seeds: int | None = None) -> px.Observations:
     return px.Observations.from_arrays(SPACE, values, losses)
 
 
+@cache
+def result(n_seeds: int | None = None) -> px.ImportanceResult:
+    """Of two levels; two resolutions are enough, and compile in half the time of the default ones."""
+    estimator = px.GridEstimator(divergence=px.divergence.Explained((12,), ()))
+    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], estimator=estimator)
+
+
 def _check_shares(own, obs, n_target):
     """Of the regime's rows, in the target and in all, those that have the values: no density, but counts."""
     values = np.atleast_3d(obs.values.T).T if obs.values.ndim == 2 else obs.values
@@ -56,9 +64,8 @@ def _check_shares(own, obs, n_target):
 @pytest.mark.parametrize("n_seeds", [None, pytest.param(3, marks=pytest.mark.slow)])
 def test_good_values_are_those_of_the_problem(n_seeds):
     """Ranges end where the problem's do, within cells; catches a range of the wrong regime or parameter."""
-    obs = observations(n_seeds)
-    result = px.cond_ped_anova(obs, [0.02, 0.5])
-    found = {(own.parameter, own.regime): own for own in result.good_values()}
+    obs, goods = observations(n_seeds), result(n_seeds).good_values()
+    found = {(own.parameter, own.regime): own for own in goods}
     assert set(found) == {("c", 0), ("x", 0), ("x", 1), ("k", 0)}
     assert set(found["c", 0].values) <= {"a", "b"}
     assert found["k", 0].values == (3, 5)
@@ -67,24 +74,22 @@ def test_good_values_are_those_of_the_problem(n_seeds):
     for own in found.values():
         assert 0 <= own.region < own.target <= 1 + 1e-6
         assert own.n_target > 0
-        _check_shares(own, obs, result.n_target[..., 0])
-    shares = [own.importance for own in result.good_values()]
+        _check_shares(own, obs, result(n_seeds).n_target[..., 0])
+    shares = [own.importance for own in goods]
     assert shares == sorted(shares, reverse=True)
 
 
 def test_nothing_is_good_where_nothing_is_known():
     """All losses equal: no importance, so no good values, and a sentence instead of a table."""
-    space = px.Space({"x": px.Float(0, 1)})
-    obs = px.Observations.from_arrays(space, np.random.default_rng(1).uniform(size=(50, 1)), np.zeros(50))
-    result = px.cond_ped_anova(obs, 0.1)
-    assert result.good_values() == []
-    assert to_lines([], obs.space, 0.1) == ["good values at level 0.1: none stand out"]
+    obs = observations()
+    flat = px.Observations.from_arrays(SPACE, obs.values, np.zeros(N))
+    assert px.cond_ped_anova(flat, [0.02, 0.5], estimator=result().estimator).good_values() == []
+    assert to_lines([], SPACE, 0.1) == ["good values at level 0.1: none stand out"]
 
 
 def test_lines_name_choices_and_regimes():
     """Parameters of several regimes say which; many choices are shortened."""
-    result = px.cond_ped_anova(observations(), 0.02)
-    lines = to_lines(result.good_values(), SPACE, 0.02)
+    lines = to_lines(result().good_values(), SPACE, 0.02)
     assert lines[0] == "good values at level 0.02"
     assert any(line.startswith("x [1]: ") for line in lines)
     assert any(line.startswith("k: 3 to 5 (") for line in lines)

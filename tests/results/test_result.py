@@ -1,10 +1,11 @@
 """The result object: shapes, order, densities, files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
+from conftest import COARSE, QUICK, ZOO_LEVELS, zoo, zoo_observations, zoo_sweep
 from reference import grid
 
 import parzax as px
@@ -14,15 +15,22 @@ from parzax.kernels.bandwidth import MINIMUM
 pytestmark = pytest.mark.data
 
 
+TWELVE = replace(QUICK, grid=COARSE)
+
+
+def analyse(values, losses):
+    """The zoo where it does not matter how parameters are compared."""
+    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, estimator=QUICK)
+
+
 @pytest.fixture(scope="module")
 def result():
-    values, losses = zoo(n_seeds=3)
-    return zoo_sweep(values, losses)
+    return analyse(*zoo(n_seeds=4))
 
 
 def test_shapes(result):
     """Every field has the shape that is documented, with and without a seed axis."""
-    s, q, d, k = 3, 3, 5, 3
+    s, q, d, k = 4, 3, 5, 3
     for field in ("importance", "variance", "inter", "unweighted", "standard", "status"):
         assert getattr(result, field).shape == (s, q, d)
     for field in ("divergence", "alpha", "beta"):
@@ -30,8 +38,8 @@ def test_shapes(result):
     assert result.n_target.shape == (s, q)
     assert result.n_region.shape == (s,)
     assert result.status.dtype == np.int32
-    assert result.n_seeds == 3
-    alone = zoo_sweep(*zoo())
+    assert result.n_seeds == 4
+    alone = analyse(*zoo())
     assert alone.importance.shape == (q, d)
     assert alone.n_target.shape == (q,)
     assert alone.n_region.shape == ()
@@ -42,25 +50,24 @@ def test_a_scalar_level_keeps_its_axis():
     """q = 1 for a number and for a list of one."""
     obs = zoo_observations(*zoo())
     for level in (0.25, [0.25], np.float32(0.25)):
-        assert px.cond_ped_anova(obs, level, estimator=coarse_estimator(False)).importance.shape == (1, 5)
+        assert px.cond_ped_anova(obs, level, estimator=QUICK).importance.shape == (1, 5)
 
 
-def test_more_than_one_seed_axis():
-    """Leading axes (2, 3) are kept."""
-    values, losses = zoo(n_seeds=6)
-    flat = zoo_sweep(values, losses)
-    nested = zoo_sweep(values.reshape(2, 3, 60, 5), losses.reshape(2, 3, 60))
-    assert nested.importance.shape == (2, 3, 3, 5)
-    np.testing.assert_array_equal(nested.importance.reshape(6, 3, 5), flat.importance)
-    assert nested.n_region.shape == (2, 3)
+def test_more_than_one_seed_axis(result):
+    """Leading axes (2, 2) are kept."""
+    values, losses = zoo(n_seeds=4)
+    nested = analyse(values.reshape(2, 2, 60, 5), losses.reshape(2, 2, 60))
+    assert nested.importance.shape == (2, 2, 3, 5)
+    np.testing.assert_array_equal(nested.importance.reshape(4, 3, 5), result.importance)
+    assert nested.n_region.shape == (2, 2)
 
 
 def test_over_seeds(result):
     """Mean and standard error against NumPy; NaN error for one seed."""
     mean, error = result.over_seeds()
     np.testing.assert_allclose(mean, result.importance.mean(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(error, result.importance.std(axis=0, ddof=1) / np.sqrt(3), rtol=1e-5)
-    mean, error = zoo_sweep(*zoo()).over_seeds()
+    np.testing.assert_allclose(error, result.importance.std(axis=0, ddof=1) / np.sqrt(4), rtol=1e-5)
+    mean, error = analyse(*zoo()).over_seeds()
     assert np.isnan(error).all()
     assert np.isfinite(mean).all()
 
@@ -71,7 +78,7 @@ def test_seeds_without_importance_do_not_count():
     values, losses = zoo(n_seeds=4)
     losses[1] = 0.0  # all equal
     losses[3] = np.nan  # no usable row
-    result = zoo_sweep(values, losses)
+    result = analyse(values, losses)
     good = result.importance[[0, 2]]
     assert good.any(axis=-1).all()
     np.testing.assert_array_equal(result.has_importance, np.array([[1, 0, 1, 0]] * 3, bool).T)
@@ -82,10 +89,10 @@ def test_seeds_without_importance_do_not_count():
     np.testing.assert_allclose(error, good.std(axis=0, ddof=1) / np.sqrt(2), rtol=1e-5)
     assert mean.dtype == result.importance.dtype
     # One seed left has no error, none left is 0 with its status.
-    one, no_error = zoo_sweep(values[:2], losses[:2]).over_seeds()
+    one, no_error = analyse(values[:2], losses[:2]).over_seeds()
     np.testing.assert_allclose(one, result.importance[0], rtol=1e-6)
     assert np.isnan(no_error).all()
-    none = zoo_sweep(values[[1, 3]], losses[[1, 3]])
+    none = analyse(values[[1, 3]], losses[[1, 3]])
     assert not none.over_seeds()[0].any()
     assert np.isnan(none.over_seeds()[1]).all()
     assert (none.status != 0).all()
@@ -105,9 +112,9 @@ def test_parity_counts_every_seed():
 def test_ranking_is_stable():
     """Equal importances keep the order of the space: catches an order that depends on hashing or sorting."""
     values, losses = zoo()
-    equal = zoo_sweep(values, np.zeros_like(losses))
+    equal = analyse(values, np.zeros_like(losses))
     assert equal.ranking() == ["c", "kind", "k", "eta", "x"]
-    ranked = zoo_sweep(values, losses)
+    ranked = analyse(values, losses)
     order = ranked.ranking(2)
     shares = [ranked.importance[2, ranked.names.index(name)] for name in order]
     assert shares == sorted(shares, reverse=True)
@@ -115,8 +122,7 @@ def test_ranking_is_stable():
 
 def test_densities_are_those_of_the_definition():
     """p_T and p_R per regime against the loops; regimes without a row give the prior."""
-    values, losses = zoo()
-    result = zoo_sweep(values, losses)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
     start = 0
     for name, sizes, kind in (("c", [12], "numeric"), ("kind", [4], "categorical"), ("k", [12], "numeric")):
         for regime, size in zip(result.density(name), sizes, strict=True):
@@ -149,15 +155,15 @@ def test_densities_are_those_of_the_definition():
 def test_densities_reproduce_the_divergence(parity):
     """sum p_R (p_T/p_R - 1)^2 of the densities shown is the divergence that entered (undebiased: parity)."""
     values, losses = zoo()
-    result = zoo_sweep(values, losses, parity=parity)
-    regime = result.density("c")[0]
-    shown = ((regime.target - regime.region) ** 2 / regime.region).sum(axis=-1)
     if parity:
+        result = zoo_sweep(values, losses, parity=True)
+        regime = result.density("c")[0]
+        shown = ((regime.target - regime.region) ** 2 / regime.region).sum(axis=-1)
         # float32: eps / sqrt(D).
         np.testing.assert_allclose(result.divergence[:, 0, 0], shown, rtol=1e-4)
     else:
-        obs = zoo_observations(values, losses)
-        smoothed = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=px.GridEstimator.smoothed())
+        obs, estimator = zoo_observations(values, losses), replace(px.GridEstimator.smoothed(), grid=COARSE)
+        smoothed = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=estimator)
         regime = smoothed.density("c")[0]
         shown = ((regime.target - regime.region) ** 2 / regime.region).sum(axis=-1)
         assert (smoothed.divergence[:, 0, 0] < shown).all()
@@ -165,7 +171,7 @@ def test_densities_reproduce_the_divergence(parity):
 
 def test_cell_values_are_native():
     """The ends of the grid are the ends of the domain, log and integer ones too."""
-    result = zoo_sweep(*zoo())
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
     eta = result.density("eta")[0].values
     assert eta[0] == pytest.approx(1e-4)
     assert eta[-1] == pytest.approx(1.0)
@@ -246,10 +252,10 @@ def test_files_of_older_versions_load(result, tmp_path):
     result.save(path)
     with np.load(path) as data:
         arrays, meta = dict(data), json.loads(str(data["meta"]))
-    meta["estimator"] = _older(grid={"max_cells": 12, "mirror": True, "max_pools": 8})
+    meta["estimator"] = _older()
     np.savez(older, **(arrays | {"meta": np.asarray(json.dumps(meta))}))
     loaded = px.ImportanceResult.load(older)
-    assert loaded.estimator == result.estimator
+    assert loaded.estimator == px.GridEstimator()
     np.testing.assert_array_equal(loaded.importance, result.importance)
 
 
@@ -299,5 +305,5 @@ def test_broken_files_are_named(result, tmp_path):
 
 def test_text(result):
     """The representation names what is inside and fits on a line."""
-    assert "3 seeds, 3 levels, 5 parameters" in repr(result)
+    assert "4 seeds, 3 levels, 5 parameters" in repr(result)
     assert "\n" not in repr(result)

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from conftest import QUICK
 
 import parzax as px
 from parzax.results.sweep import sweep as program
@@ -31,10 +32,10 @@ def test_each_objective_is_what_it_is_alone(seeds):
     """Catches seeds and objectives mixed up, levels out of order, and weights given to the wrong rows."""
     obs = log(seeds).with_weight(np.broadcast_to(np.arange(60) % 3, (60,) if seeds is None else (2, 60)))
     with jax.enable_x64(True):
-        found = px.importance_by_objective(obs, LEVELS)
+        found = px.importance_by_objective(obs, LEVELS, estimator=QUICK)
         assert list(found) == ["objective_0", "objective_1"]
         for i, result in enumerate(found.values()):
-            alone = px.cond_ped_anova(obs, LEVELS, objective=i)
+            alone = px.cond_ped_anova(obs, LEVELS, objective=i, estimator=QUICK)
             np.testing.assert_array_equal(result.counts, alone.counts)
             np.testing.assert_array_equal(result.status, alone.status)
             # Other shapes may sum in another order.
@@ -46,8 +47,8 @@ def test_each_objective_is_what_it_is_alone(seeds):
 @pytest.mark.slow
 def test_all_weight_on_one_objective_is_that_objective_to_the_last_digit():
     obs = log()
-    objectives = list(px.importance_by_objective(obs, LEVELS).values())
-    sweep = px.importance_over_weights(obs, [[1, 0], [0, 3]], LEVELS)
+    objectives = list(px.importance_by_objective(obs, LEVELS, estimator=QUICK).values())
+    sweep = px.importance_over_weights(obs, [[1, 0], [0, 3]], LEVELS, estimator=QUICK)
     for a, b in zip(objectives, sweep.results, strict=True):
         same(a, b)
     np.testing.assert_array_equal(sweep.weights, [[1, 0], [0, 1]])
@@ -61,8 +62,8 @@ def test_a_missing_objective_without_weight_is_not_missed():
     losses[:9, 1] = np.nan
     losses[9:12, 1] = -np.inf
     part = px.Observations.from_arrays(SPACE, obs.values, losses)
-    a = px.importance_over_weights(part, [[1, 0], [1, 1]], LEVELS)
-    b = px.importance_over_weights(obs, [[1, 0], [1, 1]], LEVELS)
+    a = px.importance_over_weights(part, [[1, 0], [1, 1]], LEVELS, estimator=QUICK)
+    b = px.importance_over_weights(obs, [[1, 0], [1, 1]], LEVELS, estimator=QUICK)
     same(a.results[0], b.results[0])
     assert a.results[1].n_region == 51
 
@@ -71,9 +72,10 @@ def test_a_missing_objective_without_weight_is_not_missed():
 def test_units_do_not_matter(scalarise):
     """A power of two rounds nothing, so nothing may change; nor may the sums of the weights."""
     obs = log()
+    how = {"scalarise": scalarise, "estimator": QUICK}
     scaled = px.Observations.from_arrays(SPACE, obs.values, obs.losses * [1.0, 1024.0])
-    a = px.importance_over_weights(obs, [[1, 3], [2, 2]], LEVELS, scalarise=scalarise)
-    b = px.importance_over_weights(scaled, [[0.5, 1.5], [1, 1]], LEVELS, scalarise=scalarise)
+    a = px.importance_over_weights(obs, [[1, 3], [2, 2]], LEVELS, **how)
+    b = px.importance_over_weights(scaled, [[0.5, 1.5], [1, 1]], LEVELS, **how)
     for one, other in zip(a.results, b.results, strict=True):
         same(one, other)
 

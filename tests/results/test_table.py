@@ -3,23 +3,32 @@
 import re
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from conftest import QUICK
 
 import parzax as px
 from parzax.results.labels import short_names
 from parzax.status import status_names
 
+FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 
-def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5)):
+
+@cache
+def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=False, **options):
+    """An analysis of whole numbers of 0 and 1; of the failed rows the first parameter is 0."""
     rng = np.random.default_rng(0)
     shape = (60,) if n_seeds is None else (n_seeds, 60)
     x = rng.uniform(size=(*shape, n_parameters))
     space = px.Space({f"p{i}": px.Int(0, 1) for i in range(n_parameters)})
     values = np.round(x)
     losses = values @ (0.5 ** np.arange(n_parameters)) + 0.1 * rng.uniform(size=shape)
-    return px.cond_ped_anova(px.Observations.from_arrays(space, values, losses), target_quantile=levels)
+    if some_failed:
+        losses = np.where(x[..., 0] < 0.3, np.nan, losses)
+    obs = px.Observations.from_arrays(space, values, losses)
+    return px.cond_ped_anova(obs, target_quantile=levels, estimator=QUICK, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -79,7 +88,7 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
 
 def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     """Catches a table of 99 lines, one that hides this, and errors that are not those of the mean."""
-    result = make_result(n_seeds=3, levels=np.arange(1, 100) / 100)
+    result = make_result(n_seeds=3, levels=HUNDREDTHS)
     lines = str(result).splitlines()
     counted = result.seeds_counted
     assert counted.min() == 0, "the example must have a level without any importance"
@@ -115,10 +124,7 @@ def test_long_inferred_lists_are_cut():
 
 def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
     """Catches one on a level that the table leaves out."""
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=(60, 2))
-    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, x.sum(axis=1))
-    text = str(px.cond_ped_anova(obs, np.arange(1, 50) / 50, n_resamples=50))
+    text = str(make_result(levels=FIFTIETHS, n_resamples=50))
     shown = [line.split()[0] for line in text.splitlines()[2:13]]
     (level,) = re.findall(r"^at level ([\d.]+): not enough", text, re.MULTILINE)
     assert level in shown
@@ -130,16 +136,16 @@ def _with_status(result, status):
 
 def test_a_sweep_says_where_each_advice_holds():
     """Catches advice about one level, or one parameter, that reads as if about all."""
-    result = make_result(levels=np.arange(1, 10) / 10)
+    result = make_result(levels=FIFTIETHS, n_resamples=50)
     status = np.zeros_like(result.status)
-    status[[0, 1, 8]] = px.Status.LOW_DATA
+    status[[0, 1, 48]] = px.Status.LOW_DATA
     status[2:6, 1] |= px.Status.NOT_ABOVE_CHANCE
     status[:, 2] |= px.Status.CONSTANT
     text = str(_with_status(result, status))
-    assert "\nLOW_DATA (levels 0.1-0.2, 0.9): " in text
-    assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 9 levels): " in text
+    assert "\nLOW_DATA (levels 0.02-0.04, 0.98): " in text
+    assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 49 levels): " in text
     assert "\nCONSTANT (p2): " in text
-    scattered = replace(make_result(n_seeds=2, levels=np.arange(1, 100) / 100), report=result.report)
+    scattered = make_result(n_seeds=3, levels=HUNDREDTHS)
     status = np.zeros_like(scattered.status)
     status[0, ::2] = px.Status.LOW_DATA
     text = str(_with_status(scattered, status))
@@ -194,8 +200,8 @@ def test_seeds_without_importance_are_left_out_and_counted():
 
 def test_the_report_says_what_is_of_each_seed_and_what_of_all():
     """Catches "60 rows, 90 without a usable objective value"."""
-    x = np.random.default_rng(0).uniform(size=(2, 60, 1))
-    losses = np.where(x[..., 0] < 0.75, np.nan, x[..., 0])
-    text = str(px.cond_ped_anova(px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x, losses)))
+    result = make_result(n_seeds=2, some_failed=True)
+    text, n_failed = str(result), int(120 - result.n_region.sum())
+    assert n_failed > 0
     assert "60 rows in each of 2 seeds, minimize" in text
-    assert f"{np.isnan(losses).sum()} of all 120 without a usable objective value, left out" in text
+    assert f"{n_failed} of all 120 without a usable objective value, left out" in text

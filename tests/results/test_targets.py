@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import QUICK
 
 import parzax as px
 from parzax.importance import chebyshev, weighted_sum
@@ -22,6 +23,10 @@ def log(n=60, seeds=None, digits=9, **options):
     return px.Observations.from_arrays(SPACE, x, np.round(f, digits), ["minimize", "maximize"], **options)
 
 
+def analyse(obs, level=0.3, **options):
+    return px.cond_ped_anova(obs, level, **{"estimator": QUICK} | options)
+
+
 def same(a, b):
     for name in ("counts", "variance", "importance", "status", "regime_target", "regime_region"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
@@ -33,8 +38,8 @@ class TestRows:
         obs = log(constraints=np.stack([x - 0.8, 0.1 - x], axis=-1))
         kept = (x <= 0.8) & (x >= 0.1)
         assert obs.feasible.tolist() == kept.tolist()
-        found = px.cond_ped_anova(obs, 0.3, rows="feasible")
-        same(found, px.cond_ped_anova(obs.select(kept), 0.3))
+        found = analyse(obs, rows="feasible")
+        same(found, analyse(obs.select(kept)))
         assert found.n_region == kept.sum()
         assert found.report.dropped == {"not feasible": 60 - kept.sum()}
         assert "not feasible" in str(found)
@@ -44,13 +49,13 @@ class TestRows:
         f[7], g[7] = np.nan, np.nan
         obs = px.Observations.from_arrays(SPACE, log().values, f, constraints=g)
         assert np.flatnonzero(~obs.feasible).tolist() == [7]
-        assert px.cond_ped_anova(obs, 0.3, rows="feasible").n_region == 59
+        assert analyse(obs, rows="feasible").n_region == 59
 
     def test_none_is_feasible(self):
         """Of one seed and of all: a status, not an exception or a number; the other seed is as ever."""
         g = np.full((2, 60), 1.0)
         g[1, :30] = -1
-        result = px.cond_ped_anova(log(seeds=2, constraints=g), [0.3, 0.5], rows="feasible")
+        result = analyse(log(seeds=2, constraints=g), rows="feasible")
         none = (result.status & int(Status.NONE_FEASIBLE)) > 0
         assert none[0].all()
         assert not none[1].any()
@@ -69,17 +74,17 @@ class TestRows:
         f = np.arange(60.0)
         f[::4] = np.nan
         worst = px.Observations.from_arrays(SPACE, log().values, f, failed="worst")
-        assert px.cond_ped_anova(worst, 0.3).n_region == 60
-        found = px.cond_ped_anova(worst, 0.3, rows="complete")
+        assert analyse(worst).n_region == 60
+        found = analyse(worst, rows="complete")
         assert found.n_region == 45
         dropped = px.Observations.from_arrays(SPACE, log().values, f)
-        np.testing.assert_array_equal(found.counts, px.cond_ped_anova(dropped, 0.3).counts)
+        np.testing.assert_array_equal(found.counts, analyse(dropped).counts)
 
     def test_several_words_must_all_hold(self):
         f, g = np.arange(60.0), np.where(np.arange(60) % 3, -1.0, 1.0)
         f[::4] = np.nan
         obs = px.Observations.from_arrays(SPACE, log().values, f, constraints=g, failed="worst")
-        result = px.cond_ped_anova(obs, 0.3, rows=("feasible", "complete"))
+        result = analyse(obs, rows=("feasible", "complete"))
         assert result.n_region == ((np.arange(60) % 3 > 0) & (np.arange(60) % 4 > 0)).sum()
         # A row is counted under the first word that leaves it out.
         assert result.report.dropped == {"not feasible": 20, "not complete": 10}
@@ -87,30 +92,31 @@ class TestRows:
     @pytest.mark.parametrize("rows", ["best", ("all", "best"), 3, ()])
     def test_other_rows_are_refused(self, rows):
         with pytest.raises((TypeError, ValueError), match="rows must be one of"):
-            px.cond_ped_anova(log(), rows=rows)
+            analyse(log(), rows=rows)
 
     def test_the_unconditional_estimator_takes_them_too(self):
         obs = log(constraints=log().values[:, 0] - 0.5)
-        same(px.ped_anova(obs, 0.3, rows="feasible"), px.cond_ped_anova(obs, 0.3, rows="feasible"))
+        same(px.ped_anova(obs, 0.3, rows="feasible", estimator=QUICK), analyse(obs, rows="feasible"))
 
 
 class TestObjective:
     def test_by_name(self):
         x = log().values
-        df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "loss": x[:, 0], "acc": x[:, 1]})
+        df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.array(["u", "v"])[x[:, 2].astype(int)]})
+        df["loss"], df["acc"] = x[:, 0], x[:, 1]
         obs = px.Observations.from_dataframe(
             df, ["loss", "acc"], direction=["minimize", "maximize"], warn=False
         )
         assert obs.report.objectives == ("loss", "acc")
-        result = px.cond_ped_anova(obs, 0.3, objective="acc")
-        same(result, px.cond_ped_anova(obs, 0.3, objective=1))
+        result = analyse(obs, objective="acc")
+        same(result, analyse(obs, objective=1))
         assert result.ranking()[0] == "b"
         with pytest.raises(ValueError, match="'loss', 'acc', got 'lossy'"):
-            px.cond_ped_anova(obs, objective="lossy")
+            analyse(obs, objective="lossy")
 
     def test_names_are_saved(self, tmp_path):
         obs = log()
-        result = px.importance_by_objective(obs, 0.3)["objective_1"]
+        result = px.importance_by_objective(obs, 0.3, estimator=QUICK)["objective_1"]
         result.save(tmp_path / "r.npz")
         loaded = px.ImportanceResult.load(tmp_path / "r.npz")
         assert loaded.report == result.report
@@ -126,17 +132,17 @@ class TestPareto:
             options = {"target_quantile": [0.1, 0.3], "estimator": estimator}
             for ties in (None, px.ties.crowding()):
                 same(
-                    px.cond_ped_anova(obs, selection="pareto", ties=ties, **options),
-                    px.cond_ped_anova(obs, **options),
+                    analyse(obs, selection="pareto", ties=ties, **options),
+                    analyse(obs, **options),
                 )
 
     @pytest.mark.slow
     def test_parity_takes_exactly_so_many_rows_and_the_default_keeps_equal_ones(self):
         obs = log(digits=1)
         levels = np.arange(1, 10) / 10
-        exact = px.cond_ped_anova(obs, levels, selection="pareto", estimator=px.GridEstimator.optuna())
+        exact = analyse(obs, levels, selection="pareto", estimator=px.GridEstimator.optuna())
         assert exact.n_target.tolist() == [np.ceil(level * 60) for level in levels]
-        kept = px.cond_ped_anova(obs, levels, selection="pareto")
+        kept = analyse(obs, levels, selection="pareto")
         assert (kept.n_target >= exact.n_target).all()
         larger = kept.n_target > exact.n_target
         assert larger.any()
@@ -146,19 +152,19 @@ class TestPareto:
         """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
         t = np.arange(60.0)
         obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
-        crowded = px.cond_ped_anova(obs, 0.3, selection="pareto", ties=px.ties.crowding())
+        crowded = analyse(obs, selection="pareto", ties=px.ties.crowding())
         assert crowded.n_target == 60
         assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
-        chosen = px.cond_ped_anova(obs, 0.3, selection="pareto")
+        chosen = analyse(obs, selection="pareto")
         assert chosen.n_target == 18
         assert not (chosen.status & int(Status.TIED_CUTOFF)).any()
 
     def test_each_seed_by_itself(self):
         obs = log(seeds=2)
-        result = px.cond_ped_anova(obs, 0.3, selection="pareto")
+        result = analyse(obs, selection="pareto")
         for i in range(2):
             one = px.Observations.from_arrays(SPACE, obs.values[i], obs.losses[i])
-            alone = px.cond_ped_anova(one, 0.3, selection="pareto")
+            alone = analyse(one, selection="pareto")
             np.testing.assert_array_equal(result.counts[i], alone.counts)
 
     @pytest.mark.parametrize("ties", [px.ties.hypervolume(), px.ties.crowding()])
@@ -168,8 +174,8 @@ class TestPareto:
         weight = np.arange(60) % 3
         rows = np.repeat(np.arange(60), weight)
         twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows])
-        a = px.cond_ped_anova(obs.with_weight(weight), [0.2, 0.5], selection="pareto", ties=ties)
-        b = px.cond_ped_anova(twice, [0.2, 0.5], selection="pareto", ties=ties)
+        a = analyse(obs.with_weight(weight), selection="pareto", ties=ties)
+        b = analyse(twice, selection="pareto", ties=ties)
         np.testing.assert_array_equal(a.counts, b.counts)
         assert a.n_region == 60
 
@@ -179,22 +185,22 @@ class TestPareto:
         losses[:5, 1] = np.nan
         part = px.Observations.from_arrays(SPACE, obs.values, losses)
         kept = px.Observations.from_arrays(SPACE, obs.values[5:], losses[5:])
-        a, b = (px.cond_ped_anova(o, 0.3, selection="pareto") for o in (part, kept))
+        a, b = (analyse(o, selection="pareto") for o in (part, kept))
         np.testing.assert_array_equal(a.counts, b.counts)
         # Ranked last they are in the region alone, whatever their other objective is.
         worst = px.Observations.from_arrays(SPACE, obs.values, losses, failed="worst")
-        last = px.cond_ped_anova(worst, 0.9, selection="pareto")
+        last = analyse(worst, 0.9, selection="pareto")
         assert last.n_region == 60
         assert last.n_target == 54
         assert not (last.status & int(Status.TIED_CUTOFF)).any()
 
     def test_arguments(self):
         with pytest.raises(ValueError, match="selection must be one of 'objective', 'pareto'"):
-            px.cond_ped_anova(log(), selection="front")
+            analyse(log(), selection="front")
         with pytest.raises(ValueError, match="selection='pareto'"):
-            px.cond_ped_anova(log(), ties=px.ties.crowding())
+            analyse(log(), ties=px.ties.crowding())
         with pytest.raises(TypeError, match="ties must be"):
-            px.cond_ped_anova(log(), selection="pareto", ties="crowding")
+            analyse(log(), selection="pareto", ties="crowding")
 
 
 class TestScalarised:

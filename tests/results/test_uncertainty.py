@@ -2,10 +2,12 @@
 
 import statistics
 from dataclasses import replace
+from functools import cache
 
 import jax
 import numpy as np
 import pytest
+from conftest import QUICK
 from scipy import stats
 
 import parzax as px
@@ -138,8 +140,18 @@ def _noisy(n=200, seed=0):
     return px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
 
 
+def _analyse(**options):
+    return px.cond_ped_anova(_noisy(), 0.2, estimator=QUICK, key=jax.random.key(0), **options)
+
+
+@cache
+def _both_drawn():
+    """With samples and shuffles."""
+    return _analyse(n_resamples=199)
+
+
 def test_a_strong_parameter_is_above_chance_and_a_constant_is_not_tested():
-    known = px.cond_ped_anova(_noisy(), [0.1, 0.5], n_resamples=199, key=jax.random.key(0)).uncertainty
+    known = _both_drawn().uncertainty
     np.testing.assert_allclose(known.p_value[:, 0], 1 / 200)
     assert np.isnan(known.p_value[:, 2]).all()
     np.testing.assert_allclose(known.p_adjusted[:, 0], 2 / 200)  # two were tested
@@ -149,7 +161,7 @@ def test_a_strong_parameter_is_above_chance_and_a_constant_is_not_tested():
 
 
 def test_results_with_an_uncertainty_are_saved_shown_and_listed(tmp_path):
-    result = px.cond_ped_anova(_noisy(), [0.1, 0.5], n_resamples=99, key=jax.random.key(0))
+    result = _both_drawn()
     result.save(tmp_path / "result.npz")
     loaded = px.ImportanceResult.load(tmp_path / "result.npz")
     for name in ("variance_interval", "importance_interval", "p_adjusted", "rank_stability"):
@@ -160,8 +172,8 @@ def test_results_with_an_uncertainty_are_saved_shown_and_listed(tmp_path):
     assert f"{result.importance[0, 0]:.3f} ({low:.2f}-{high:.2f})" in str(result)
     frame = result.to_dataframe("pandas")
     assert frame["importance_low"][0] == low
-    assert frame["p_adjusted"].isna().sum() == 2
-    without = px.cond_ped_anova(_noisy(), [0.1, 0.5])
+    assert frame["p_adjusted"].isna().sum() == 1
+    without = _analyse()
     assert without.uncertainty is None
     assert "p_value" not in without.to_dataframe("pandas")
     without.save(tmp_path / "without.npz")
@@ -199,10 +211,10 @@ def test_p_values_of_noise_are_uniform(estimator):
 
 def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
     """Samples without shuffles, and shuffles without samples: tables, pictures and ranks of both."""
-    sampled = px.cond_ped_anova(_noisy(), 0.2, n_resamples=20, n_shuffles=0, key=jax.random.key(0))
+    sampled = _analyse(n_resamples=20, n_shuffles=0)
     assert np.isnan(sampled.uncertainty.p_value).all()
     assert "°" not in str(sampled)
-    shuffled = px.cond_ped_anova(_noisy(), 0.2, n_shuffles=99, key=jax.random.key(0))
+    shuffled = _analyse(n_shuffles=99)
     known = shuffled.uncertainty
     for array in (known.top(), known.rank_stability, known.importance_interval, known.margin):
         assert np.isnan(array).all()
