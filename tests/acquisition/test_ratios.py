@@ -1,5 +1,7 @@
 """Acquisition functions against plain formulas, their limits, and the theorems of c-TPE."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -7,6 +9,12 @@ import numpy as np
 import pytest
 
 from parzax.acquisition import Relative, constrained_score, log_ratio, log_relative_ratio, naive_product
+
+# Compiled, an acquisition function is one program for each shape; an acquisition is an argument.
+_ratio, _relative, _score, _naive = map(
+    jax.jit, (log_ratio, log_relative_ratio, constrained_score, naive_product)
+)
+_scored = jax.jit(lambda acquisition, *logs: acquisition(*logs))
 
 
 def _exact(below, above, gamma):
@@ -21,34 +29,40 @@ def test_relative_ratio_is_the_formula(double):
     below, above = rng.normal(0, [[3.0], [300.0]], (2, 200))
     below, above = np.append(below, [-800, -800, 5]), np.append(above, [-805, 700, -900])
     gamma = rng.uniform(0.01, 0.99, below.size)
-    mine = np.asarray(log_relative_ratio(jnp.asarray(below), jnp.asarray(above), jnp.asarray(gamma)))
+    found = _relative(jnp.asarray(below), jnp.asarray(above), jnp.asarray(gamma))
     exact = np.array([_exact(*row) for row in zip(below, above, gamma, strict=True)])
-    np.testing.assert_allclose(mine, exact, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("below", "above", "gamma", "expected"),
-    [
-        (3.0, 0.0, 1.0, 0.0),  # everything is good: nothing to tell apart
-        (3.0, 1.0, 0.0, 2.0),  # nothing is: the plain ratio
-        (-np.inf, 0.0, 0.3, -np.inf),
-        (-np.inf, -np.inf, 0.3, -np.inf),  # outside the space
-        (-np.inf, -np.inf, 1.0, -np.inf),
-        (0.0, -np.inf, 0.3, -np.log(0.3)),  # the upper bound
-    ],
-)
-def test_limits(below, above, gamma, expected, x64):
-    value = log_relative_ratio(jnp.array(below), jnp.array(above), jnp.array(gamma))
-    np.testing.assert_allclose(value, expected, rtol=1e-6)
+LIMITS = [  # log l, log g, share, score
+    (3.0, 0.0, 1.0, 0.0),  # everything is good: nothing to tell apart
+    (3.0, 1.0, 0.0, 2.0),  # nothing is: the plain ratio
+    (-np.inf, 0.0, 0.3, -np.inf),
+    (-np.inf, -np.inf, 0.3, -np.inf),  # outside the space
+    (-np.inf, -np.inf, 1.0, -np.inf),
+    (0.0, -np.inf, 0.3, -np.log(0.3)),  # the upper bound
+]
+
+
+def test_limits(x64):
+    below, above, gamma, expected = map(jnp.asarray, np.array(LIMITS).T)
+    np.testing.assert_allclose(_relative(below, above, gamma), expected, rtol=1e-6)
+
+
+@jax.jit
+def _slopes(points, gamma):
+    slope = jax.vmap(jax.grad(log_relative_ratio, (0, 1, 2)), (0, None, None))
+    return slope(points, jnp.zeros((), points.dtype), gamma)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.2, 1.0])
 def test_gradients_are_finite(gamma):
     points = jnp.array([-900.0, -20.0, 0.0, 20.0, 900.0])
-    gradient = jax.vmap(jax.grad(log_relative_ratio, (0, 1, 2)), (0, None, None))(points, 0.0, gamma)
-    assert all(np.isfinite(g).all() for g in gradient[:2])
+    by_below, by_above, _ = _slopes(points, jnp.array(gamma))
+    assert np.isfinite(by_below).all()
+    assert np.isfinite(by_above).all()
     if gamma == 1:
-        assert not np.any(gradient[0])
+        assert not np.any(by_below)
 
 
 def test_theorem_1(double):
@@ -56,18 +70,17 @@ def test_theorem_1(double):
     rng = np.random.default_rng(1)
     ratio = jnp.asarray(rng.normal(0, 3, 500))
     small, large = np.sort(rng.uniform(0.01, 0.99, (2, 500)), axis=0)
-    slope = jax.vmap(jax.grad(lambda r, g: log_relative_ratio(r, jnp.zeros(()), g)))
-    assert (
-        np.asarray(slope(ratio, jnp.asarray(small))) >= np.asarray(slope(ratio, jnp.asarray(large)))
-    ).all()
+    slope = jax.jit(jax.vmap(jax.grad(lambda r, g: log_relative_ratio(r, jnp.zeros(()), g))))
+    of_small, of_large = (np.asarray(slope(ratio, jnp.asarray(gamma))) for gamma in (small, large))
+    assert (of_small >= of_large).all()
 
 
 def test_corollary_2():
     """With every constraint satisfied everywhere, candidates are ordered as TPE orders them."""
     rng = np.random.default_rng(2)
-    below, above = jnp.asarray(rng.normal(size=(2, 3, 100)))
-    score = constrained_score(below, above, jnp.array([0.1, 1.0, 1.0]))
-    np.testing.assert_array_equal(np.argsort(score), np.argsort(log_ratio(below[0], above[0])))
+    below, above = rng.normal(size=(2, 3, 100)).astype(np.float32)
+    score = _score(below, above, np.array([0.1, 1.0, 1.0], np.float32))
+    np.testing.assert_array_equal(np.argsort(score), np.argsort(below[0] - above[0]))
 
 
 def test_share_power_is_that_of_the_objectives_share(double):
@@ -75,48 +88,55 @@ def test_share_power_is_that_of_the_objectives_share(double):
     rng = np.random.default_rng(3)
     below, above = rng.normal(size=(2, 3, 50))
     gamma = np.array([0.3, 0.5, 0.9])
-    for power in (1.0, 2.5, jnp.asarray(2.5)):
+    for power in (1.0, 2.5):
         shares = [gamma[0] ** float(power), *gamma[1:]]
         exact = [
             sum(_exact(low[j], high[j], g) for low, high, g in zip(below, above, shares, strict=True))
             for j in range(50)
         ]
-        score = Relative(power)(*map(jnp.asarray, (below, above, gamma)))
+        score = _scored(Relative(jnp.asarray(power)), *map(jnp.asarray, (below, above, gamma)))
         np.testing.assert_allclose(score, exact, rtol=1e-12, atol=1e-14)
 
 
 def test_share_power_between_c_tpe_and_the_plain_ratio(x64):
     """1 is c-TPE's score, a large one the ratio's, and with a share of 1 the objective has no say."""
-    rng = np.random.default_rng(4)
-    below, above = jnp.asarray(rng.normal(size=(2, 2, 40)))
-    gamma = jnp.array([0.3, 0.5])
-    assert np.array_equal(Relative()(below, above, gamma), constrained_score(below, above, gamma))
-    large = Relative(100.0)(below, above, gamma)
-    factor = log_relative_ratio(below[1], above[1], gamma[1])
-    np.testing.assert_allclose(large, log_ratio(below[0], above[0]) + factor, rtol=1e-5, atol=1e-5)
-    every = Relative(3.0)(below, above, gamma.at[0].set(1))
-    np.testing.assert_allclose(every, factor, rtol=1e-6)
-    powers = jnp.array([1.0, 3.0])
-    swept = jax.jit(jax.vmap(lambda power: Relative(power)(below, above, gamma)))(powers)
-    for power, own in zip(powers.tolist(), swept, strict=True):
-        np.testing.assert_allclose(own, Relative(power)(below, above, gamma), rtol=1e-5, atol=1e-6)
+    rng, dtype = np.random.default_rng(4), jnp.result_type(float)
+    below, above = rng.normal(size=(2, 2, 40)).astype(dtype)
+    gamma = np.array([0.3, 0.5], dtype)
+    score = _score(below, above, gamma)
+    np.testing.assert_array_equal(_scored(Relative(), below, above, gamma), score)
+    factor = np.asarray(_relative(below[1], above[1], gamma[1:]))
+    objectives_share_is_1 = np.array([1, 0.5], dtype)
+    powers = jnp.array([1.0, 3.0, 100.0])
+    swept = jax.jit(jax.vmap(lambda power, gamma: Relative(power)(below, above, gamma), (0, None)))
+    one, three, large = swept(powers, gamma)
+    np.testing.assert_allclose(one, score, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(three, _scored(Relative(3.0), below, above, gamma), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(large, below[0] - above[0] + factor, rtol=1e-5, atol=1e-5)
+    for every in swept(powers, objectives_share_is_1):
+        np.testing.assert_allclose(every, factor, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("gamma", [[0.0, 0.0], [0.2, 0.5], [1.0, 0.0]])
+SHARES = [[0.0, 0.0], [0.2, 0.5], [1.0, 0.0]]
+
+
+@jax.jit
+@functools.partial(jax.grad, argnums=(0, 1))
+def _slopes_of_relative(below, power, gamma):
+    return Relative(power)(below, jnp.zeros_like(below), gamma).sum()
+
+
+@pytest.mark.parametrize("gamma", SHARES)
 def test_gradients_with_a_share_power_are_finite(gamma):
     """In the densities, and in the power itself, at shares of 0 and 1 too."""
-    below, above = jnp.array([[-900.0, 0.0, 900.0], [3.0, -20.0, 900.0]]), jnp.zeros((2, 3))
-
-    def score(below, power):
-        return Relative(power)(below, above, jnp.array(gamma)).sum()
-
-    for gradient in jax.grad(score, (0, 1))(below, 3.0):
+    below = jnp.array([[-900.0, 0.0, 900.0], [3.0, -20.0, 900.0]])
+    for gradient in _slopes_of_relative(below, jnp.array(3.0), jnp.array(gamma)):
         assert np.isfinite(gradient).all()
 
 
 def test_naive_product_is_the_sum_of_log_ratios():
     below, above = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
-    np.testing.assert_allclose(naive_product(below, above), [2.5, -0.5])
+    np.testing.assert_allclose(_naive(below, above), [2.5, -0.5])
 
 
 INF = np.inf
@@ -137,30 +157,36 @@ def test_products_at_the_edges_are_numbers(below, above, gamma, relative, naive,
     """Catches -inf + inf, and inf - inf."""
     below, above, gamma = map(jnp.asarray, (below, above, gamma))
     # A logarithm of the exponential of 1 may round otherwise in another release of JAX.
-    np.testing.assert_allclose(constrained_score(below, above, gamma), relative, rtol=1e-6, atol=1e-6)
-    assert naive_product(below, above) == naive
+    np.testing.assert_allclose(_score(below, above, gamma), relative, rtol=1e-6, atol=1e-6)
+    assert _naive(below, above) == naive
 
 
 def test_log_ratio_of_infinite_densities():
     below, above = jnp.array([INF, INF, 0.0, -INF, -INF]), jnp.array([INF, 0.0, INF, INF, -INF])
-    assert log_ratio(below, above).tolist() == [0.0, INF, -INF, -INF, -INF]
+    assert _ratio(below, above).tolist() == [0.0, INF, -INF, -INF, -INF]
 
 
-@pytest.mark.parametrize("gamma", [[0.0, 0.0], [0.2, 0.5], [1.0, 0.0]])
-def test_gradients_of_products_are_finite(gamma):
-    """Where densities are positive, also beside candidates of density 0; 0 at those."""
-    below = jnp.array([[-900.0, 0.0, 900.0, -INF, 2.0], [3.0, -20.0, 900.0, 0.0, -INF]])
-    above = jnp.array([[0.0, 0.0, -900.0, 0.0, 1.0], [0.0, 7.0, 900.0, -INF, 0.0]])
+@jax.jit
+def _slopes_of_products(below, above, gamma):
+    """Values and gradients of the sums over the first three candidates."""
 
     def relative(below, above):
-        return constrained_score(below, above, jnp.array(gamma))[:3].sum()
+        return constrained_score(below, above, gamma)[:3].sum()
 
     def naive(below, above):
         return naive_product(below, above)[:3].sum()
 
-    for score in (relative, naive):
-        assert np.isfinite(score(below, above))
-        for gradient in jax.grad(score, (0, 1))(below, above):
+    return [jax.value_and_grad(score, (0, 1))(below, above) for score in (relative, naive)]
+
+
+@pytest.mark.parametrize("gamma", SHARES)
+def test_gradients_of_products_are_finite(gamma):
+    """Where densities are positive, also beside candidates of density 0; 0 at those."""
+    below = jnp.array([[-900.0, 0.0, 900.0, -INF, 2.0], [3.0, -20.0, 900.0, 0.0, -INF]])
+    above = jnp.array([[0.0, 0.0, -900.0, 0.0, 1.0], [0.0, 7.0, 900.0, -INF, 0.0]])
+    for value, gradients in _slopes_of_products(below, above, jnp.array(gamma)):
+        assert np.isfinite(value)
+        for gradient in gradients:
             assert np.isfinite(gradient).all()
             assert not np.any(gradient[:, 3:])
 

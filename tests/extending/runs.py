@@ -3,7 +3,6 @@
 import dataclasses
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
@@ -13,7 +12,7 @@ SPACE = px.Space({"x": px.Float(-5, 5), "k": px.Int(0, 9), "c": px.Categorical([
 
 def loss(x):
     """Smallest at x = 1, k = 3, c = 1."""
-    return jnp.square(x[:, 0] - 1) + 0.2 * jnp.square(x[:, 1] - 3) + (x[:, 2] != 1).astype(x.dtype)
+    return (x[:, 0] - 1) ** 2 + 0.2 * (x[:, 1] - 3) ** 2 + (x[:, 2] != 1).astype(x.dtype)
 
 
 def rows(n: int, seed: int = 0) -> np.ndarray:
@@ -22,13 +21,13 @@ def rows(n: int, seed: int = 0) -> np.ndarray:
 
 
 def told(sampler: px.samplers.Sampler, n: int = 40):
-    x = jnp.asarray(rows(n))
+    x = rows(n)
     return sampler.tell(sampler.init(64), x, loss(x))
 
 
-def with_part(**parts) -> px.samplers.Sampler:
+def with_part(preset=px.tpe, **parts) -> px.samplers.Sampler:
     """TPE with one part of one's own."""
-    return dataclasses.replace(px.tpe(SPACE), **parts)
+    return dataclasses.replace(preset(SPACE), **parts)
 
 
 def gain_of_compiled_runs(sampler: px.samplers.Sampler, n: int = 40) -> float:

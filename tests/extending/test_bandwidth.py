@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_scales_are_those_of_a_loop():
     n = len(seen)
     quartiles = [next(p for i, p in enumerate(seen) if (i + 1) / n >= level) for level in (0.25, 0.75)]
     expected = 0.9 * min(np.std(seen), (quartiles[1] - quartiles[0]) / 1.34) * n**-0.2
-    scales = Silverman()(jnp.asarray(position), jnp.asarray(frequency))
+    scales = jax.jit(Silverman())(jnp.asarray(position), jnp.asarray(frequency))
     np.testing.assert_allclose(scales, np.full(30, expected), rtol=1e-5)
 
 

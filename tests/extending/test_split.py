@@ -1,5 +1,6 @@
 """A split of one's own: rows fall below where their loss is under a fixed level, however many those are."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ class UnderLevel(px.split.AbstractSplit):
 def test_groups_are_those_of_a_loop():
     """Catches rows in the wrong group, and a share that does not belong to them."""
     split = UnderLevel(2.0)
-    groups, values = split(told(with_part(split=split))), np.asarray(loss(jnp.asarray(rows(40))))
+    groups, values = jax.jit(split)(told(with_part(split=split))), loss(rows(40))
     expected = [i for i, value in enumerate(values) if value <= 2.0]
     assert np.flatnonzero(groups.below[0]).tolist() == expected
     assert np.flatnonzero(groups.above[0]).tolist() == [i for i in range(40) if i not in expected]

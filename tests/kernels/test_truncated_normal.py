@@ -1,5 +1,7 @@
 """The truncated normal kernel on a grid against SciPy and mpmath."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -16,6 +18,9 @@ def _on_grid(bandwidth, size):
     return TruncatedNormal.on_grid(counts, lambda *_: bandwidth, None, bandwidth.dtype)
 
 
+_compiled_on_grid = jax.jit(_on_grid, static_argnums=1)
+
+
 def _scipy(bandwidth, size):
     edges = np.arange(size + 1) - 0.5
     columns = []
@@ -25,12 +30,16 @@ def _scipy(bandwidth, size):
     return np.stack(columns, axis=1)
 
 
+@functools.partial(jax.jit, static_argnums=1)
+def _matrix(bandwidth, size):
+    return jax.vmap(_on_grid(bandwidth, size).smooth, out_axes=1)(jnp.eye(size))
+
+
 @pytest.mark.parametrize("size", [2, 7, 50])
 @pytest.mark.parametrize("bandwidth", [0.5 / 1.64, 1.0, 4.0, 60.0])
 def test_columns_are_truncated_normals(size, bandwidth, double):
     """Every column against scipy.stats.truncnorm: catches a wrong edge, centre or normaliser."""
-    kernel = jax.jit(_on_grid, static_argnums=1)(jnp.asarray(bandwidth), size)
-    matrix = jax.jit(lambda k: jax.vmap(k.smooth, out_axes=1)(jnp.eye(size)))(kernel)
+    matrix = _matrix(jnp.asarray(bandwidth), size)
     # Absolute: far cells are differences of cumulative probabilities near 1 in the oracle.
     np.testing.assert_allclose(matrix, _scipy(bandwidth, size), atol=1e-14)
     np.testing.assert_allclose(matrix.sum(axis=0), 1, rtol=1e-13)
@@ -39,7 +48,7 @@ def test_columns_are_truncated_normals(size, bandwidth, double):
 
 def test_far_masses_against_mpmath(double):
     """Masses of distant cells keep their relative accuracy: catches a difference of values near 1."""
-    kernel = _on_grid(jnp.asarray(0.5 / 1.64), 12)
+    kernel = _compiled_on_grid(jnp.asarray(0.5 / 1.64), 12)
     mpmath.mp.dps = 60
     sigma = mpmath.mpf(0.5 / 1.64)
     for distance in (0, 1, 3, 6, 10):
@@ -54,11 +63,12 @@ def test_far_masses_against_mpmath(double):
 def test_squared_matrix(x64):
     """smooth_squared uses K entry by entry, not K applied twice."""
     bandwidth = jnp.asarray(1.3)
-    kernel = _on_grid(bandwidth, 6)
+    kernel = _compiled_on_grid(bandwidth, 6)
     x = jnp.asarray(np.random.default_rng(0).uniform(size=6), bandwidth.dtype)
     expected = np.square(_scipy(1.3, 6)) @ np.asarray(x)
-    np.testing.assert_allclose(kernel.smooth_squared(x), expected, rtol=1e-12 if x64 else 1e-5)
-    np.testing.assert_allclose(kernel.smooth(x), _scipy(1.3, 6) @ np.asarray(x), rtol=1e-12 if x64 else 1e-5)
+    squared, plain = jax.jit(lambda k, x: (k.smooth_squared(x), k.smooth(x)))(kernel, x)
+    np.testing.assert_allclose(squared, expected, rtol=1e-12 if x64 else 1e-5)
+    np.testing.assert_allclose(plain, _scipy(1.3, 6) @ np.asarray(x), rtol=1e-12 if x64 else 1e-5)
 
 
 @pytest.mark.parametrize("size", [2, 5, 50])
@@ -67,6 +77,6 @@ def test_prior(size, double):
     edges = np.arange(size + 1) - 0.5
     centre = (size - 1) / 2
     cdf = stats.norm.cdf(edges, centre, size)
-    prior = TruncatedNormal.prior_on_grid(size, None, jnp.float64)
+    prior = np.asarray(TruncatedNormal.prior_on_grid(size, None, jnp.float64))
     np.testing.assert_allclose(prior, np.diff(cdf) / (cdf[-1] - cdf[0]), rtol=1e-12)
     np.testing.assert_allclose(prior, prior[::-1], rtol=1e-13)

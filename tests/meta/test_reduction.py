@@ -19,8 +19,11 @@ def importance_of(space, x, below, counted):
     return Reduction.of(space, None).raw_importance(at, below, counted)
 
 
+_kept, _overall = jax.jit(kept_parameters), jax.jit(overall_importance, static_argnums=2)
+
+
 def kept_of(space: px.Space, importance, n: int):
-    return kept_parameters(Reduction.of(space, None).ancestors, importance, jnp.asarray(n))
+    return _kept(Reduction.of(space, None).ancestors, importance, jnp.asarray(n))
 
 
 def masks(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,16 +115,12 @@ def test_parents_are_kept_with_their_children():
 
 def test_over_all_tasks():
     """The paper's mean, the target included; and the authors' sum, in which it counts for less."""
-    target, sources = jnp.array([9.0, 0.0]), jnp.array([[0.0, 1.0], [1.0, 2.0], [2.0, 6.0]])
-    np.testing.assert_allclose(overall_importance(target, sources), [12 / 4, 9 / 4])
-    np.testing.assert_allclose(
-        overall_importance(target, sources, "sum"), [9 / 4 + 3 / 4 * 3, 3 / 4 * 9], rtol=1e-6
-    )
-    one = [overall_importance(target, sources[2:], rule) for rule in ("mean", "sum")]
+    target, sources = np.float32([9, 0]), np.float32([[0, 1], [1, 2], [2, 6]])
+    np.testing.assert_allclose(_overall(target, sources), [12 / 4, 9 / 4])
+    np.testing.assert_allclose(_overall(target, sources, "sum"), [9 / 4 + 3 / 4 * 3, 3 / 4 * 9], rtol=1e-6)
+    one = [_overall(target, sources[2:], rule) for rule in ("mean", "sum")]
     np.testing.assert_allclose(one[0], one[1])
-    known = jnp.array([[True, False], [False, False], [True, True]])
-    np.testing.assert_allclose(overall_importance(target, sources, "mean", known), [11 / 3, 6 / 2], rtol=1e-6)
-    np.testing.assert_allclose(
-        overall_importance(target, sources, "sum", known), [9 / 3 + 2 / 3 * 2, 6 / 2], rtol=1e-6
-    )
-    np.testing.assert_allclose(overall_importance(target, sources, "mean", known[:, :1]), [11 / 3, 7 / 3])
+    known = np.array([[True, False], [False, False], [True, True]])
+    np.testing.assert_allclose(_overall(target, sources, "mean", known), [11 / 3, 6 / 2], rtol=1e-6)
+    np.testing.assert_allclose(_overall(target, sources, "sum", known), [9 / 3 + 2 / 3 * 2, 6 / 2], rtol=1e-6)
+    np.testing.assert_allclose(_overall(target, sources, "mean", known[:, :1]), [11 / 3, 7 / 3])

@@ -106,7 +106,7 @@ def test_most_important_parameters():
 
 def test_number_of_parameters_by_the_task_with_the_fewest_rows_below():
     """Four rows below keep floor(log2 4) = 2 parameters: catches a number that is always one."""
-    found = px.task_similarity(logs(), eta=2, gamma=px.gamma.linear(0.2), n_samples=100)
+    found = px.task_similarity(logs(), eta=2, gamma=px.gamma.linear(0.2), n_samples=4000)
     assert found.n_below.min() == 4
     assert found.parameters == SPACE.names
 
@@ -212,16 +212,12 @@ def test_no_task():
 )
 def test_parameters_that_a_task_lacks(estimate):
     """Catches a task held against what another has beyond it: the same rows without a column are alike."""
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(size=(60, 2)), axis=0)
-    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
-    y = np.square(x - 0.2).sum(axis=1)
-    tasks = {
-        "both": px.Observations.from_arrays(space, x, y),
-        "a": px.Observations.from_arrays(px.Space({"a": px.Float(0, 1)}), x[:, :1], y),
-        "b": px.Observations.from_arrays(px.Space({"b": px.Float(0, 1)}), x[:, 1:], y),
-    }
-    found = px.task_similarity(tasks, space, estimate=estimate)
+    x = logs()["low"].values
+    y, a, b = np.arange(float(len(x))), px.Space({"a": SPACE["a"]}), px.Space({"b": SPACE["b"]})
+    parts = {"both": (SPACE, x), "a": (a, x[:, :1]), "b": (b, x[:, 1:])}
+    parts |= {f"{name} again": parts[name] for name in ("both", "a")}
+    tasks = {name: px.Observations.from_arrays(*part, y) for name, part in parts.items()}
+    found = px.task_similarity(tasks, SPACE, estimate=estimate, n_samples=4000)
     assert np.allclose(found.similarity[0], 1, atol=1e-5)
     assert np.array_equal(found.similarity, found.similarity.T)
     assert found.similarity[1, 2] == 0

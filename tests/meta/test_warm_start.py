@@ -10,7 +10,7 @@ import parzax as px
 from parzax.samplers import RandomStart
 
 SPACE = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})
-KINDS = [(1, 0), (1, 1), (2, 0), (2, 1)]
+KINDS = [*(pytest.param(m, c, marks=pytest.mark.slow) for m, c in ((1, 0), (2, 0), (2, 1))), (1, 1)]
 
 
 def log(seed: int, m: int = 1, c: int = 0, space: px.Space = SPACE, n: int = 40) -> px.Observations:
@@ -22,24 +22,27 @@ def log(seed: int, m: int = 1, c: int = 0, space: px.Space = SPACE, n: int = 40)
 
 
 @pytest.mark.parametrize(("m", "c"), KINDS)
-@pytest.mark.some(1)
-def test_all_but_the_start_are_those_of_tpe(m, c):
+@pytest.mark.parametrize("options", [{}, {"share_power": 2.5}])
+def test_all_but_the_start_are_those_of_tpe(m, c, options):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
-    sampler = px.meta_learn_tpe(SPACE, [log(0, m, c)], m, c)
-    assert replace(sampler, start=RandomStart()) == px.tpe(SPACE, m, c, n_startup=5)
-    published = px.paper_meta_learn_tpe(SPACE, [log(0, m, c)], m, c, n_samples=50, start=RandomStart())
-    plain = px.mo_tpe(SPACE, m, c, n_startup=5, epsilon=0.05)
+    space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
+    sampler = px.meta_learn_tpe(space, [source], m, c, **options)
+    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, n_startup=5, **options)
+    own = {"n_samples": 50, "start": RandomStart()}
+    published = px.paper_meta_learn_tpe(space, [source], m, c, **own, **options)
+    plain = px.mo_tpe(space, m, c, n_startup=5, epsilon=0.05, **options)
     assert replace(published, smoothing=published.smoothing.target) == plain
     assert published.smoothing.most == 1024
     assert repr(published.smoothing.weights) == repr(px.meta.by_similarity())
 
 
 @pytest.mark.parametrize(("m", "c"), KINDS)
-@pytest.mark.some(1)
 def test_first_suggestions(m, c):
     """The best rows of every source, feasible ones, once; then others."""
     logs = [log(0, m, c), log(1, m, c)]
-    sampler = px.meta_learn_tpe(SPACE, logs, n_constraints=c)
+    start = px.meta_learn_tpe(SPACE, logs, n_constraints=c).start
+    # The other parts do not matter; these are compiled fastest.
+    sampler = replace(px.mo_tpe(SPACE, m, c, n_startup=5, n_candidates=3), start=start)
     wanted = set()
     for own in logs:
         feasible = np.ones(own.n, bool) if not c else own.constraints[:, 0] <= 0

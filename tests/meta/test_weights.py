@@ -109,12 +109,15 @@ def test_a_batch_larger_than_the_number_of_candidates():
     assert len(np.unique(found)) == 25
 
 
+def three_logs() -> list[px.Observations]:
+    return [log(table("categories", "random", seed=seed)) for seed in (4, 5, 6)]
+
+
 def test_naive_weights():
     """eta = inf: every task counts alike, k = 1 / T, however many rows there are; one program with others."""
-    logs = [log(table("categories", "random", seed=seed)) for seed in (4, 5, 6)]
+    logs = three_logs()
     naive, some, all_of_them = (paper(SPACE, logs, n_samples=50, eta=e) for e in (np.inf, 2.5, None))
-    own = table("categories", "random")
-    state = told(naive, own)
+    state = told(naive, table("categories", "random"))
     found = alike(naive, state)
     np.testing.assert_array_equal(found, np.ones(3))
     np.testing.assert_allclose(px.meta.task_kernel(found), np.full(4, 1 / 4))
@@ -126,12 +129,11 @@ def test_naive_weights():
     assert jax.tree.structure(naive) == jax.tree.structure(some) == jax.tree.structure(all_of_them)
 
 
-@pytest.mark.parametrize(("down", "least"), [(True, 30), (False, 21)])
+@pytest.mark.parametrize(("down", "least"), [(True, 30), pytest.param(False, 21, marks=pytest.mark.slow)])
 def test_when_tasks_are_compared_first(down, least):
     """The number in floor(log_2.5 n) as floor(gamma N), 30 rows as in the paper, and as ceil(gamma N), 21."""
-    logs = [log(table("categories", "random", seed=4))]
     rule = px.gamma.linear(0.1, down=down)
-    sampler = paper(SPACE, logs, n_samples=50, n_good=rule)
+    sampler = paper(SPACE, three_logs(), n_samples=50, n_good=rule)
     own = [table("categories", "random", seed=seed) for seed in (1, 2)]
     x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "objectives"))
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.samplers import State
 
 from .tables import empty, valid
 
@@ -56,9 +55,9 @@ import sys
 import jax, numpy as np
 sys.path.insert(0, {tests!r})
 from samplers.test_determinism import test_same_key_same_trace_whatever_the_number_of_runs as same
-from samplers.test_determinism import test_a_loop_is_ask_and_tell_by_hand as by_hand
+from samplers.test_engine import RUN, test_a_loop_is_ask_and_tell_by_hand as by_hand
 same()
-by_hand()
+by_hand(RUN(jax.random.key(0)))
 print("same")
 """
 
@@ -73,30 +72,6 @@ def test_with_xlas_normal_optimisation():
         env=environment, capture_output=True, text=True, timeout=580, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "same", done.stderr[-2000:]
-
-
-@eqx.filter_jit
-def _step(sampler, problem, state: State, own):
-    """What the loop promises to do, by hand."""
-    ask, evaluate = jax.random.split(own)
-    x = sampler.ask(ask, state)
-    objectives, constraints = problem(evaluate, x[0])
-    return sampler.tell(state, x, objectives[None], constraints[None]), (x[0], objectives, constraints)
-
-
-def test_a_loop_is_ask_and_tell_by_hand():
-    """The same key split in the same way; the state's capacity grows in one and is fixed in the other."""
-    trace = jax.jit(lambda key: px.optimize(SAMPLER, PROBLEM, key, N))(KEYS[0])
-    state, rows = empty(SAMPLER, 64), []
-    for own in jax.random.split(KEYS[0], N):
-        state, row = _step(SAMPLER, PROBLEM, state, own)
-        rows.append(row)
-    for found, wanted in zip(
-        (trace.x, trace.objectives, trace.constraints), zip(*rows, strict=True), strict=True
-    ):
-        # One compiled program against another: roundings may differ, choices must not.
-        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-5, atol=1e-5)
-    np.testing.assert_array_equal(trace.x[:, 1], state.x[:N, 1])
 
 
 # --- what suggestions promise ------------------------------------------------------------------

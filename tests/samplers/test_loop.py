@@ -31,7 +31,7 @@ def plain(key, x):
 
 
 def sampler(top=0.8):
-    return px.tpe(SPACE, n_startup=4, top=jnp.asarray(top))
+    return px.paper_tpe(SPACE, n_startup=4, top=jnp.asarray(top))
 
 
 KEYS = jax.random.split(jax.random.key(0), 6)

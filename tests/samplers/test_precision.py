@@ -1,6 +1,7 @@
 """What is made in one precision and used in the other, and keys of either kind."""
 
-from typing import Any
+import functools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ def _told() -> px.samplers.State:
     return SAMPLER.tell(SAMPLER.init(16), X, LOSS)
 
 
-# What makes something, and what is then done with it.
+# What is done with an estimator, and with a state.
 OF_ESTIMATORS = {
     "log_prob": lambda pe: pe.log_prob(X),
     "log_prob of an array of JAX": lambda pe: pe.log_prob(jnp.asarray(X)),
@@ -41,30 +42,37 @@ OF_STATES = {
     "best": lambda state: SAMPLER.best(state).x,
     "grow": lambda state: SAMPLER.grow(state, 64).x,
 }
-SLOW = {"conditional", "ask with a pool", "score_of", "log_prob of an array of JAX"}
+FAST = {"log_prob", "tell", "best", "grow"}
+ALL = {"estimators": (_fitted, OF_ESTIMATORS), "states": (_told, OF_STATES)}
 
 
-def _cases(slow: set[str]) -> list[Any]:
-    return [
-        pytest.param(make, use, id=name, marks=[pytest.mark.slow] if name in slow else [])
-        for make, uses in ((_fitted, OF_ESTIMATORS), (_told, OF_STATES))
-        for name, use in uses.items()
-    ]
-
-
-@pytest.mark.parametrize(("make", "use"), _cases(SLOW))
-def test_of_float64_outside(make, use):
+@pytest.mark.parametrize("kind", ALL)
+def test_of_float64_outside(kind):
     """Refused, with the remedy: JAX would cut it off to float32 without a word."""
+    make, uses = ALL[kind]
     with jax.enable_x64(True):
         made = make()
-        use(made)
-    with pytest.raises(
-        ValueError, match=r"made in float64, inside jax.enable_x64.* use it there too, or make it anew"
-    ):
-        use(made)
+    message = r"made in float64, inside jax.enable_x64.* use it there too, or make it anew"
+    for use in uses.values():
+        with pytest.raises(ValueError, match=message):
+            use(made)
 
 
-@pytest.mark.parametrize(("make", "use"), _cases(SLOW | {"sample", "marginal", "ask", "status"}))
+CASES = [
+    pytest.param(make, use, id=name, marks=[] if name in FAST else [pytest.mark.slow])
+    for make, uses in ALL.values()
+    for name, use in uses.items()
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "use"), CASES)
+def test_of_float64_inside(make, use):
+    with jax.enable_x64(True):
+        use(make())
+
+
+@pytest.mark.parametrize(("make", "use"), CASES)
 def test_of_float32_inside(make, use):
     """It stays what it is, and its answers are those of outside."""
     made = make()
@@ -102,24 +110,31 @@ def test_sources_of_another_precision(inside):
 
 
 @pytest.mark.filterwarnings("error:Explicitly requested dtype")
-@pytest.mark.parametrize("inside", [True, False])
-@pytest.mark.some(1)
+@pytest.mark.parametrize("inside", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_first_suggestions_of_another_precision(inside):
     """The best rows of the sources serve states of either, in the state's own."""
+    space = px.Space({"x": SPACE["x"]})
     with jax.enable_x64(inside):
-        sampler = px.meta_learn_tpe(SPACE, [OTHER])
+        start = px.meta_learn_tpe(space, [OTHER]).start
     with jax.enable_x64(not inside):
+        # The other parts do not matter; these are compiled fastest.
+        sampler = replace(px.paper_tpe(space, n_startup=5, n_candidates=3), start=start)
         state = sampler.init(16)
         x = sampler.ask(KEY, state, 3)
         assert x.dtype == state.x.dtype
         assert len(np.unique(np.asarray(x), axis=0)) == 3
-        best = OTHER.values[np.argsort(OTHER.losses[:, 0])[:5]]
+        best = OTHER.values[np.argsort(OTHER.losses[:, 0])[:5], :1]
         assert (np.abs(np.asarray(x)[:, None] - best[None]).max(axis=-1).min(axis=1) < 1e-6).all()
+
+
+@functools.cache
+def _estimator() -> px.ParzenEstimator:
+    return _fitted()
 
 
 LEGACY = {
     "ask": lambda key: SAMPLER.ask(key, SAMPLER.init(4)),
-    "sample": lambda key: _fitted().sample(key, (3,)),
+    "sample": lambda key: _estimator().sample(key, (3,)),
     "optimize": lambda key: px.optimize(SAMPLER, px.Problem(lambda key, x: x[0], SPACE), key, 3),
     "a problem": lambda key: px.Problem(lambda key, x: x[0], SPACE)(key, jnp.asarray(X[0])),
 }

@@ -29,15 +29,16 @@ VALUES = {0.0: S.INVALID_BANDWIDTH, -0.1: S.INVALID_BANDWIDTH, np.nan: S.INVALID
 @pytest.mark.parametrize("name", NAMES)
 def test_a_traced_bandwidth_that_is_none_has_a_status(name):
     """Of an estimator: the width of the range stands for it."""
+    space, x = px.Space({name: SPACE[name] for name in ("x", "n")}), jnp.asarray(X[:, :2])
 
     @eqx.filter_jit
-    def outcome(value, rule=RULES[name]):
-        pe = px.ParzenEstimator.fit(SPACE, jnp.asarray(X), bandwidth=rule(value))
-        return pe.status, pe.log_prob(jnp.asarray(X)), pe.sample(KEY, (3,)), pe.scale
+    def outcome(value, rule):
+        pe = px.ParzenEstimator.fit(space, x, bandwidth=rule(value))
+        return pe.status, pe.log_prob(x), pe.sample(KEY, (3,)), pe.scale
 
     wide = outcome(jnp.asarray(1.0), px.bandwidth.constant)
     for value, status in VALUES.items():
-        found, logs, draws, scale = outcome(jnp.asarray(value))
+        found, logs, draws, scale = outcome(jnp.asarray(value), RULES[name])
         assert S(int(found)) == status, value
         assert np.isfinite(logs).all()
         assert np.isfinite(draws).all()

@@ -46,6 +46,9 @@ def test_splits_are_the_loops(kind):
             np.testing.assert_array_equal(got, expected)
 
 
+_constraint_split = jax.jit(constraint_split, static_argnames="every_minimum")
+
+
 @pytest.mark.parametrize(
     ("value", "present", "expected"),
     [
@@ -58,23 +61,23 @@ def test_splits_are_the_loops(kind):
     ],
 )
 def test_constraint_split(value, present, expected):
-    split = constraint_split(jnp.array(value), jnp.array(present, bool))
+    split = _constraint_split(jnp.array(value), jnp.array(present, bool))
     assert split.tolist() == [bool(e) for e in expected]
 
 
 def test_every_minimum_as_the_papers_text_has_it():
     value, present = jnp.array([2.0, 1.0, 1.0, np.nan]), jnp.ones(4, bool)
-    assert constraint_split(value, present, every_minimum=True).tolist() == [False, True, True, False]
+    assert _constraint_split(value, present, every_minimum=True).tolist() == [False, True, True, False]
 
 
 def test_counts(x64):
     """Whole numbers stay whole whatever the dtype."""
     n = np.arange(1, 1001)
-    sqrt = [int(c) for c in jax.vmap(px.gamma.sqrt())(jnp.asarray(n))]
+    rules = px.gamma.sqrt(), px.gamma.linear(0.1), px.gamma.optuna()
+    counts = jax.jit(lambda n: [jax.vmap(rule)(n) for rule in rules])(jnp.asarray(n))
+    sqrt, linear, optuna = (np.asarray(count).tolist() for count in counts)
     assert sqrt == [next(c for c in range(1, 20) if 16 * c * c >= k) for k in n]
-    linear = [int(c) for c in jax.vmap(px.gamma.linear(0.1))(jnp.asarray(n))]
     assert linear == [-(-k // 10) for k in n]
-    optuna = [int(c) for c in jax.vmap(px.gamma.optuna())(jnp.asarray(n))]
     assert optuna == [min(-(-k // 10), 25) for k in n]
 
 
@@ -87,5 +90,5 @@ def test_repeated_rows(seed):
     rows = [(*first, *second) for first, second in zip(*arrays, strict=True)]
     wanted = [counted[i] and any(rows[j] == rows[i] and counted[j] for j in range(i)) for i in range(40)]
     assert 0 < sum(wanted) < sum(counted)
-    found = repeated_rows(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
+    found = jax.jit(repeated_rows)(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
     np.testing.assert_array_equal(found, wanted)
