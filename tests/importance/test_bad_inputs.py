@@ -27,7 +27,8 @@ X[:, 1] = _rng.permutation(X[:, 1])
 LOSS = X[:, 0].copy()
 XZ = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
 GATED = px.Space({"c": px.Float(0, 1), "x": px.Float(0, 1, when=px.Between("c", high=0.5))})
-LEVELS = [0.1, 0.5]
+# The three levels of `test_flags`, which has spaces of the same shape.
+LEVELS = [0.1, 0.25, 0.5]
 CASES: list["Case"] = []
 
 
@@ -105,7 +106,7 @@ Case("all weights 0", options={"weight": np.zeros(N)}, status=S.NO_DATA, check=z
 Case("one row of weight 1", options={"weight": np.eye(N)[3]}, status=S.NO_DATA, check=zeros)
 Case("n = 2", values=X[:2], losses=LOSS[:2], status=S.LOW_DATA)
 Case("n = 3", values=X[:3], losses=LOSS[:3], status=S.LOW_DATA)
-Case("target_quantile = 1e-9", levels=[1e-9, 0.5], call={"first_only": True}, status=S.LOW_DATA)
+Case("target_quantile = 1e-9", levels=[1e-9, 0.25, 0.5], call={"first_only": True}, status=S.LOW_DATA)
 Case(
     "45 of 50 tied at the cut-off",
     losses=np.r_[np.ones(N - 5), np.full(5, 2.0)],
@@ -216,8 +217,8 @@ Case(
 )
 Case(
     "unsorted levels",
-    levels=[0.5, 0.1],
-    check=lambda r: np.testing.assert_array_equal(np.broadcast_to([20, 4], r.n_target.shape), r.n_target),
+    levels=[0.5, 0.1, 0.25],
+    check=lambda r: np.testing.assert_array_equal(np.broadcast_to([20, 4, 10], r.n_target.shape), r.n_target),
 )
 Case(
     "0.07 of 100 is 7",
@@ -419,8 +420,16 @@ def _try(case: Case, seeds: bool):
         case.check(result)
 
 
-# Each compiles a space of its own, and other fast tests have large counts, many choices and these levels.
-SLOW = ("1000 choices", "integers near 2**53", "weights that sum past 2**31", "0.07 of 100 is 7")
+# Each compiles a space of its own, and other fast tests have large counts, many choices, these levels, single
+# values and bounds that move.
+SLOW = (
+    "1000 choices",
+    "integers near 2**53",
+    "weights that sum past 2**31",
+    "0.07 of 100 is 7",
+    "a domain that moves in every row",
+    "a single-valued domain",
+)
 
 
 @pytest.mark.parametrize(
@@ -431,7 +440,7 @@ def test_case(case):
     _try(case, seeds=False)
     _tried.append(1)
     # A seed axis is one more compiled function per space; errors come before that.
-    if case.error is not None or case.space is XZ or case.space is GATED:
+    if case.error is not None or case.space is XZ:
         _try(case, seeds=True)
         _tried.append(1)
 
@@ -655,7 +664,7 @@ SLOW = ("density of one cell", "density of no rows is the prior", "levels far ou
 def test_array_function_value(name):
     function, args, expected = ARRAY_VALUES[name]
     batched = [jnp.stack([x, x]) for x in args]
-    for value in (function(*args), jax.jit(function)(*args), jax.vmap(function)(*batched)[1]):
+    for value in (function(*args), jax.jit(function)(*args), jax.jit(jax.vmap(function))(*batched)[1]):
         np.testing.assert_allclose(value, expected, rtol=1e-6)
         _tried.append(1)
 

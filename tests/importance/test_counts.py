@@ -99,9 +99,9 @@ def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
 @pytest.mark.parametrize(
     "counts",
     [
-        np.array([2**31 - 1, 5]),
+        np.array([2**31 - 1, 0, 5]),
         np.array([2**40, 2**31, 5]),
-        np.array([2**63 + 1, 5], np.uint64),
+        np.array([2**63 + 1, 0, 5], np.uint64),
         [2**40, 0, 5],
         np.array([200, 100, 250], np.uint8),
         jnp.array([2**31 - 1, 2**31 - 1, 5]),

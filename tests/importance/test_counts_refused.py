@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import coarse_estimator
 
 import parzax as px
 from parzax import importance
@@ -42,8 +43,9 @@ def test_refused(as_installed, call, error, message):
 
 
 def test_names_do_not_reach_the_terminal_raw():
-    obs = px.Observations.from_arrays(
-        px.Space({"a\x1b[2J": px.Float(0, 1)}), np.linspace(0, 1, 30)[:, None], np.arange(30.0)
-    )
-    assert r"a\x1b[2J" in str(px.cond_ped_anova(obs))
-    assert "\x1b" not in str(px.cond_ped_anova(obs))
+    x = np.random.default_rng(0).uniform(size=(60, 2))
+    space = px.Space({"a\x1b[2J": px.Float(0, 1), "z": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    shown = str(px.cond_ped_anova(obs, [0.1, 0.25, 0.5], estimator=coarse_estimator(False)))
+    assert r"a\x1b[2J" in shown
+    assert "\x1b" not in shown

@@ -69,11 +69,8 @@ def test_smoothed_divergence_equals_its_loops(double, kind, debias):
 @pytest.mark.parametrize(
     "size",
     [
-        2,
-        pytest.param(3, marks=pytest.mark.slow),
-        pytest.param(12, marks=pytest.mark.slow),
         13,
-        pytest.param(96, marks=pytest.mark.slow),
+        *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 3, 12, 96)),
     ],
 )
 def test_divergence_equals_its_loops(double, kind, uniform, size):
@@ -95,7 +92,9 @@ def test_divergence_equals_its_loops(double, kind, uniform, size):
             np.testing.assert_allclose(function(target, region), expected, rtol=1e-8, atol=tolerance)
 
 
-@pytest.mark.parametrize("uniform", [False, True], ids=["region", "uniform"])
+@pytest.mark.parametrize(
+    "uniform", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["region", "uniform"]
+)
 def test_crowded_cells_and_many_levels_equal_their_loops(double, uniform):
     """Catches polynomials that rest on a few rows, and sums that are written otherwise for many levels."""
     rng = np.random.default_rng(8)
@@ -119,7 +118,7 @@ def test_float32_follows_float64_where_rows_crowd():
     """Catches polynomials that lose orthogonality in float32."""
     rng, function = np.random.default_rng(9), jax.jit(lambda counts: _divergences(counts, "numeric"))
     worst = 0.0
-    for i in range(60):
+    for i in range(18):
         region = rng.multinomial((300, 30_000)[i % 2], rng.dirichlet(np.full(96, (1.0, 0.1, 0.02)[i % 3])))
         target = rng.multivariate_hypergeometric(region, region.sum() // 10)
         counts = np.stack([target, region])
@@ -215,8 +214,9 @@ def test_shares_make_up_for_what_is_below_0():
             plain, made_up = (px.importance.normalise(variance, balance=own) for own in (False, True))
             wanted = np.array([grid.shares(own, balance=True) for own in variance])
             np.testing.assert_allclose(made_up, wanted, atol=1e-12)
-            on_device = px.importance.normalise(jax.numpy.asarray(variance, "float32"), balance=True)
-            np.testing.assert_allclose(on_device, wanted, atol=1e-5)
+            if d == 8:
+                on_device = px.importance.normalise(jax.numpy.asarray(variance, "float32"), balance=True)
+                np.testing.assert_allclose(on_device, wanted, atol=1e-5)
             some = (variance > 0).any(axis=-1)
             np.testing.assert_allclose(made_up.sum(axis=-1), some, atol=1e-12)
             assert (np.diff(np.take_along_axis(made_up, np.argsort(variance), axis=-1)) >= 0).all()
@@ -294,13 +294,20 @@ def test_mean_is_zero_under_a_random_target(double):
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
-def test_constant_is_exactly_zero(x64, kind):
+@pytest.mark.parametrize(
+    ("precise", "size"),
+    [
+        (False, 12),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((False, 2), (True, 2), (True, 12))),
+    ],
+)
+def test_constant_is_exactly_zero(precise, size, kind):
     """All rows in one cell: catches the rounding residue (1e-13 in float32) that a share would inherit."""
     divergence = jax.jit(lambda t, r: _divergence(t, r, kind))
-    for size in (2, 12):
-        for n_t, n_r in ((1, 2), (3, 7), (100, 997), (10**5, 10**6 + 3)):
-            target, region = np.zeros((2, size), np.int32)
-            target[size // 2], region[size // 2] = n_t, n_r
+    for n_t, n_r in ((1, 2), (3, 7), (100, 997), (10**5, 10**6 + 3)):
+        target, region = np.zeros((2, size), np.int32)
+        target[size // 2], region[size // 2] = n_t, n_r
+        with jax.enable_x64(precise):
             assert float(divergence(target, region)) == 0.0
 
 

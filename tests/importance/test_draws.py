@@ -21,7 +21,7 @@ def test_each_row_is_drawn_alike(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_to_draw_from(method):
-    weight = METHODS[method](jax.random.key(0), 3, jnp.int32(0), jnp.int32(0))
+    weight = jax.jit(lambda key: METHODS[method](key, 3, jnp.int32(0), jnp.int32(0)))(jax.random.key(0))
     assert weight.tolist() == [0, 0, 0]
 
 
@@ -32,7 +32,7 @@ def test_levels_of_a_sample_against_a_loop():
     first_tied = np.searchsorted(loss, loss).astype(np.int32)
     needed = np.array([3, 7, 20])
     level_after = (needed[None] <= np.arange(42)[:, None]).sum(axis=1).astype(np.int32)
-    found = sample_levels(*(jnp.asarray(a, jnp.int32) for a in (weight, first_tied, level_after)))
+    found = jax.jit(sample_levels)(*(a.astype(np.int32) for a in (weight, first_tied, level_after)))
     for sample, levels in zip(weight, np.asarray(found), strict=True):
         for row, level in enumerate(levels):
             better = sample[loss < loss[row]].sum()

@@ -1,11 +1,13 @@
 """Importance from device arrays: the shell's numbers, under jit, vmap, grad and a transfer guard."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import COARSE, COARSE_PARITY_GRID
 
 import parzax as px
 from importance.test_encode import CONDITIONAL, conditional_rows
@@ -14,8 +16,6 @@ LEVELS = (0.5, 0.1, 0.25)
 PLAIN = px.Space({f"x{j}": px.Float(0, 1) for j in range(3)})
 # Two regimes with a value, an inactive one, categories and steps; few kinds, so that it compiles fast.
 MIXED = px.Space({name: CONDITIONAL[name] for name in ("c", "x", "booster", "depth")})
-# With fewer cells there are fewer groups to compile.
-COARSE = px.Grid(max_cells=12)
 COLUMNS = [CONDITIONAL.names.index(name) for name in MIXED.names]
 ARRAYS = (
     "variance",
@@ -41,22 +41,27 @@ def log(
 
 
 def assert_equal(found, expected: px.ImportanceResult, tolerance: float) -> None:
-    wanted = expected.estimates
+    found, wanted = jax.device_get(found), expected.estimates
     for name in ARRAYS:
-        got, want = np.asarray(getattr(found, name)), getattr(wanted, name)
+        got, want = getattr(found, name), getattr(wanted, name)
         assert got.shape == want.shape, name
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=name)
-    np.testing.assert_array_equal(np.asarray(found.status), wanted.status)
+    np.testing.assert_array_equal(found.status, wanted.status)
 
 
+# Case: arguments of `encode`, and those of `estimate`.
 CASES = {
-    "levels": ({}, {}),
-    "region": ({"region": 0.8, "grid": COARSE}, {}),
+    "every kind of condition": ({}, {}),
     "uniform reference": ({"grid": COARSE}, {"reference": "uniform"}),
     "smoothed": ({"grid": COARSE}, {"divergence": px.divergence.Smoothed(), "balance": False}),
-    "parity": (
-        {"grid": px.Grid.optuna()},
-        {"divergence": px.divergence.Pearson(), "balance": False, "uniform_when_undefined": True},
+    "parity, uniform reference": (
+        {"grid": COARSE_PARITY_GRID},
+        {
+            "divergence": px.divergence.Pearson(),
+            "balance": False,
+            "uniform_when_undefined": True,
+            "reference": "uniform",
+        },
     ),
 }
 
@@ -76,14 +81,14 @@ def shell(x, loss, encoding, how, weight=None, space=MIXED):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case.startswith("parity") else pytest.mark.slow) for case in CASES],
+)
 def test_traced_is_the_shell(case, double):
-    """jit(vmap) over seeds of a conditional space: the numbers of `cond_ped_anova` to 1e-12.
-
-    The first case has every kind of domain and of condition.
-    """
+    """jit(vmap) over seeds of a conditional space: the numbers of `cond_ped_anova` to 1e-12."""
     encoding, how = CASES[case]
-    space = CONDITIONAL if case == "levels" else MIXED
+    space = CONDITIONAL if case == "every kind of condition" else MIXED
     x, loss = log(space=space)
 
     @jax.jit
@@ -95,102 +100,120 @@ def test_traced_is_the_shell(case, double):
     assert_equal(importance(jnp.asarray(x), jnp.asarray(loss)), expected, 1e-12)
 
 
+WEIGHTED = {"region": 0.8, "grid": COARSE}
+
+
+def weighted_log(kind: str) -> tuple[np.ndarray, ...]:
+    """Rows, losses and frequency weights of two seeds; whole weights are 0 for some rows."""
+    x, loss = log()
+    rng = np.random.default_rng(0)
+    return x, loss, rng.integers(0, 4, loss.shape) if kind == "whole" else rng.uniform(0, 2, loss.shape)
+
+
+def weighted_importance(x, loss, weight):
+    return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, weight=weight, **WEIGHTED))
+
+
+@functools.cache
+def traced(kind: str) -> px.importance.Importance:
+    """The importances of both seeds under jit(vmap), in float64 and moved to the host."""
+    with jax.enable_x64(True):
+        return jax.device_get(jax.jit(jax.vmap(weighted_importance))(*weighted_log(kind)))
+
+
+@pytest.mark.parametrize("kind", ["whole", pytest.param("fractional", marks=pytest.mark.slow)])
+def test_weights_and_region(kind, double):
+    """The default estimator under jit(vmap), with a region of 0.8: the numbers of `cond_ped_anova`."""
+    x, loss, weight = weighted_log(kind)
+    assert_equal(traced(kind), shell(x, loss, WEIGHTED, {}, weight.astype(float)), 1e-12)
+
+
 def test_float32_inputs_are_the_shell_in_float64():
-    """Inputs rounded to float32, computed in float32: counts exact, importances to 1e-6."""
+    """Inputs rounded to float32, computed in float32: counts exact, importances to 1e-6.
+
+    Under jit(vmap) nothing goes through the host once the arrays are placed.
+    """
     x, loss = log(dtype=np.float32)
     with jax.enable_x64(True):
-        expected = shell(x, loss, {"grid": COARSE}, {})
-    encoded = jax.vmap(lambda x, loss: px.encode(MIXED, x, loss, LEVELS, grid=COARSE))(
-        jnp.asarray(x, jnp.float32), jnp.asarray(loss, jnp.float32)
-    )
-    found = jax.vmap(px.importance.estimate)(encoded)
-    np.testing.assert_array_equal(np.asarray(found.counts), expected.counts)
-    np.testing.assert_allclose(np.asarray(found.share), expected.importance, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [int, pytest.param(float, marks=pytest.mark.slow)])
-def test_weights(dtype, double):
-    """Frequency weights, whole and fractional, under jit; a weight of 0 leaves a row out."""
-    x, loss = log(seeds=1)
-    rng = np.random.default_rng(0)
-    weight = rng.integers(0, 4, len(x[0])).astype(dtype) if dtype is int else rng.uniform(0, 2, len(x[0]))
-
-    @jax.jit
-    def importance(x, loss, weight):
-        return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, weight=weight, grid=COARSE))
-
-    found = importance(*map(jnp.asarray, (x[0], loss[0], weight)))
-    assert_equal(found, shell(x[0], loss[0], {"grid": COARSE}, {}, weight.astype(float)), 1e-12)
-
-
-def test_eager_and_traced_have_the_same_shapes(double):
-    """One level asked as a number keeps its axis, eagerly and traced; NumPy in gives NumPy out."""
-    x, loss = log(60, 1)
-
-    def importance(x, loss):
-        return px.importance.estimate(px.encode(MIXED, x, loss, 0.2, grid=COARSE))
-
-    eager = importance(jnp.asarray(x[0]), jnp.asarray(loss[0]))
-    traced = jax.jit(importance)(jnp.asarray(x[0]), jnp.asarray(loss[0]))
-    host = importance(x[0], loss[0])
-    for name in (*ARRAYS, "status"):
-        arrays = [getattr(one, name) for one in (eager, traced, host)]
-        assert isinstance(arrays[2], np.ndarray)
-        assert not isinstance(arrays[0], np.ndarray)
-        for array in arrays[1:]:
-            np.testing.assert_allclose(np.asarray(array), np.asarray(arrays[0]), rtol=1e-12, atol=1e-15)
-    assert host.variance.shape == (1, len(MIXED))
-
-
-def test_no_transfers():
-    """Nothing goes through the host once the arrays are placed: jitted by the user, and eagerly."""
-    x, loss = log(100)
-    placed = jax.device_put((np.float32(x), np.float32(loss), np.float32(x[0]), np.float32(loss[0])))
-    several, losses, one, own = jax.block_until_ready(placed)
+        # Weights of 1, so that the program is that of the test above.
+        expected = shell(x, loss, {"grid": COARSE}, {}, np.ones_like(loss))
+    placed = jax.block_until_ready(jax.device_put((np.float32(x), np.float32(loss))))
 
     def importance(x, loss):
         return px.importance.estimate(px.encode(MIXED, x, loss, LEVELS, grid=COARSE))
 
     with jax.transfer_guard("disallow"):
-        found = jax.jit(jax.vmap(importance))(several, losses)
-        shares = found.share
-        encoded = px.encode(MIXED, one, own, LEVELS, grid=COARSE)
-        imp = px.importance.estimate(encoded)
-        jax.block_until_ready((shares, imp.share))
-    assert shares.shape == (2, 3, len(MIXED))
+        found = jax.jit(jax.vmap(importance))(*placed)
+        shares = jax.block_until_ready(found.share)
+    np.testing.assert_array_equal(np.asarray(found.counts), expected.counts)
+    np.testing.assert_allclose(np.asarray(shares), expected.importance, atol=1e-6)
+
+
+def test_eager_is_traced(double):
+    """A log by itself: on a device without any transfer, and on the host, where NumPy in gives NumPy out."""
+    one = [array[0] for array in weighted_log("whole")]
+    placed = jax.block_until_ready(jax.device_put(one))
+    with jax.transfer_guard("disallow"):
+        eager = jax.block_until_ready(weighted_importance(*placed))
+    host = weighted_importance(*one)
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(eager))
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(host))
+    eager = jax.device_get(eager)
+    for name in (*ARRAYS, "status"):
+        for array in (getattr(host, name), getattr(traced("whole"), name)[0]):
+            np.testing.assert_allclose(array, getattr(eager, name), rtol=1e-12, atol=1e-15)
+
+
+def test_one_level_keeps_its_axis():
+    """A level asked for as a number is one of one level, traced as on the host."""
+    x, loss = (array[0] for array in log(60, 1))
+
+    def importance(x, loss):
+        return px.importance.estimate(px.encode(MIXED, x, loss, 0.2, grid=COARSE))
+
+    assert jax.eval_shape(importance, *map(jnp.asarray, (x, loss))).variance.shape == (1, len(MIXED))
+    assert px.encode(MIXED, x, loss, 0.2, grid=COARSE).status.shape == (1,)
 
 
 def test_gradients_with_respect_to_weights(double):
     """With level sets held fixed they are those of central differences; finite for every row."""
-    x = jnp.asarray(np.random.default_rng(0).uniform(size=(120, 3)))
-    loss = jnp.round(jnp.abs(x[:, 0] - 0.4) + 0.3 * x[:, 1], 2)
-    weight = jnp.asarray(np.random.default_rng(1).uniform(0.6, 1.4, 120))
-    fixed = px.encode(PLAIN, x, loss, 0.3, weight=weight)
+    x = np.random.default_rng(0).uniform(size=(120, 3))
+    loss = np.round(np.abs(x[:, 0] - 0.4) + 0.3 * x[:, 1], 2)
+    weight = np.random.default_rng(1).uniform(0.6, 1.4, 120)
 
-    def of_weight(weight):
-        encoded = dataclasses.replace(fixed, weight=weight)
-        return px.importance.estimate(encoded).variance[0].sum()
+    @jax.jit
+    def value_and_gradients(x, loss, weight, changed):
+        """Sum of the variances for changed weights, its gradient, and the gradient through the encoder."""
 
-    def through_encode(weight):
-        return px.importance.estimate(px.encode(PLAIN, x, loss, 0.3, weight=weight)).variance[0].sum()
+        def encode(weight):
+            return px.encode(PLAIN, x, loss, 0.3, weight=weight, grid=COARSE)
 
-    gradient = jax.jit(jax.grad(of_weight))(weight)
-    np.testing.assert_allclose(jax.grad(through_encode)(weight), gradient, rtol=1e-9, atol=1e-14)
+        def total(encoded):
+            return px.importance.estimate(encoded).variance[0].sum()
+
+        fixed = encode(weight)
+        value = jax.value_and_grad(lambda weight: total(dataclasses.replace(fixed, weight=weight)))
+        return *value(changed), jax.grad(lambda weight: total(encode(weight)))(weight)
+
+    _, gradient, through_encode = map(np.asarray, value_and_gradients(x, loss, weight, weight))
+    np.testing.assert_allclose(through_encode, gradient, rtol=1e-9, atol=1e-14)
     assert np.isfinite(gradient).all()
     assert np.abs(gradient).max() > 1e-5
-    step, value = 1e-6, jax.jit(of_weight)
+    step = 1e-6
     for row in (0, 17, 60, 119):
-        shift = jnp.zeros(120).at[row].set(step)
-        expected = (value(weight + shift) - value(weight - shift)) / (2 * step)
-        np.testing.assert_allclose(gradient[row], expected, rtol=1e-5, atol=1e-8)
+        shift = step * np.eye(120)[row]
+        upper, lower = (
+            float(value_and_gradients(x, loss, weight, weight + change)[0]) for change in (shift, -shift)
+        )
+        np.testing.assert_allclose(gradient[row], (upper - lower) / (2 * step), rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize(
-    ("kind", "space"),
-    [("plain", PLAIN), ("mixed", MIXED), pytest.param("all", CONDITIONAL, marks=pytest.mark.slow)],
+    "space",
+    [PLAIN, MIXED, pytest.param(CONDITIONAL, marks=pytest.mark.slow)],
     ids=["plain", "mixed", "all"],
 )
-def test_loops_on_an_accelerator(kind, space):
+def test_loops_on_an_accelerator(space):
     """Lowered for CUDA: one loop on plain floats, on mixed spaces one more than layout groups at most."""
 
     def loops(seeds, n, levels):
@@ -202,15 +225,15 @@ def test_loops_on_an_accelerator(kind, space):
         return traced.lower(lowering_platforms=("cuda",)).as_text().count("stablehlo.while")
 
     hundredths = (np.arange(1, 100) / 100).tolist()
-    numbers = {loops(2, 100, hundredths[:40]), loops(400, 100, hundredths[:40]), loops(2, 5000, hundredths)}
-    assert len(numbers) == 1, numbers
-    groups = len(px.importance.layout.layout(space, px.Grid()).groups)
-    assert numbers.pop() <= (1 if kind == "plain" else groups + 1)
+    number = loops(400, 5000, hundredths)
+    assert number <= (1 if space is PLAIN else len(px.importance.layout.layout(space, px.Grid()).groups) + 1)
+    if space is CONDITIONAL:
+        assert loops(2, 100, hundredths[:40]) == number
 
 
 def test_arguments_are_named():
     """Wrong types, a batch without vmap, another reference."""
-    x, loss = jnp.ones((4, 3)), jnp.arange(4.0)
+    x, loss = np.ones((4, 3)), np.arange(4.0)
     encoded = px.encode(PLAIN, x, loss, 0.5)
     with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         px.importance.estimate(x)
@@ -223,11 +246,11 @@ def test_arguments_are_named():
         px.importance.estimate(batch)
 
 
-@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_rows_and_one(n, double):
     """Nothing is raised: NO_DATA, and importances of 0."""
-    found = jax.jit(lambda x, loss: px.importance.estimate(px.encode(PLAIN, x, loss, LEVELS)))(
-        jnp.ones((n, 3)) / 2, jnp.ones(n)
+    found = jax.jit(lambda x, loss: px.importance.estimate(px.encode(PLAIN, x, loss, LEVELS, grid=COARSE)))(
+        np.full((n, 3), 0.5), np.ones(n)
     )
     assert (np.asarray(found.status) & int(px.Status.NO_DATA)).all()
     assert (np.asarray(found.share) == 0).all()

@@ -279,6 +279,26 @@ def test_theorem_f1():
 
     The standard variance is that of one density over the cells of all regimes (Lemma F.2 takes it apart).
     """
+
+    @jax.jit
+    def variances(d_target, d_region, c_target, c_region):
+        """Within, between and standard variance of d, and the variance of c, from counts by regime."""
+        n_t, n_r = d_target.sum(axis=1), d_region.sum(axis=1)
+        shares = [rows / jnp.maximum(rows.sum(axis=1, keepdims=True), 1) for rows in (d_target, d_region)]
+        divergence = jnp.where(n_t > 0, jax.vmap(px.pearson_divergence)(*shares), 0.0)
+        within = px.within_regime_variance(divergence, n_t, n_r, n_r.sum())
+        inter = inter_regime_variance(n_t, n_r, dtype=jnp.float64)
+        together = (
+            px.within_regime_variance(
+                px.pearson_divergence((t / t.sum()).reshape(-1), (r / r.sum()).reshape(-1))[None],
+                t.sum()[None],
+                r.sum()[None],
+                r.sum(),
+            )
+            for t, r in ((d_target, d_region), (c_target, c_region))
+        )
+        return within, inter, *together
+
     rng = np.random.default_rng(0)
     for _ in range(10):
         # Region: c has two cells per regime, independent of d inside each. The good share of a cell depends
@@ -292,29 +312,11 @@ def test_theorem_f1():
         target = [np.outer(w, g[0]) for w, g in zip(rows, good, strict=True)]
         if sum(t.sum() for t in target) == 0:
             continue
-        n_t, n_r = np.array([t.sum() for t in target]), np.array([r.sum() for r in region])
-        d_target, d_region = [t.sum(axis=0) for t in target], [r.sum(axis=0) for r in region]
-        c_target = np.concatenate([t.sum(axis=1) for t in target])
-        c_region = np.concatenate([r.sum(axis=1) for r in region])
-        divergence = [
-            px.pearson_divergence(jnp.asarray(t / max(t.sum(), 1)), jnp.asarray(r / r.sum()))
-            if t.sum()
-            else 0.0
-            for t, r in zip(d_target, d_region, strict=True)
-        ]
-        within = px.within_regime_variance(jnp.asarray(divergence), n_t, n_r, n_r.sum())
-        inter = inter_regime_variance(jnp.asarray(n_t), jnp.asarray(n_r), dtype=jnp.float64)
-        d_c = px.pearson_divergence(
-            jnp.asarray(c_target / c_target.sum()), jnp.asarray(c_region / c_region.sum())
+        by_d, by_c = (
+            [np.stack([counts.sum(axis=axis) for counts in sets]) for sets in (target, region)]
+            for axis in (0, 1)
         )
-        d_all = px.pearson_divergence(
-            jnp.asarray(np.concatenate(d_target) / n_t.sum()),
-            jnp.asarray(np.concatenate(d_region) / n_r.sum()),
-        )
-        variance_c, standard = (
-            px.within_regime_variance(d[None], n_t.sum()[None], n_r.sum()[None], n_r.sum())
-            for d in (d_c, d_all)
-        )
+        within, inter, standard, variance_c = map(float, variances(*by_d, *by_c))
         np.testing.assert_allclose(standard, within + variance_c, rtol=1e-12)
         np.testing.assert_allclose(standard, within + inter, rtol=1e-12)
 
@@ -392,18 +394,17 @@ def test_smoothing_only_loses(pair, kind):
     assert (p_r > 0).all()
 
 
-def test_importance_is_a_share():
+@PARITY
+def test_importance_is_a_share(parity):
     """Rows sum to 1; signed variances enter as max(v, 0), but by default what is below 0 is made up for."""
-    values, losses = zoo()
-    for parity in (False, True):
-        result = zoo_sweep(values, losses, parity=parity)
-        np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-12)
-        wanted = np.array([grid.shares(own, balance=not parity) for own in result.variance])
-        np.testing.assert_allclose(result.importance, wanted, rtol=1e-12)
-        assert (result.inter >= 0).all()
-        np.testing.assert_allclose(result.standard, result.variance + result.inter)
-        np.testing.assert_allclose(result.alpha.sum(axis=-1), 1, rtol=1e-12)
-        np.testing.assert_allclose(result.beta.sum(axis=-1), 1, rtol=1e-12)
+    result = zoo_sweep(*zoo(), parity=parity)
+    np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-12)
+    wanted = np.array([grid.shares(variance, balance=not parity) for variance in result.variance])
+    np.testing.assert_allclose(result.importance, wanted, rtol=1e-12)
+    assert (result.inter >= 0).all()
+    np.testing.assert_allclose(result.standard, result.variance + result.inter)
+    np.testing.assert_allclose(result.alpha.sum(axis=-1), 1, rtol=1e-12)
+    np.testing.assert_allclose(result.beta.sum(axis=-1), 1, rtol=1e-12)
 
 
 @pytest.mark.slow

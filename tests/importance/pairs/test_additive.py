@@ -18,8 +18,10 @@ def test_fit_is_least_squares(double):
     rng = np.random.default_rng(0)
     cells = rng.integers(1, 30, (4, 5)).astype(float)
     means = rng.normal(size=(4, 5))
-    rows = SlotRows.from_counts(jnp.asarray(np.pad(cells, [(0, 1), (0, 0)])), jnp.asarray(cells.sum()))
-    found = additive_fit(rows, jnp.asarray(np.pad(cells * means, [(0, 1), (0, 0)])))
+    padded, sums = (np.pad(table, [(0, 1), (0, 0)]) for table in (cells, cells * means))
+    found = jax.jit(lambda cells, n, sums: additive_fit(SlotRows.from_counts(cells, n), sums))(
+        padded, cells.sum(), sums
+    )
     design = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.tile(np.eye(5), (4, 1))], axis=1)
     root = np.sqrt(cells.reshape(-1))
     solution = np.linalg.lstsq(design * root[:, None], means.reshape(-1) * root, rcond=None)[0]
@@ -27,15 +29,15 @@ def test_fit_is_least_squares(double):
 
 
 def test_words_of_a_cell_are_the_same_for_every_width():
-    narrow, wide = (random_words(jax.random.key(0), w, 5) for w in (3, 6))
+    narrow, wide = jax.jit(lambda key: [random_words(key, w, 5) for w in (3, 6)])(jax.random.key(0))
     np.testing.assert_array_equal(narrow, wide[:3, :3])
 
 
 def test_sums_of_signs(double):
     """Of k signs: mean 0, variance k, of the parity of k up to 32; no rows give 0."""
-    k = jnp.asarray([[0.0, 1.0, 5.0], [32.0, 100.0, 2.5], [2.0, 40.0, 0.5]])
-    words = jax.random.bits(jax.random.key(0), (3, 3, 20_000), jnp.uint32)
-    found = np.asarray(sign_sums(k, words))
+    k = np.array([[0.0, 1.0, 5.0], [32.0, 100.0, 2.5], [2.0, 40.0, 0.5]])
+    draw = jax.jit(lambda key: sign_sums(k, jax.random.bits(key, (3, 3, 20_000), jnp.uint32)))
+    found = np.asarray(draw(jax.random.key(0)))
     assert (found[0, 0] == 0).all()
     assert set(found[0, 1]) == {-1.0, 1.0}
     assert set(found[0, 2] % 2) == {1.0}
@@ -48,9 +50,13 @@ def test_draws_have_no_interaction_on_average(double):
     cells = np.full((4, 4), 50.0)
     share = 0.2 + 0.15 * np.arange(4)[:, None] + 0.05 * np.arange(4)[None]
     target = np.round(cells * share)
-    rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(cells.sum()))
-    fit = additive_fit(rows, jnp.asarray(target - cells * target.sum() / cells.sum()))
-    words = random_words(jax.random.key(1), 4, 4000)
-    found = np.asarray(null_interactions(rows, jnp.asarray(target), fit, words))
+
+    @jax.jit
+    def draw(key, cells, target):
+        rows = SlotRows.from_counts(cells, cells.sum())
+        fit = additive_fit(rows, target - cells * target.sum() / cells.sum())
+        return null_interactions(rows, target, fit, random_words(key, 4, 4000))
+
+    found = np.asarray(draw(jax.random.key(1), cells, target))
     assert found.std() > 0
     assert abs(found.mean()) < 5 * found.std() / np.sqrt(len(found))

@@ -1,5 +1,6 @@
 """Analysis of variance of one slot, against loops over rows."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from reference import interactions as reference
@@ -20,18 +21,28 @@ def test_explained_variance_against_a_loop(double):
     np.add.at(cells, (first, second), 1)
     np.add.at(hits, (first, second), member)
     share = member.mean()
-    rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(100.0))
-    squares = jnp.asarray([80 * share * (1 - share)])
-    found = explained(rows, jnp.asarray(hits - share * cells)[..., None], squares)
+    squares = np.array([80 * share * (1 - share)])
+
+    @jax.jit
+    def analyse(cells, deviations):
+        found = explained(SlotRows.from_counts(cells, jnp.asarray(100.0)), deviations, squares)
+        return found, interaction(found)
+
+    found, shared = map(np.asarray, analyse(cells, (hits - share * cells)[..., None]))
     groups = list(zip(first, second, strict=True)), first.tolist(), second.tolist()
     expected = [reference.explained(g, member, np.ones(80)) / 100 for g in groups]
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-10)
-    np.testing.assert_allclose(interaction(found)[0], expected[0] - expected[1] - expected[2], rtol=1e-10)
+    np.testing.assert_allclose(shared[0], expected[0] - expected[1] - expected[2], rtol=1e-10)
 
 
 def test_nothing_to_compare(double):
     """0 where one axis has a single occupied cell, and where each row has a cell of its own."""
+
+    @jax.jit
+    def analyse(cells):
+        rows = SlotRows.from_counts(cells, jnp.asarray(10.0))
+        return explained(rows, cells[..., None] * 0.3, jnp.asarray([1.0]))
+
     for cells in (np.array([[3.0, 4.0], [0.0, 0.0]]), np.eye(2)):
-        rows = SlotRows.from_counts(jnp.asarray(cells), jnp.asarray(10.0))
-        found = explained(rows, jnp.asarray(cells[..., None] * 0.3), jnp.asarray([1.0]))
+        found = analyse(cells)
         assert found.tolist() == [[0.0]] * 3
