@@ -61,27 +61,30 @@ def task_kernel(*, repeats: int) -> list[Row]:
     )
     state = sampler.tell(sampler.init(256), *log(ROWS, 0))
 
-    @eqx.filter_jit
-    def ours(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
-        return px.meta.task_kernel(px.samplers.similarities(sampler, state))
-
     name, theirs = peer()
     calls: dict[str, Callable[[], object]] = {
-        "ours": lambda: jax.block_until_ready(ours(sampler, state)),
+        "ours": lambda: jax.block_until_ready(kernel(sampler, state)),
         "theirs": theirs,
     }
     first = timing.once(calls["ours"])
     medians = timing.interleaved(calls, repeats, {"ours": 10})
     print(f"the paper states 1e-4 s for the task kernel; ours takes {medians['ours']:.1e} s")
-    found = np.asarray(ours(sampler, state))
+    found = np.asarray(kernel(sampler, state))
     print("task kernel:", np.round(found, 3).tolist(), "theirs:", np.round(theirs(), 3))
     difference = float(np.abs(found - kernel_at_our_points(sampler, state)).max())
     work = f"task kernel, {SOURCES} tasks, S = {POINTS}"
     return [Row(work, 32, name, medians["ours"], medians["theirs"], first, difference, KERNEL)]
 
 
-def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:
-    """The task kernel in float64, task by task, at our points and by the parameters that we keep."""
+@eqx.filter_jit
+def kernel(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
+    """The task kernel of the sampler's sources."""
+    return px.meta.task_kernel(px.samplers.similarities(sampler, state))
+
+
+@eqx.filter_jit
+def target_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> tuple[jax.Array, jax.Array]:
+    """The parameters that the sampler compares by, and the points that it draws from the target's density."""
     sources, smoothing = sampler.smoothing.sources, sampler.smoothing.target
     comparison, compared = sources.comparison, sources.compared[0]
     split = sampler.split(state)
@@ -90,9 +93,15 @@ def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State)
     columns, _ = comparison.reduction.kept(
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
-    columns = np.flatnonzero(columns)
     target = comparison.density(smoothing, state.points, masks[0], split.most)
-    ours = np.asarray(target.from_uniforms(comparison.basis, *comparison.of_target).unit, np.float64)
+    return columns, target.from_uniforms(comparison.basis, *comparison.of_target).unit
+
+
+def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:
+    """The task kernel in float64, task by task, at our points and by the parameters that we keep."""
+    columns, ours = target_points(sampler, state)
+    columns, ours = np.flatnonzero(columns), np.asarray(ours, np.float64)
+    compared = sampler.smoothing.sources.compared[0]
     below = [best_rows(*log(ROWS, seed))[:, columns] for seed in range(SOURCES + 1)]
     d = []
     for theirs, rows in zip(np.asarray(compared.samples.unit, np.float64), below[1:], strict=True):
@@ -185,7 +194,7 @@ def suggestions(*, repeats: int) -> list[Row]:
     timing.once(calls["theirs"])
     medians = timing.interleaved(calls, repeats)
     at = np.random.default_rng(0).uniform(size=(N_SCORED, DIM))
-    shares = np.asarray(px.meta.task_kernel(px.samplers.similarities(sampler, known[0])), np.float64)
+    shares = np.asarray(kernel(sampler, known[0]), np.float64)
     difference = float(np.abs(np.asarray(sampler.score_of(known[0], at)) - scores(at, shares)).max())
     work = f"suggestion, {MANY} tasks of {FEW} rows, {CANDIDATES} candidates"
     peer = "one task, as many kernels"
