@@ -1,6 +1,7 @@
 """Execute every notebook (text form) in a scratch folder; the first error ends it.
 
 ``--out FOLDER`` keeps them with their outputs, as ``.ipynb``: in ``notebooks`` they are what a browser shows.
+``--at-once N`` runs N of them at the same time; the times that they print are then longer.
 """
 
 import argparse
@@ -8,11 +9,13 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # Tracing makes objects by the million, most of which stay: looking through them less often saves a twentieth.
@@ -23,24 +26,35 @@ def main() -> None:
     """Convert and run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path)
-    out = parser.parse_args().out
+    parser.add_argument("--at-once", type=int, default=1)
+    options = parser.parse_args()
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures are outputs
     paths = sorted(NOTEBOOKS.glob("*.py"))
     if not paths:
         sys.exit("there are no notebooks.")
-    for path in paths:
-        start = time.perf_counter()
-        notebook = jupytext.read(path)
-        with tempfile.TemporaryDirectory() as folder:
-            NotebookClient(
-                notebook, timeout=900, kernel_name="python3", record_timing=False, extra_arguments=SETTINGS,
-                resources={"metadata": {"path": folder}},
-            ).execute()  # fmt: skip
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            nbformat.write(plain(notebook), out / f"{path.stem}.ipynb")
-        print(f"{path.name}: {len(cells)} cells ran in {time.perf_counter() - start:.0f} s")
+    with ThreadPoolExecutor(options.at_once) as pool:
+        for line in pool.map(lambda path: execute(path, options.out), paths):
+            print(line, flush=True)
+
+
+def execute(path: Path, out: Path | None) -> str:
+    """Run a notebook, keep it with its outputs if that is wanted, and say how long it took."""
+    start = time.perf_counter()
+    notebook = jupytext.read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook, timeout=900, kernel_name="python3", record_timing=False, extra_arguments=[*SETTINGS],
+            resources={"metadata": {"path": folder}},
+        )  # fmt: skip
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            sys.exit(f"{path.name}: {error}")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        nbformat.write(plain(notebook), out / f"{path.stem}.ipynb")
+    return f"{path.name}: {len(cells)} cells ran in {time.perf_counter() - start:.0f} s"
 
 
 def plain(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
