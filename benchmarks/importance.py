@@ -21,8 +21,8 @@ import numpy as np
 import parzax as px
 from benchmarks import command, optuna_peer
 from benchmarks.rows import Row
+from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
-from parzax.observations import capacity
 from parzax.observations.encoding import encode_log
 from parzax.results.sweep import estimated
 

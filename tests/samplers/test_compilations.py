@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.observations import capacity
+from parzax._numerics import capacity
 from parzax.samplers import loop
 
 from .tables import FAMILY, SPACE_OF, candidates, score_of, table, told

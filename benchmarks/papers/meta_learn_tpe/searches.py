@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from parzax.observations import capacity
+from parzax._numerics import capacity
 from parzax.samplers import Sampler
 from parzax.split.gamma import AbstractGamma
 

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Inexact, Integer, UInt32
 
+from parzax._numerics import capacity
 from parzax._programs import program
 from parzax.adapters.labels import Labels
-from parzax.observations import capacity
 from parzax.samplers import Sampler, State
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from parzax.observations import Observations
-from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
+from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, host_frame
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,18 @@ def named_logs(sources: Any) -> dict[str, Observations]:
             raise ValueError(f"sources: two are named {str(name)!r}; give names that differ as text.")
         out[str(name)] = source
     return out
+
+
+def read_space(name: str, log: Observations) -> Space:
+    """That of a log, where densities can be on it."""
+    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
+        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
+            raise ValueError(
+                f"tasks: {parameter!r} is missing in some rows of {name!r}, whose space does not say when; "
+                "give space=, a parzax.Space in which it has conditions (In, Between) or none, or that is "
+                "without it."
+            )
+    return log.space
 
 
 def _match_rows(

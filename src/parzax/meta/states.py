@@ -8,11 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import placed
+from parzax._numerics import capacity, placed
 from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.rows import SourceRows
-from parzax.observations import capacity
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
 from parzax.parzen.rows import on_device
 from parzax.parzen.smoothing import Smoothing

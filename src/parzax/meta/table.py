@@ -16,12 +16,11 @@ from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
-from parzax.meta.rows import named_logs, source_rows
+from parzax.meta.rows import named_logs, read_space, source_rows
 from parzax.meta.states import Tasks
-from parzax.observations import Observations
 from parzax.parzen.basis import families_of
 from parzax.parzen.smoothing import Smoothing
-from parzax.space import Recorded, Space, check_dtype
+from parzax.space import Space, check_dtype
 from parzax.split import Split
 from parzax.split.gamma import AbstractGamma, linear
 from parzax.split.ties import AbstractTies, crowding
@@ -106,7 +105,7 @@ def task_similarity(
     if not logs:
         raise ValueError("tasks must have at least one task.")
     settings = ComparisonSettings(eta, estimate, n_samples, key)
-    space = _space_of(*next(iter(logs.items()))) if space is None else space
+    space = read_space(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     rows = source_rows(space, logs, next(iter(logs.values())).n_objectives, n_constraints)
@@ -128,18 +127,6 @@ def task_similarity(
         tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
         every.report,
     )
-
-
-def _space_of(name: str, log: Observations) -> Space:
-    """That of a log, where densities can be on it."""
-    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
-        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
-            raise ValueError(
-                f"tasks: {parameter!r} is missing in some rows of {name!r}, whose space does not say when; "
-                "give space=, a parzax.Space in which it has conditions (In, Between) or none, or that is "
-                "without it."
-            )
-    return log.space
 
 
 _pairs = program(SimilarityEstimator.pairs)

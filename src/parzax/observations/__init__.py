@@ -1,7 +1,6 @@
 """Logs of a search: `Observations`, the reader of tables, level sets, and the encoder on the host."""
 
 from parzax.observations.encode import encode as encode
-from parzax.observations.encoding import capacity as capacity
 from parzax.observations.levels import level_sets as level_sets
 from parzax.observations.levels import level_weight as level_weight
 from parzax.observations.observations import Observations as Observations

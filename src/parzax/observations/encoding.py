@@ -114,8 +114,3 @@ def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
         everywhere = slice(None) if len(columns) == len(space) else columns
         plan.append((everywhere, transforms, low, spacing, steps))
     return last.astype(dtype), plan
-
-
-def capacity(n: int) -> int:
-    """Padded number of rows: 64, 256, 1024, 4096, then doubling, so that few shapes are compiled."""
-    return next((size for size in (64, 256, 1024, 4096) if n <= size), 1 << (n - 1).bit_length())

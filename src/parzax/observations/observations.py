@@ -10,13 +10,14 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._entries import check_weight
 from parzax._html import table
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
 from parzax.observations.dataframe import read_logs
 from parzax.observations.encoding import encode_log
 from parzax.observations.report import ImportReport
-from parzax.observations.validation import check_arrays, check_weight, stack_seeds
+from parzax.observations.validation import check_arrays, stack_seeds
 from parzax.space import Categorical, Space
 
 

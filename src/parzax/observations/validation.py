@@ -10,10 +10,10 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._entries import axis_label, check_weight, find_first
 from parzax.observations.bounds import Bounds, check_bounds, describe_bounds, read_bounds
-from parzax.observations.entries import and_more, axis_label, find_first
 from parzax.observations.report import ImportReport
-from parzax.space import INACTIVE, Categorical, Domain, Space, host_frame
+from parzax.space import INACTIVE, Space, check_regimes
 
 
 class Arrays(NamedTuple):
@@ -120,47 +120,6 @@ def check_arrays(
     return Arrays(values, regimes, losses, constraints, weight, moving, report)
 
 
-def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarray) -> np.ndarray:
-    """Check values (..., n, d) and return the regimes (..., n, d) int16 of all rows, derived if not given.
-
-    Only the rows ``used`` (..., n) are checked: in others, unusable values become NaN, in place.
-    """
-    if regime is None:
-        regimes, valid = space.classify(values)
-    else:
-        regimes = _check_given(space, values, regime)
-        valid = host_frame(space).check(values.reshape(-1, len(space)), regimes.reshape(-1, len(space)))
-        valid = valid.reshape(values.shape)
-    for column in () if valid.all() else range(len(space)):
-        bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]
-        name, absent = space.names[column], np.isnan(value)
-        for i, domain in enumerate(space.domains[column]):
-            wrong = bad & used & (of_column == i)
-            _refuse(wrong & absent, value, column, name, "is missing but the parameter is active")
-            _refuse(wrong, value, column, name, f"is outside {_describe_domain(domain)}")
-        inactive = bad & used & (of_column == INACTIVE)
-        _refuse(inactive, value, column, name, "is given but the parameter is inactive")
-        of_column[bad], value[bad] = INACTIVE, np.nan
-    if regime is not None:
-        # Given regimes must be those of the conditions wherever the conditions can tell.
-        derived = space.derive_regimes(values, recorded=regimes)
-        if where := find_first((derived != regimes) & used[..., None]):
-            what = f"but by the conditions of the space it is {int(derived[where])}"
-            raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
-    return regimes
-
-
-def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
-    """Check the weights of rows of ``shape`` (..., n): finite and at least 0."""
-    weight = _checks.float_array(name, weight)
-    if weight.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
-    if where := find_first(~((weight >= 0) & (weight < np.inf))):
-        entry = f"{axis_label(where)} is {float(weight[where])!r}"
-        raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
-    return weight
-
-
 def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers of shape (..., n, m) for rows of ``shape`` (..., n), given as that or as (..., n)."""
     array = _checks.float_array(name, array)
@@ -170,32 +129,3 @@ def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
         wanted = f"{shape} (plus one axis at most) to go with the rows of values"
         raise ValueError(f"{name} must have shape {wanted}, got leading shape {array.shape[:-1]}.")
     return array
-
-
-def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
-    regime = _checks.unmasked("regime", regime)
-    if regime.shape != values.shape or regime.dtype.kind not in "iu":
-        given = f"dtype {regime.dtype}, shape {regime.shape}"
-        raise ValueError(f"regime must be integers of shape {values.shape}, got {given}.")
-    counts = np.array([len(d) for d in space.domains])
-    if where := find_first((regime < INACTIVE) | (regime >= counts)):
-        limit = counts[where[-1]]
-        raise ValueError(f"{_entry(space, regime, where)}; it must be -1 (inactive) or below {limit}.")
-    return regime.astype(np.int16)
-
-
-def _entry(space: Space, regimes: np.ndarray, where: tuple[Any, ...]) -> str:
-    column = f"column {space.names[where[-1]]!r}"
-    return f"regime: {axis_label(where[:-1])}, {column} is {int(regimes[where])}"
-
-
-def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: str) -> None:
-    if where := find_first(bad):
-        entry = f"{axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
-        raise ValueError(f"values: {entry} {what}{and_more(bad)}.")
-
-
-def _describe_domain(domain: Domain) -> str:
-    if isinstance(domain, Categorical):
-        return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
-    return repr(replace(domain, when=()))

@@ -9,15 +9,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax._numerics import placed
+from parzax._entries import check_weight
+from parzax._numerics import capacity, placed
 from parzax._programs import program
-from parzax.observations import capacity
-from parzax.observations.validation import check_regimes, check_weight
 from parzax.parzen.basis import Basis
 from parzax.parzen.fitting import Settings, fit_rows
 from parzax.parzen.forms import Form
 from parzax.parzen.mixture import KernelMixture
-from parzax.space import Frame, Points, Space, check_dtype, host_frame
+from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame
 
 # NumPy rows that are encoded together: their intermediates stay in a core's cache.
 _CHUNK = 1 << 14

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
+from parzax._numerics import capacity
 from parzax._programs import program
 from parzax._words import plural
-from parzax.observations import capacity
 from parzax.parzen.restriction import given_values
 from parzax.plotting import _axes, _text
 from parzax.plotting._arguments import Rows, check_names, take_rows

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import pareto
+from parzax._numerics import capacity
 from parzax._programs import program
-from parzax.observations import capacity
 from parzax.split.ties import AbstractTies, Crowding, Hypervolume, reference_point
 
 # Relative tolerance between a sum of weights and the weight that a level needs.

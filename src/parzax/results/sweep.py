@@ -9,12 +9,13 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._numerics import capacity
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance import Encoded, Importance
 from parzax.importance.estimate import REFERENCES, estimate_seeds, in_order
 from parzax.importance.levels import checked_levels
-from parzax.observations import Observations, capacity
+from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import capacity
 from parzax._programs import program
-from parzax.observations import capacity
 from parzax.samplers.arguments import call
 from parzax.samplers.sampler import Sampler, signed
 from parzax.split import State

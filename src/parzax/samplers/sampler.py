@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import capacity as capacity_of
 from parzax._numerics import placed
 from parzax._programs import program
 from parzax.acquisition import AbstractAcquisition
-from parzax.observations import capacity as capacity_of
 from parzax.pareto import non_domination_rank
 from parzax.parzen.basis import Basis
 from parzax.parzen.smoothing import AbstractSmoothing

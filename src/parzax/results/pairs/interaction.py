@@ -7,12 +7,13 @@ import jax
 import numpy as np
 
 from parzax import _checks, importance
+from parzax._numerics import capacity
 from parzax._programs import program
 from parzax.importance import Encoded, Grid
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels
 from parzax.importance.pair_slots import PairLayout, pair_layout
-from parzax.observations import Observations, capacity
+from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key

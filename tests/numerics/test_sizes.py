@@ -1,6 +1,6 @@
 """Padded numbers of rows."""
 
-from parzax.observations import capacity
+from parzax._numerics import capacity
 
 
 def test_capacity():

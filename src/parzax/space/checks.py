@@ -1,0 +1,71 @@
+"""Checks of rows against a space: values in their domains, regimes by the conditions."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax._entries import and_more, axis_label, find_first
+from parzax.space.domains import Categorical, Domain
+from parzax.space.space import Space, host_frame
+from parzax.space.walk import INACTIVE
+
+
+def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarray) -> np.ndarray:
+    """Check values (..., n, d) and return the regimes (..., n, d) int16 of all rows, derived if not given.
+
+    Only the rows ``used`` (..., n) are checked: in others, unusable values become NaN, in place.
+    """
+    if regime is None:
+        regimes, valid = space.classify(values)
+    else:
+        regimes = _check_given(space, values, regime)
+        valid = host_frame(space).check(values.reshape(-1, len(space)), regimes.reshape(-1, len(space)))
+        valid = valid.reshape(values.shape)
+    for column in () if valid.all() else range(len(space)):
+        bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]
+        name, absent = space.names[column], np.isnan(value)
+        for i, domain in enumerate(space.domains[column]):
+            wrong = bad & used & (of_column == i)
+            _refuse(wrong & absent, value, column, name, "is missing but the parameter is active")
+            _refuse(wrong, value, column, name, f"is outside {_describe_domain(domain)}")
+        inactive = bad & used & (of_column == INACTIVE)
+        _refuse(inactive, value, column, name, "is given but the parameter is inactive")
+        of_column[bad], value[bad] = INACTIVE, np.nan
+    if regime is not None:
+        # Given regimes must be those of the conditions wherever the conditions can tell.
+        derived = space.derive_regimes(values, recorded=regimes)
+        if where := find_first((derived != regimes) & used[..., None]):
+            what = f"but by the conditions of the space it is {int(derived[where])}"
+            raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
+    return regimes
+
+
+def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
+    regime = _checks.unmasked("regime", regime)
+    if regime.shape != values.shape or regime.dtype.kind not in "iu":
+        given = f"dtype {regime.dtype}, shape {regime.shape}"
+        raise ValueError(f"regime must be integers of shape {values.shape}, got {given}.")
+    counts = np.array([len(d) for d in space.domains])
+    if where := find_first((regime < INACTIVE) | (regime >= counts)):
+        limit = counts[where[-1]]
+        raise ValueError(f"{_entry(space, regime, where)}; it must be -1 (inactive) or below {limit}.")
+    return regime.astype(np.int16)
+
+
+def _entry(space: Space, regimes: np.ndarray, where: tuple[Any, ...]) -> str:
+    column = f"column {space.names[where[-1]]!r}"
+    return f"regime: {axis_label(where[:-1])}, {column} is {int(regimes[where])}"
+
+
+def _refuse(bad: np.ndarray, value: np.ndarray, column: int, name: str, what: str) -> None:
+    if where := find_first(bad):
+        entry = f"{axis_label(where)}, column {column} ({name!r}) = {float(value[where])!r}"
+        raise ValueError(f"values: {entry} {what}{and_more(bad)}.")
+
+
+def _describe_domain(domain: Domain) -> str:
+    if isinstance(domain, Categorical):
+        return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
+    return repr(replace(domain, when=()))
