@@ -43,14 +43,18 @@ def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
     return jax.tree.unflatten(tree, results)
 
 
-def placed(x: Any, dtype: Any = None) -> Any:
-    """``x`` as an array of JAX, of ``dtype`` if one is given.
+def to_device(tree: Any, dtype: Any = None) -> Any:
+    """A tree with its NumPy arrays on the device, and its floats in ``dtype`` if one is given.
 
     `jax.numpy.asarray` would compile a program for every shape of what NumPy has.
     """
-    if isinstance(x, (np.ndarray, np.generic)):
-        return jax.device_put(x if dtype is None else np.asarray(x, dtype))
-    return jnp.asarray(x, dtype)
+
+    def put(leaf: Any) -> Any:
+        if dtype is not None and leaf.dtype.kind == "f":
+            leaf = leaf.astype(dtype)
+        return jax.device_put(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+
+    return jax.tree.map(put, tree)
 
 
 def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax._numerics import placed
+from parzax._numerics import to_device
 from parzax.divergence import Smoothed
 from parzax.importance import Grid
 from parzax.importance.estimate import estimate_seeds
@@ -51,7 +51,7 @@ class Reduction(eqx.Module):
         for name in space.names:
             others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
             ancestors[space.index(name), others] = True
-        least = placed(rows_needed(_checks.plain(eta), len(space)))
+        least = to_device(rows_needed(_checks.plain(eta), len(space)))
         return cls(*cell_table(space, _GRID), ancestors, layout(space, _GRID), least, rule, n_good)
 
     def raw_importance(

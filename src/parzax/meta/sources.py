@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from parzax._numerics import placed
+from parzax._numerics import to_device
 from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
 from parzax.meta.densities import TaskDensities
@@ -46,7 +46,7 @@ class Sources(eqx.Module):
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
             masks = np.moveaxis(groups, 1, 0)
             return tuple(
-                _density(basis, smoothing, tasks.states, placed(mask), group_size(mask)) for mask in masks
+                _density(basis, smoothing, tasks.states, to_device(mask), group_size(mask)) for mask in masks
             )
 
         below, above = densities(tasks.below), densities(tasks.above)

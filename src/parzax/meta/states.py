@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import capacity, placed
+from parzax._numerics import capacity, to_device
 from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.rows import SourceRows
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
-from parzax.parzen.rows import on_device
 from parzax.parzen.smoothing import Smoothing
 from parzax.space import Points
 from parzax.split import AbstractSplit, State, padded_size
@@ -47,14 +46,14 @@ class Tasks(NamedTuple):
         lacks = np.stack([one.lacking for one in rows])
         few = "; too few are feasible: its objectives do not count"
         report = tuple(one.summary() + few * bool(flag) for one, flag in zip(rows, too_few, strict=True))
-        return cls(states, below, above, placed(~lacks) if lacks.any() else None, report)
+        return cls(states, below, above, to_device(~lacks) if lacks.any() else None, report)
 
     def compared(
         self, comparison: SimilarityEstimator, smoothing: Smoothing, group: int = 0
     ) -> ComparedTasks:
         """The densities of a group below, as tasks are compared by them."""
         below = self.below[:, group]
-        masks = placed(below), placed(below | self.above[:, group])
+        masks = to_device(below), to_device(below | self.above[:, group])
         return _compared(comparison, smoothing, self.states, *masks, group_size(below))
 
 
@@ -89,7 +88,7 @@ def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
 def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Points:
     """(w, d) rows of all tasks, of each at its indices."""
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
-    return on_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
+    return to_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
 
 
 def best(rows: list[SourceRows], n: int) -> list[Int[np.ndarray, " _"]]:
@@ -121,7 +120,7 @@ def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
         # Padded, so that few lengths are compiled.
         losses, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
         losses[:n] = resolved(objectives, dtype)
-        losses, mask = placed(losses, dtype), placed(np.arange(len(losses)) < n)
+        losses, mask = to_device(losses, dtype), to_device(np.arange(len(losses)) < n)
         rank = non_domination_rank(losses, mask)
         order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))[:n]
     return np.argsort(order, kind="stable")

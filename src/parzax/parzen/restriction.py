@@ -12,11 +12,10 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from parzax import _checks
-from parzax._numerics import masked_logsumexp
+from parzax._numerics import masked_logsumexp, to_device
 from parzax.parzen.basis import Basis, check_name
 from parzax.parzen.log_kernels import prior_ratio, restored
 from parzax.parzen.mixture import KernelMixture
-from parzax.parzen.rows import on_device
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
 
 
@@ -36,7 +35,7 @@ def conditional(
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for their density.")
     row = np.array([given.get(name, np.nan) for name in space.names])[None]
-    at = on_device(host_frame(space).encode(row), mixture.scale.dtype)
+    at = to_device(host_frame(space).encode(row), mixture.scale.dtype)
     # Only the factors of given parameters count.
     is_given = np.array([name in given for name in space.names])
     at = eqx.tree_at(lambda p: p.regime, at, jnp.where(is_given[None], at.regime, INACTIVE))

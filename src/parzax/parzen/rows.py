@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._entries import check_weight
-from parzax._numerics import capacity, placed
+from parzax._numerics import capacity, to_device
 from parzax._programs import program
 from parzax.parzen.basis import Basis
 from parzax.parzen.fitting import Settings, fit_rows
@@ -75,11 +75,6 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     return points
 
 
-def on_device(at: Points, dtype: Any) -> Points:
-    """Points with floats of ``dtype``."""
-    return jax.tree.map(lambda a: placed(a, dtype if a.dtype.kind == "f" else a.dtype), at)
-
-
 def _floating(space: Space, x: jax.Array) -> jax.Array:
     """Native values of the device in a dtype that can hold them."""
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
@@ -110,7 +105,7 @@ def in_buckets(
     """evaluate(points) of n NumPy configurations, padded to one of few numbers."""
     log_density = evaluate(encoded(space, x, _bucket(len(x)), dtype))
     # Cut on the host: a slice of a JAX array would be compiled for every n.
-    return placed(np.asarray(log_density)[: len(x)])
+    return to_device(np.asarray(log_density)[: len(x)])
 
 
 def _bucket(n: int) -> int:
@@ -142,7 +137,7 @@ def log_prob_at(
 ) -> Float[Array, " n"]:
     """log density at points, or at native values in a frame; -inf where they are not of the space."""
     at = x if isinstance(x, Points) else x[0].encode(x[1])
-    at = on_device(at, mixture.scale.dtype)
+    at = to_device(at, mixture.scale.dtype)
     out = mixture.prepare(basis, len(at), form).log_prob(basis, at)
     if native:
         out = out + basis.frame.log_jacobian(at)

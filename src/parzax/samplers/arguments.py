@@ -7,10 +7,9 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._numerics import placed
+from parzax._numerics import to_device
 from parzax._programs import CachedJit, program
 from parzax.parzen.basis import Basis
-from parzax.parzen.rows import on_device
 from parzax.space import Frame, Points, Space, host_frame
 from parzax.split.state import violations
 
@@ -22,11 +21,6 @@ def call(function: CachedJit[..., R], *arguments: Any) -> R:
     if _checks.is_traced(arguments):
         return function.__wrapped__(*arguments)
     return function(*to_device(arguments))
-
-
-def to_device(tree: Any) -> Any:
-    """A tree with its NumPy arrays put on the device."""
-    return jax.tree.map(lambda leaf: placed(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
 class _Identity:
@@ -74,7 +68,7 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
             f"{name}: row {bad[0]} is not a configuration of the space: {x[bad[0]].tolist()} is wrong in "
             f"{', '.join(wrong)}; values are native, categories are codes, inactive parameters are NaN."
         )
-    return x.astype(dtype), on_device(at, dtype)
+    return x.astype(dtype), to_device(at, dtype)
 
 
 def numbers(name: str, values: Any) -> Any:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax._numerics import to_device
 from parzax.parzen.basis import Basis
-from parzax.parzen.rows import on_device
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
 from parzax.split.state import same_rows
 
@@ -54,7 +54,7 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return on_device(host_frame(space).encode(rows), dtype)
+        return to_device(host_frame(space).encode(rows), dtype)
 
 
 @lru_cache(maxsize=64)

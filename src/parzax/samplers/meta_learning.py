@@ -10,13 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import to_device
 from parzax._programs import program
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity
 from parzax.parzen.smoothing import Smoothing
-from parzax.samplers.arguments import call, to_device
+from parzax.samplers.arguments import call
 from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
 from parzax.samplers.presets import MO_TPE, tpe
 from parzax.samplers.sampler import Sampler

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import capacity as capacity_of
-from parzax._numerics import placed
+from parzax._numerics import to_device
 from parzax._programs import program
 from parzax.acquisition import AbstractAcquisition
 from parzax.pareto import non_domination_rank
@@ -99,7 +99,7 @@ class Sampler(Parts, InSpace):
         capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
         check_dtype(self.space, dtype, native=True, arrays=False)
         sizes = len(self.space), self.n_objectives, self.n_constraints
-        return jax.tree.map(placed, State.empty(*sizes, capacity, dtype))
+        return to_device(State.empty(*sizes, capacity, dtype))
 
     def grow(self, state: State, capacity: int) -> State:
         """The same rows with room for up to ``capacity``; ValueError for less than there is."""
