@@ -6,13 +6,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import QUICK
 from scipy import stats
 
 import parzax as px
 from parzax.importance.draws import bootstrap_sample, half_sample, sample_levels
 from parzax.results import replicates
 
-N = 90
+N, USABLE, CAPACITY = 60, 57, 64
+# One program for all tests that ask for nothing else: so many levels, samples and shuffles, in float64.
+LEVELS, NUMBERS = [0.1, 0.35, 0.8], {"n_resamples": 8, "n_shuffles": 16}
+
+
+def _analyse(obs, *args, estimator=QUICK, **options):
+    with jax.enable_x64(True):
+        return px.cond_ped_anova(obs, *args, estimator=estimator, **options)
 
 
 def _log(n=N, seed=0, ties=False):
@@ -32,61 +40,63 @@ def _log(n=N, seed=0, ties=False):
 
 
 def _weights(draw, key, b, size):
-    """(b, 256) how often each row is in each sample, of the usable ones of `_log` in their order."""
+    """(b, CAPACITY) how often each row is in each sample, of the usable ones of `_log` in their order."""
 
     def sample(i):
-        return draw(jax.random.fold_in(key, i), 256, jnp.int32(size), jnp.int32(N - 3))
+        return draw(jax.random.fold_in(key, i), CAPACITY, jnp.int32(size), jnp.int32(USABLE))
 
-    return jax.vmap(sample)(jnp.arange(b, dtype=jnp.int32))
+    return np.asarray(jax.jit(jax.vmap(sample))(jnp.arange(b, dtype=jnp.int32)))
 
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize(
     "estimator",
     [
-        pytest.param(px.GridEstimator(), id="default"),
+        pytest.param(QUICK, id="quick"),
+        pytest.param(px.GridEstimator(), id="default", marks=pytest.mark.slow),
         pytest.param(px.GridEstimator.optuna(), id="parity", marks=pytest.mark.slow),
     ],
 )
 def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, ties):
-    obs, levels = _log(ties=ties), [0.1, 0.35, 0.8]
-    key, b = jax.random.key(3), 8
+    obs, key, b = _log(ties=ties), jax.random.key(3), NUMBERS["n_resamples"]
+    result = _analyse(obs, LEVELS, 0.9, estimator=estimator, key=key, **NUMBERS)
     with jax.enable_x64(True):
-        result = px.cond_ped_anova(
-            obs, levels, 0.9, estimator=estimator, n_resamples=b, n_shuffles=0, key=key
-        )
-        usable = N - 3
-        weight = _weights(half_sample, key, b, usable // 2)
-        order = np.argsort(obs.losses[:, 0], kind="stable")
-        for i in range(b):
-            rows = order[np.flatnonzero(np.asarray(weight[i, :usable]))]
-            assert len(rows) == usable // 2
-            own = px.cond_ped_anova(obs.select(np.isin(np.arange(N), rows)), levels, 0.9, estimator=estimator)
-            np.testing.assert_allclose(result.uncertainty.sampled[i], own.variance, rtol=1e-9, atol=1e-13)
+        weight = _weights(half_sample, key, b, USABLE // 2)
+    order = np.argsort(obs.losses[:, 0], kind="stable")
+    for i in range(b):
+        rows = order[np.flatnonzero(weight[i, :USABLE])]
+        assert len(rows) == USABLE // 2
+        alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, 0.9, estimator=estimator)
+        assert alone.variance.any()
+        np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.slow
 def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
-    obs, levels = _log(), [0.1, 0.5]
-    key, b, usable = jax.random.key(4), 4, N - 3
+    obs, key, b = _log(), jax.random.key(4), 4
+    how = {"n_resamples": b, "n_shuffles": 0, "resampling": "bootstrap", "key": key}
+    result = _analyse(obs, LEVELS, estimator=px.GridEstimator(), **how)
     with jax.enable_x64(True):
-        result = px.cond_ped_anova(obs, levels, n_resamples=b, n_shuffles=0, resampling="bootstrap", key=key)
-        weight = _weights(bootstrap_sample, key, b, usable)
-        order = np.argsort(obs.losses[:, 0], kind="stable")
-        for i in range(b):
-            times = np.zeros(N)
-            times[order] = np.asarray(weight[i, :N])
-            assert times.sum() == usable
-            own = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
-            np.testing.assert_allclose(
-                result.uncertainty.sampled[i], px.cond_ped_anova(own, levels).variance, rtol=1e-9, atol=1e-13
-            )
+        weight = _weights(bootstrap_sample, key, b, USABLE)
+    order = np.argsort(obs.losses[:, 0], kind="stable")
+    for i in range(b):
+        times = np.zeros(N)
+        times[order] = weight[i, :N]
+        assert times.sum() == USABLE
+        weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
+        alone = _analyse(weighted, LEVELS, estimator=px.GridEstimator())
+        np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
 def test_all_halves_are_equally_likely():
     n, size, b = 6, 3, 20_000
-    keys = jax.random.split(jax.random.key(0), b)
-    weight = np.asarray(jax.vmap(lambda key: half_sample(key, 8, jnp.int32(size), jnp.int32(n)))(keys))
+
+    @jax.jit
+    @jax.vmap
+    def draw(key):
+        return half_sample(key, 8, jnp.int32(size), jnp.int32(n))
+
+    weight = np.asarray(draw(jax.random.split(jax.random.key(0), b)))
     assert (weight[:, n:] == 0).all()
     assert (weight.sum(axis=1) == size).all()
     _, counts = np.unique(weight, axis=0, return_counts=True)
@@ -98,7 +108,7 @@ def test_the_better_rows_of_a_sample_decide_the_level():
     weight = jnp.array([[2, 0, 1, 1, 0]], jnp.int32)
     first_tied = jnp.array([0, 1, 1, 3, 4])  # the second and the third row have the same loss
     level_after = jnp.array([0, 0, 1, 1, 2, 2])  # sets of 2 and of 4 rows
-    assert sample_levels(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
+    assert jax.jit(sample_levels)(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
 
 
 @pytest.mark.slow
@@ -156,8 +166,7 @@ def test_bad_settings_are_named(given, message):
 def test_a_key_is_not_needed():
     """As of comparisons and interactions it is ``jax.random.key(0)`` by default."""
     first, second = (
-        px.cond_ped_anova(_log(), 0.2, n_resamples=10, **given).uncertainty
-        for given in ({}, {"key": jax.random.key(0)})
+        _analyse(_log(), LEVELS, **NUMBERS, **given).uncertainty for given in ({}, {"key": jax.random.key(0)})
     )
     np.testing.assert_array_equal(first.sampled, second.sampled)
     np.testing.assert_array_equal(first.p_value, second.p_value)
@@ -167,21 +176,19 @@ def test_fractional_weights_are_refused():
     obs = _log()
     weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=np.full(N, 0.5))
     with pytest.raises(ValueError, match="whole numbers"):
-        px.cond_ped_anova(weighted, 0.2, n_resamples=10, key=jax.random.key(0))
+        px.cond_ped_anova(weighted, 0.2, estimator=QUICK, n_resamples=10, key=jax.random.key(0))
 
 
-@pytest.mark.parametrize(
-    "n", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_few_rows_give_intervals_without_an_error(n):
     obs = _log(max(n, 1) + 3).select(np.arange(max(n, 1) + 3) >= 3 + (n == 0))
-    known = px.cond_ped_anova(obs, [0.2, 0.6], n_resamples=5, key=jax.random.key(0)).uncertainty
-    assert known.variance_interval.shape == (2, 3, 2)
+    known = _analyse(obs, LEVELS, **NUMBERS).uncertainty
+    assert known.variance_interval.shape == (3, 3, 2)
     assert np.isfinite(known.variance_interval).all()
-    assert len(known.verdicts()) == 2
+    assert len(known.verdicts()) == 3
 
 
-@pytest.mark.parametrize("counts", [1, 1 << 9, 1 << 12])
+@pytest.mark.parametrize("counts", [1, 1 << 9, pytest.param(1 << 12, marks=pytest.mark.slow)])
 def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     """Catches replicates of one log under the name of another, and those of the log that fills up a group.
 
@@ -189,27 +196,22 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     """
     monkeypatch.setattr(replicates, "_SHUFFLED", counts)
     monkeypatch.setattr(replicates, "_MOST", 4)
-    x = np.random.default_rng(0).uniform(size=(3, 100, 3))
+    x = np.random.default_rng(0).uniform(size=(3, N, 3))
     losses = np.stack([x[j, :, j] for j in range(3)])
     obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)
-    estimator = px.GridEstimator(grid=px.Grid(max_cells=12))
-    own = px.cond_ped_anova(
-        obs, 0.3, n_resamples=6, n_shuffles=22, key=jax.random.key(0), estimator=estimator
-    )
-    known = own.uncertainty
+    known = px.cond_ped_anova(obs, 0.3, n_resamples=6, n_shuffles=22, estimator=QUICK).uncertainty
     assert known.sampled.shape == (6, 3, 1, 3)
     assert (known.sampled[:, :, 0].argmax(axis=-1) == np.arange(3)).all()
-    np.testing.assert_array_equal(known.p_value[:, 0].argmin(axis=-1), np.arange(3))
-    np.testing.assert_allclose(known.p_value[:, 0].min(axis=-1), 1 / 23)
+    # No shuffle reaches the parameter that matters; others that do not matter are reached.
+    np.testing.assert_allclose(known.p_value[np.arange(3), 0, np.arange(3)], 1 / 23)
+    assert np.median(known.p_value) > 1 / 23
 
 
 def test_other_levels_and_logs_share_a_program():
     """Values of levels, and rows, are data: only their numbers are compiled."""
-    rng = np.random.default_rng(0)
-    space = px.Space({"x": px.Float(0, 1), "y": px.Int(0, 6)})
+    _analyse(_log(), LEVELS, **NUMBERS)
     before = replicates.compiled_replicates.n_compiled
-    for levels, n in (([0.1, 0.5], 70), ([0.2, 0.7], 90), ([0.31, 0.05], 100)):
-        x = np.stack([rng.uniform(size=n), rng.integers(0, 7, n)], axis=1)
-        obs = px.Observations.from_arrays(space, x, rng.normal(size=n))
-        px.cond_ped_anova(obs, levels, n_resamples=9, n_shuffles=9)
-    assert replicates.compiled_replicates.n_compiled - before == 1
+    assert before > 0
+    for levels, n in (([0.2, 0.5, 0.7], 40), ([0.31, 0.05, 0.9], 50)):
+        _analyse(_log(n, seed=n), levels, **NUMBERS)
+    assert replicates.compiled_replicates.n_compiled == before
