@@ -52,6 +52,16 @@ def test_between_is_half_open():
     assert space.n_regimes == 3
 
 
+def test_conditions_tell_values_apart_by_type():
+    """Catches a space that takes the regimes of another one, in which True stands where this one has 1."""
+    flag, values = px.Categorical([True, 1]), np.array([[0, 0.5], [1, 0.5]])
+    spaces = [px.Space({"p": flag, "x": px.Float(0, 1, when=px.In("p", [v]))}) for v in (True, 1)]
+    assert spaces[0] != spaces[1]
+    assert [space.derive_regimes(values)[:, 1].tolist() for space in spaces] == [[0, -1], [-1, 0]]
+    assert px.In("p", [True]) != px.In("p", [1])
+    assert px.In("p", [math.nan]) == px.In("p", [float("nan")])
+
+
 def test_first_domain_that_applies():
     """Overlapping conditions: the first wins; a last one without conditions catches the rest."""
     space = px.Space(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Inexact, Integer, UInt32
+from jaxtyping import Array, Integer, UInt32
 
 from parzax._numerics import capacity
 from parzax._programs import program
@@ -144,22 +144,23 @@ class Session:
         self._size, self._n_added = size, 0
         self._leaves = jax.tree.leaves(State.empty(len(self._space), *self._widths, size, self._dtype))
 
-    def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[tuple[Any, ...], np.ndarray]:
         """Complete rows as `advance` takes them, padded to the state's capacity, and their counts."""
-        n, d, (m, c) = len(rows), len(self._space), self._widths
-        floats = np.zeros((self._size, 2 * d + m + c), self._dtype)
-        integers = np.zeros((self._size, 2 * d), np.int32)
-        x = np.array([row.x for row in rows], np.float64).reshape(n, d)
+        n, (m, c) = len(rows), self._widths
+        x = np.array([row.x for row in rows], np.float64).reshape(n, len(self._space))
         at = self._frame.nearest(x)
         losses = np.array([self._losses(row) for row in rows]).reshape(n, m)
         constraints = np.array([row.constraints if c else () for row in rows], np.float64).reshape(n, c)
         complete = at.valid.all(axis=-1)
         counts = np.array([complete[: n - n_pending].sum(), complete.sum()], np.int32)
-        with np.errstate(over="ignore"):
-            numbers = np.hstack([x, at.unit, losses, violations(constraints, self._dtype)])
-            floats[: counts[1]] = numbers[complete]
-        integers[: counts[1]] = np.hstack([at.regime, at.index])[complete]
-        return floats, integers, counts
+
+        def pad(a: np.ndarray) -> np.ndarray:
+            padded = np.zeros((self._size, a.shape[1]), self._dtype if a.dtype.kind == "f" else a.dtype)
+            with np.errstate(over="ignore"):
+                padded[: counts[1]] = a[complete]
+            return padded
+
+        return jax.tree.map(pad, (x, at, losses, violations(constraints, self._dtype))), counts
 
     def _losses(self, row: Row) -> Sequence[float] | np.ndarray:
         """The m losses of a row as numbers that the device holds."""
@@ -175,8 +176,7 @@ class Session:
 def advance(
     model: tuple[Any, list[Any]],
     leaves: list[Any],
-    floats: Inexact[Any, "n w"],
-    integers: Integer[Any, "n v"],
+    rows: tuple[Any, ...],
     counts: Integer[Any, "2"],
     numbers: UInt32[Any, " k"],
 ) -> tuple[list[Any], Points]:
@@ -185,8 +185,7 @@ def advance(
     Args:
         model: a strategy and a basis, see `split_model`.
         leaves: the leaves of the state.
-        floats: of each row the values, their places, the losses and the constraints.
-        integers: of each row the regimes, and the numbers of the values.
+        rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: how many rows stay in the state, and how many count in this call.
         numbers: the seed, and what is folded into it.
 
@@ -196,13 +195,10 @@ def advance(
     structure, model_leaves = model
     strategy, basis = structure.unflatten(model_leaves)
     state = jax.tree.unflatten(_STATE, leaves)
-    d, m = state.x.shape[1], state.objectives.shape[1]
-    yes, no = jnp.ones((1, d), bool), jnp.zeros(1, bool)
 
     def add(i: Array, state: State) -> State:
-        row, number = (jax.lax.dynamic_slice_in_dim(a, i, 1) for a in (floats, integers))
-        at = Points(number[:, :d], row[:, d : 2 * d], number[:, d:], yes)
-        return state.add(row[:, :d], at, row[:, 2 * d : 2 * d + m], row[:, 2 * d + m :], no)
+        row = jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, i, 1), rows)
+        return state.add(*row, constraint_only=jnp.zeros(1, bool))
 
     state = jax.lax.fori_loop(0, counts[0], add, state)
     with_pending = jax.lax.fori_loop(counts[0], counts[1], add, state)
@@ -253,9 +249,3 @@ def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Sp
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
     return space if tuple(domains.values()) == space.domains else Space(domains)
-
-
-def choice_label(choice: Any) -> Any:
-    """A choice as `parzax.Categorical` takes it: plain values as they are, anything else by its repr."""
-    choice = choice.item() if isinstance(choice, np.generic) else choice
-    return choice if choice is None or isinstance(choice, (bool, int, float, str)) else repr(choice)

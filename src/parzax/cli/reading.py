@@ -148,9 +148,8 @@ def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray
         values, regimes = obs.values[..., j].reshape(-1), obs.regime[..., j].reshape(-1)
         if not isinstance(domains[0], Categorical):
             return Column(name, rows, numbers=values)
-        choices = [d.choices if isinstance(d, Categorical) else () for d in domains]
         pairs = zip(values, regimes, strict=True)
-        return Column.of_labels(name, rows, (None if r < 0 else choices[r][int(v)] for v, r in pairs))
+        return Column.of_labels(name, rows, (None if r < 0 else domains[r].interpret(v) for v, r in pairs))
 
     alias = ["value"] if len(targets) == 1 and "value" not in {*targets, *obs.space.names} else []
     return Table([*targets, *obs.space.names, *alias], len(rows), column)

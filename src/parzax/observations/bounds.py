@@ -25,10 +25,7 @@ def read_bounds(
     _checks.instance("bounds", bounds, Mapping, "a dictionary, name -> (low, high)")
     arrays = {}
     for name, pair in bounds.items():
-        if name not in names:
-            raise ValueError(
-                f"bounds: there is no parameter {name!r}; the parameters are {', '.join(names)}."
-            )
+        _checks.one_of("a parameter of bounds", name, names)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"bounds[{name!r}] must be a pair (low, high), got {pair!r}.")
         sides = []

@@ -11,8 +11,6 @@ from parzax.status import Status
 
 # With fewer levels than this a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
-# Size of the sample that brackets an order statistic.
-_SAMPLE = 2048
 # As plain integers: an enum takes a microsecond each time it meets an array.
 _NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL, Status.TIED_CUTOFF))
 
@@ -106,26 +104,10 @@ def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray 
     for count in map(int, needed):
         n_above = 0
         if count < losses.size:  # nothing lies above the worst loss
-            above = losses > _order_statistic(losses, count - 1)
+            above = losses > np.partition(losses, count - 1)[count - 1]
             level, n_above = level + above.view(np.uint8), int(np.count_nonzero(above))
         tied.append(losses.size - n_above > count)
     return level, tied
-
-
-def _order_statistic(x: np.ndarray, k: int) -> float:
-    """The k-th smallest value (from 0); for long arrays from between two of a sample (Floyd and Rivest)."""
-    if x.size > _SAMPLE * 4:
-        sample = np.sort(x[:: x.size // _SAMPLE])
-        middle = k * sample.size // x.size
-        # Five standard deviations of the rank in the sample.
-        margin = int(5 * (sample.size * (k / x.size) * (1 - k / x.size)) ** 0.5) + 2
-        low = sample[middle - margin] if middle >= margin else -np.inf
-        high = sample[middle + margin] if middle + margin < sample.size else np.inf
-        below = int(np.count_nonzero(x < low))
-        between = x[(x >= low) & (x <= high)]
-        if below <= k < below + between.size:
-            x, k = between, k - below
-    return np.partition(x, k)[k]
 
 
 def _by_sorting(

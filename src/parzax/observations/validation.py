@@ -105,11 +105,7 @@ def check_arrays(
     regimes = check_regimes(space, values, regime, used)
 
     def read_parameter(what: str, name: str) -> np.ndarray:
-        if name not in space.names:
-            raise ValueError(
-                f"{what}: there is no parameter {name!r}; it is one of {', '.join(space.names)}."
-            )
-        return values[..., space.index(name)]
+        return values[..., space.index(_checks.one_of(f"the parameter of {what}", name, space.names))]
 
     moving = None
     if bounds is not None:

@@ -11,10 +11,8 @@ from parzax import _checks
 from parzax._palette import PALETTE
 from parzax.plotting import _axes, _text
 from parzax.results import ImportanceOverWeights, ImportanceResult
-from parzax.results.arrays import may_matter
 from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
-from parzax.status import Status
 
 # A second and a third round through the palette differ by the kind of line.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -56,14 +54,6 @@ class Level(NamedTuple):
     def by_seed(self, array: np.ndarray) -> np.ndarray:
         """(s, ...) what a (..., q, ...) ``array`` of the result has at this level, by seed."""
         return self.result.by_seed(array.astype(np.float64))[:, self.number]
-
-    def share_of_seeds(self, bit: Status) -> np.ndarray:
-        """(d,) share of the seeds in which ``bit`` is set."""
-        return self.result.share_of_seeds(bit)[self.number]
-
-    def may_matter(self, columns: Any) -> bool:
-        """Whether any of some parameters is above chance; True for several seeds and without a test."""
-        return may_matter(self.result, self.number, columns)
 
     def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of (s, ...) values over the seeds that have an importance at the level."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.transforms import Affine2D
+from scipy.optimize import isotonic_regression
 
 from parzax.plotting import _axes
 
@@ -115,16 +116,11 @@ def find_places(x: np.ndarray, lines: np.ndarray, widths: Any, height: float, to
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
     """Positions at least ``gap`` apart, or what fits, within [low, high], as near to ``wanted`` as can be."""
-    # Least squares under the order of wanted: less the gaps below it, the k-th position is the isotonic
-    # regression, max over i <= k of min over j >= k of the mean of i to j.
+    # Least squares under the order of wanted: an isotonic regression, less the gaps below each position.
     n = len(wanted)
     gap = min(gap, (high - low) / max(n - 1, 1))
     order, below = np.argsort(wanted, kind="stable"), gap * np.arange(n)
-    total = np.append(0, np.cumsum(wanted[order] - below))
-    i, j = np.ogrid[:n, :n]
-    mean = (total[j + 1] - total[i]) / np.maximum(j + 1 - i, 1)  # of i to j, where i <= j
-    least = np.minimum.accumulate(mean[:, ::-1], axis=1)[:, ::-1]
-    level = np.maximum.accumulate(least, axis=0).diagonal()
+    level = isotonic_regression(wanted[order] - below).x if n else wanted
     positions = np.empty(n)
     positions[order] = np.clip(level, low, high - gap * (n - 1)) + below
     return positions

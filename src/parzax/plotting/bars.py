@@ -11,6 +11,7 @@ from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level
 from parzax.results import ImportanceResult
+from parzax.results.arrays import may_matter
 from parzax.results.base import MOST_SEEDS
 from parzax.results.labels import shorten
 from parzax.results.phrases import regime_text, value_text
@@ -71,7 +72,7 @@ def importance_bars(
     ax = _axes.get_axes(ax, 6.4, 1.0 + 0.28 * len(labels))
     y = np.arange(len(labels))
     height = min(0.72, _THICKEST / _axes.get_size(ax)[1] * (len(labels) + 0.2))
-    sure = list(map(at_level.may_matter, columns))
+    sure = [may_matter(result, at_level.number, j) for j in columns]
     away, remarks = np.stack([error, error]), [] if all(sure) else [_UNSURE_WORDS]
     if result.uncertainty is not None and result.n_seeds == 1:
         low, high = np.transpose([result.uncertainty.interval_of(at_level.number, j) for j in columns])
@@ -112,7 +113,7 @@ def regimes(
     columns = [result.names.index(name) for name in names]
     importance, _ = at_level.mean_and_error(at_level.by_seed(result.importance)[:, columns])
     parts, _ = at_level.mean_and_error(at_level.by_seed(result.regime_importance)[:, columns])
-    sure = list(map(at_level.may_matter, columns))
+    sure = [may_matter(result, at_level.number, j) for j in columns]
     colours, shades, captions = _arguments.colours(result), [], []
     for name, regime_parts, above in zip(names, parts, sure, strict=True):
         domains, rgb = result.space[name], np.array(to_rgb(colours[name] if above else _UNSURE))
@@ -140,10 +141,10 @@ def _explain(level: Level, names: Sequence[str]) -> tuple[list[str], str]:
     columns = [level.result.names.index(name) for name in names]
     short, signs, notes = _text.shorten_names(level.result.names, 28), [""] * len(names), {}
     for bit in OF_LEVELS & ~Status.ALL_ZERO:
-        if (share := level.share_of_seeds(bit).max()) > 0:
+        if (share := level.result.share_of_seeds(bit)[level.number].max()) > 0:
             notes[bit.fact] = "" if share == 1 else " (some seeds)"
     for bit, sign in _SIGNS.items():
-        shares = level.share_of_seeds(bit)[columns]
+        shares = level.result.share_of_seeds(bit)[level.number, columns]
         marked = np.flatnonzero(shares >= MOST_SEEDS)
         for i in marked:
             signs[i] = signs[i].removesuffix(sign) + sign

@@ -5,6 +5,7 @@ from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In
 from parzax.space.conditions import Recorded as Recorded
+from parzax.space.conditions import choice_key as choice_key
 from parzax.space.domains import Categorical as Categorical
 from parzax.space.domains import Domain as Domain
 from parzax.space.domains import Float as Float
@@ -12,7 +13,6 @@ from parzax.space.domains import Int as Int
 from parzax.space.domains import Numeric as Numeric
 from parzax.space.domains import Ordinal as Ordinal
 from parzax.space.domains import Varying as Varying
-from parzax.space.domains import choice_key as choice_key
 from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
 from parzax.space.frame import stack_axes as stack_axes

@@ -8,7 +8,7 @@ import numpy as np
 from parzax import _checks
 from parzax._entries import and_more, axis_label, find_first
 from parzax.space.domains import Categorical, Domain
-from parzax.space.space import Space, host_frame
+from parzax.space.space import Space
 from parzax.space.walk import INACTIVE
 
 
@@ -17,28 +17,23 @@ def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarra
 
     Only the rows ``used`` (..., n) are checked: in others, unusable values become NaN, in place.
     """
-    if regime is None:
-        regimes, valid = space.classify(values)
-    else:
-        regimes = _check_given(space, values, regime)
-        valid = host_frame(space).check(values.reshape(-1, len(space)), regimes.reshape(-1, len(space)))
-        valid = valid.reshape(values.shape)
+    given = None if regime is None else _check_given(space, values, regime)
+    regimes, valid = space.classify(values, given)
+    # Given regimes must be those of the conditions wherever the conditions can tell.
+    contradicted = np.zeros(values.shape, bool) if given is None else given != regimes
     for column in () if valid.all() else range(len(space)):
         bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]
-        name, absent = space.names[column], np.isnan(value)
+        name, absent, checked = space.names[column], np.isnan(value), used & ~contradicted[..., column]
         for i, domain in enumerate(space.domains[column]):
-            wrong = bad & used & (of_column == i)
+            wrong = bad & checked & (of_column == i)
             _refuse(wrong & absent, value, column, name, "is missing but the parameter is active")
             _refuse(wrong, value, column, name, f"is outside {_describe_domain(domain)}")
-        inactive = bad & used & (of_column == INACTIVE)
+        inactive = bad & checked & (of_column == INACTIVE)
         _refuse(inactive, value, column, name, "is given but the parameter is inactive")
         of_column[bad], value[bad] = INACTIVE, np.nan
-    if regime is not None:
-        # Given regimes must be those of the conditions wherever the conditions can tell.
-        derived = space.derive_regimes(values, recorded=regimes)
-        if where := find_first((derived != regimes) & used[..., None]):
-            what = f"but by the conditions of the space it is {int(derived[where])}"
-            raise ValueError(f"{_entry(space, regimes, where)}, {what}; leave regime out to derive it.")
+    if given is not None and (where := find_first(contradicted & used[..., None])):
+        what = f"but by the conditions of the space it is {int(regimes[where])}"
+        raise ValueError(f"{_entry(space, given, where)}, {what}; leave regime out to derive it.")
     return regimes
 
 

@@ -4,7 +4,7 @@ import abc
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -56,11 +56,15 @@ class In(Condition):
     """Holds where the parent has one of ``values`` (labels of a categorical, numbers otherwise)."""
 
     parent: str
-    values: Sequence[Any]
+    # As those of `Categorical`: True == 1 in Python, so that keys are compared.
+    values: Sequence[Any] = field(compare=False)
+    keys: tuple[tuple[str, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         _checks.instance("In: parent", self.parent, str, "a name")
-        object.__setattr__(self, "values", plain_values(f"In({self.parent!r}): values", self.values))
+        values = plain_values(f"In({self.parent!r}): values", self.values)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "keys", tuple(map(choice_key, values)))
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
         keys = sorted({key for value in self.values if (key := domain.key(value)) is not None})
@@ -130,6 +134,18 @@ def plain_values(name: str, values: Any) -> tuple[Any, ...]:
     if len(values) == 0:
         raise ValueError(f"{name} must not be empty.")
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def choice_label(choice: Any) -> Any:
+    """A choice as `parzax.Categorical` takes it: plain values as they are, anything else by its repr."""
+    choice = choice.item() if isinstance(choice, np.generic) else choice
+    return choice if choice is None or isinstance(choice, (bool, int, float, str)) else repr(choice)
+
+
+def choice_key(choice: Any) -> tuple[str, str]:
+    """Identity of a choice: type and printed form of its label, so that 1, 1.0 and True differ."""
+    label = choice_label(choice)
+    return type(label).__name__, repr(label)
 
 
 def _first_from(bound: float, axis: AbstractCells) -> int:

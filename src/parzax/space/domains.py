@@ -13,7 +13,7 @@ import numpy as np
 from parzax import _checks
 from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum
 from parzax.space.cells import Listed, Steps
-from parzax.space.conditions import Condition, Described, plain_values
+from parzax.space.conditions import Condition, Described, choice_key, choice_label, plain_values
 
 # Integers are carried in float64, which is exact up to here.
 MAX_INTEGER = 2**53
@@ -79,6 +79,10 @@ class Domain(Described, ABC):
         if self.outside(at):
             return None
         return float(self.axis.index(at)) if self.axis.discrete else float(at)
+
+    def interpret(self, number: Any) -> Any:
+        """The value that a native number stands for: an int, a float, or the choice of a code."""
+        return round(number) if self.has_integers else float(number)
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,7 +254,7 @@ class Categorical(Domain):
         choices = plain_values("Categorical: choices", self.choices)
         codes: dict[tuple[str, str], int] = {}
         for code, choice in enumerate(choices):
-            if choice is not None and not isinstance(choice, (bool, int, float, str)):
+            if choice_label(choice) is not choice:
                 hint = "use None, bool, int, float or str (for anything else, a label such as its repr)."
                 raise TypeError(f"Categorical: choice {choice!r} is of type {type(choice).__name__}; {hint}")
             if codes.setdefault(choice_key(choice), code) != code:
@@ -271,7 +275,5 @@ class Categorical(Domain):
     def key(self, value: Any) -> float | None:
         return self.codes.get(choice_key(value))
 
-
-def choice_key(choice: Any) -> tuple[str, str]:
-    """Identity of a choice: its type and its printed form (so that 1, 1.0 and True differ, NaN is itself)."""
-    return type(choice).__name__, repr(choice)
+    def interpret(self, number: Any) -> Any:
+        return self.choices[int(number)]

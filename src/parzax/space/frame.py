@@ -110,15 +110,6 @@ class Frame(eqx.Module):
         """
         return map_blocks(self._classify, *((x,) if given is None else (x, given)))
 
-    def check(self, x: Float[Any, "n d"], regime: Int[Any, "n d"]) -> Bool[Any, "n d"]:
-        """`Points.valid` of NumPy's native values in regimes that are given."""
-
-        def check_rows(x: Any, regime: Any) -> Any:
-            _, held = self._locate(self.spread(x))
-            return np.where(regime == INACTIVE, np.isnan(x), self._choose(held, regime))
-
-        return map_blocks(check_rows, x, regime)
-
     @_QUIET
     def _encode(self, x: Float[Any, "n d"]) -> Points:
         value = self.spread(x)

@@ -170,8 +170,7 @@ class Space:
             domain = self._domains[name][regime]
             if domain.outside(value):
                 raise ValueError(f"x: {name} = {value!r} is outside {domain!r}.")
-            native = round(value) if domain.has_integers else float(value)
-            named[name] = domain.choices[int(value)] if isinstance(domain, Categorical) else native
+            named[name] = domain.interpret(value)
         return named
 
     def to_json(self, path: str | Path | None = None) -> str:

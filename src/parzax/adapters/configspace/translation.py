@@ -12,9 +12,9 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import FloatHyperparameter, IntegerHyperparameter
 
 from parzax import _checks
-from parzax.adapters.session import choice_label
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Between, Categorical, Condition, Domain, Float, In, Int, Ordinal, Space
+from parzax.space.conditions import choice_label
 
 # The largest number of a parent's values that are listed in a condition.
 _MAX_LISTED = 1000
@@ -71,10 +71,9 @@ def _has_distribution(hp: Any) -> bool:
 def _domain(hp: Any, conditions: Sequence[Any]) -> Domain:
     when = [_translate(part) for condition in conditions for part in _conjuncts(condition)]
     try:
-        if isinstance(hp, FloatHyperparameter):
-            return Float(float(hp.lower), float(hp.upper), log=bool(hp.log), when=when)
-        if isinstance(hp, IntegerHyperparameter):
-            return Int(int(hp.lower), int(hp.upper), log=bool(hp.log), when=when)
+        if isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
+            kind = Float if isinstance(hp, FloatHyperparameter) else Int
+            return kind(hp.lower, hp.upper, log=bool(hp.log), when=when)
         if isinstance(hp, CS.OrdinalHyperparameter) and (values := _numbers(hp)) is not None:
             return Ordinal(values, when=when)
         return Categorical(tuple(map(choice_label, raw_choices(hp))), when=when)
@@ -206,11 +205,6 @@ def to_values(cs: ConfigurationSpace, target: Space, row: np.ndarray) -> dict[st
     for name, (domain, *_), value in zip(target.names, target.domains, row.tolist(), strict=True):
         if math.isnan(value):
             continue
-        hp: Any = cs[name]
-        if isinstance(domain, Categorical):
-            named[name] = raw_choices(hp)[round(value)]
-        elif isinstance(domain, Ordinal):
-            named[name] = min(hp.sequence, key=lambda v, at=value: abs(v - at))
-        else:
-            named[name] = round(value) if isinstance(domain, Int) else value
+        is_code = isinstance(domain, Categorical)
+        named[name] = raw_choices(cs[name])[int(value)] if is_code else domain.interpret(value)
     return named

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from parzax.adapters.session import choice_label
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Varying, choice_key
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Varying
+from parzax.space.conditions import choice_key, choice_label
 from parzax.space.domains import MAX_INTEGER
 
 # The steps that points can number, in int32.
@@ -50,16 +49,11 @@ def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, i
 
 def _exact_key(distribution: Any) -> tuple[Any, ...]:
     if isinstance(distribution, CategoricalDistribution):
-        return CategoricalDistribution, *map(identity, distribution.choices)
+        return CategoricalDistribution, *map(choice_key, distribution.choices)
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         d = distribution
         return type(d), d.low, d.high, d.log, d.step
     raise ValueError(f"unknown distribution {distribution!r}.")
-
-
-def identity(choice: Any) -> tuple[str, str]:
-    """The key that tells choices apart: type and value, or the repr of a choice that is not plain."""
-    return choice_key(choice_label(choice))
 
 
 def moving_bounds(distributions: list[Any], moves: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -103,11 +97,10 @@ def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bo
 
 
 def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Labels that differ: repeated ones, and NaN, get their number."""
+    """Labels that differ: repeated ones get their number."""
     by_key: dict[Any, Any] = {}
     for number, label in enumerate(labels):
-        repeated = label != label or choice_key(label) in by_key
-        label = f"{label!r}, choice {number}" if repeated else label
+        label = f"{label!r}, choice {number}" if choice_key(label) in by_key else label
         by_key[choice_key(label)] = label
     return tuple(by_key.values())
 
@@ -136,15 +129,10 @@ class Parameter:
     domains: tuple[Domain, ...]
     choices: tuple[Any, ...] = ()
 
-    @cached_property
-    def _codes(self) -> dict[Any, int]:
-        """Identity of a choice -> code; the first code of equal choices."""
-        return {identity(self.choices[code]): code for code in reversed(range(len(self.choices)))}
-
     def to_native(self, value: Any) -> float:
         """A value as a number; NaN for one that the parameter does not have."""
-        if self.choices:
-            return self._codes.get(identity(value), math.nan)
+        if isinstance(domain := self.domains[0], Categorical):
+            return domain.codes.get(choice_key(value), math.nan)
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return float(value) if is_number else math.nan
 
@@ -179,7 +167,7 @@ def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribut
         return Parameter(name, distribution, domains)
     if any(not isinstance(d, Categorical) or d.choices != first.choices for d in domains):
         raise ValueError(f"space: the domains of {name!r} have different choices; use two parameters.")
-    by_identity = {identity(choice): choice for choice in choices}
+    by_identity = {choice_key(choice): choice for choice in choices}
     if missing := [choice for choice in first.choices if choice_key(choice) not in by_identity]:
         raise ValueError(f"space: {name!r} has the choice {missing[0]!r}, but {suggested}.")
     return Parameter(name, distribution, domains, tuple(by_identity[key] for key in first.codes))

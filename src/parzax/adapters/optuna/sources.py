@@ -21,7 +21,7 @@ from parzax.meta import best_of, check_log
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.samplers import Sampler
-from parzax.space import Categorical, Domain, Space
+from parzax.space import Space
 
 # How many fits are kept: a study of two branches may go back and forth between plans.
 _MOST_FITS = 4
@@ -139,12 +139,6 @@ def _best_rows(logs: list[Observations], n: int) -> list[dict[str, Any]]:
     for log, best in zip(logs, best_of(tasks, n), strict=True):
         for i in best:
             row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
-            named = {name: _external(log.space[name][r], x) for name, x, r in row if r >= 0}
+            named = {name: log.space[name][r].interpret(x) for name, x, r in row if r >= 0}
             rows[tuple(sorted((name, repr(x)) for name, x in named.items()))] = named
     return list(rows.values())
-
-
-def _external(domain: Domain, value: float) -> Any:
-    if isinstance(domain, Categorical):
-        return domain.choices[int(value)]
-    return round(value) if domain.has_integers else value

@@ -13,17 +13,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
-from parzax.adapters.optuna.distributions import (
-    domain_of,
-    identity,
-    moving_bounds,
-    nearest_inside,
-    regimes_of,
-)  # fmt: skip
+from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
-from parzax.adapters.session import choice_label
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Recorded, Space, Varying
+from parzax.space.conditions import choice_key, choice_label
 
 Target = Callable[[FrozenTrial], float]
 
@@ -201,7 +195,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
 
 def _code(domain: Categorical, choice: Any) -> int:
     """The code of a choice, by type and value; Optuna's own codes take 1 for True."""
-    code = domain.codes.get(identity(choice))
+    code = domain.codes.get(choice_key(choice))
     if code is None:
         raise ValueError(f"value {choice!r} is not among the choices {list(domain.choices)!r}.")
     return code
