@@ -69,30 +69,27 @@ def level_sets(
     # as Python numbers: for one log each NumPy call on them would cost as much as a pass over the rows.
     lowest = np.minimum.reduce(losses, axis=-1, initial=np.inf).tolist()
     highest = np.maximum.reduce(losses, axis=-1, initial=-np.inf).tolist()
-    all_equal, n_usable = [low == high for low, high in zip(lowest, highest, strict=True)], [n] * s
-    counts = True
-    if weight is not None or any(low != low for low in lowest):
-        weight = np.where(np.isnan(losses), 0.0, 1.0 if weight is None else weight)
-        used = np.where(weight > 0, losses, np.nan)
-        lowest = np.fmin.reduce(used, axis=-1, initial=np.inf)
-        all_equal = ((used == lowest[:, None]) | np.isnan(used)).all(axis=-1).tolist()
-        n_usable = (weight > 0).sum(axis=-1).tolist()
-        counts = bool((weight == np.floor(weight)).all())
+    if weight is None and any(low != low for low in lowest):
+        weight = np.ones(losses.shape)
+    weight = None if weight is None else np.where(np.isnan(losses), 0.0, weight)
+    counts = weight is None or bool((weight == np.floor(weight)).all())
 
     @cache
     def weights_of_levels(total: float) -> list[float]:
         return [level_weight(x, total, counts=counts, raw=raw) for x in (*levels, region)]
 
-    for i in range(s):
-        status[i] = _NO_DATA if n_usable[i] < 2 else _ALL_EQUAL if all_equal[i] else 0
-        if n_usable[i] == 0:
-            continue
+    for i, loss in enumerate(losses):
         row_weight = None if weight is None else weight[i]
+        used = loss if row_weight is None else loss[row_weight > 0]
+        all_equal = lowest[i] == highest[i] if row_weight is None else (used == used[:1]).all()
+        status[i] = _NO_DATA if len(used) < 2 else _ALL_EQUAL if all_equal else 0
+        if len(used) == 0:
+            continue
         needed = weights_of_levels(float(n if row_weight is None else row_weight.sum()))
         if row_weight is None and q < _FEW_LEVELS:
-            level[i, :n], tied = _by_comparison(losses[i], needed)
+            level[i, :n], tied = _by_comparison(loss, needed)
         else:
-            level[i, :n], tied = _by_sorting(losses[i], row_weight, np.array(needed), counts)
+            level[i, :n], tied = _by_sorting(loss, row_weight, np.array(needed), counts)
         if any(tied):
             status[i, tied[:-1]] |= _TIED_CUTOFF
     return LevelSets(level, status)

@@ -60,7 +60,7 @@ def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
     most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else _MOST_BESIDE
     if isinstance(domain, Numeric) and (domain.n_values or np.inf) > min(size, most):
         return _cut(domain, size)
-    values = _list_values(domain)
+    values = domain.list_values()
     drawn = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
     labels = _name_codes(space[name]) if isinstance(domain, Categorical) else [number(v) for v in values]
     return side_by_side(values[drawn], [labels[i] for i in drawn])
@@ -82,7 +82,7 @@ def _cut(domain: Numeric, size: int) -> ParameterAxis:
     low, high = domain.low, domain.high
     cut = np.geomspace if domain.log else np.linspace
     middles = cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2]
-    axis = on_scale(domain, _list_values(domain) if (domain.n_values or np.inf) <= size else middles)
+    axis = on_scale(domain, domain.list_values() if (domain.n_values or np.inf) <= size else middles)
     if not step:
         return axis._replace(per_unit=axis.places * np.log(10)) if domain.log else axis
     values = np.clip(np.round((axis.places - low) / step) * step + low, low, high)
@@ -158,16 +158,10 @@ def _unite(domains: Sequence[Domain]) -> Domain:
     if isinstance(domains[0], Categorical):
         return max(domains, key=lambda domain: domain.n_values or 0)
     if sum(domain.n_values or np.inf for domain in domains) <= _MOST_BESIDE:
-        return Ordinal(np.unique(np.concatenate([_list_values(domain) for domain in domains])).tolist())
-    ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else _list_values(d) for d in domains])
+        return Ordinal(np.unique(np.concatenate([domain.list_values() for domain in domains])).tolist())
+    ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else d.list_values() for d in domains])
     log = all(getattr(domain, "log", False) for domain in domains)
     return Float(float(ends.min()), float(ends.max()), log=log)
-
-
-def _list_values(domain: Domain) -> np.ndarray:
-    """Native values of a discrete domain, ascending; codes of categories."""
-    numbers = np.arange(domain.n_values or 0)
-    return domain.axis.native(np.zeros(len(numbers)), numbers)
 
 
 def _name_codes(domains: Sequence[Domain]) -> list[str]:

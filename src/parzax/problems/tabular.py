@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax.problems.problem import AbstractProblem, Evaluation
 from parzax.problems.table_file import TableFile, read_table
-from parzax.space import Domain, Ordinal, Space
+from parzax.space import Ordinal, Space
 
 
 class Oracle(NamedTuple):
@@ -150,7 +150,7 @@ class Tabular(AbstractProblem):
         """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
         choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
         pairs = zip(self.space.domains, choices, strict=True)
-        return jnp.stack([jnp.asarray(_native_values(domain))[choice] for (domain,), choice in pairs])
+        return jnp.stack([jnp.asarray(domain.list_values())[choice] for (domain,), choice in pairs])
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         row, seed = self.encode(x), 0
@@ -209,18 +209,14 @@ def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) ->
     )
 
 
-def _native_values(domain: Domain) -> np.ndarray:
-    """Native values, in float64: codes of categories."""
-    return np.array(domain.values if isinstance(domain, Ordinal) else range(domain.n_values or 0), float)
-
-
 @lru_cache(maxsize=64)
 def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,), 0 for ordinals."""
     sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
     limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
     for d, (domain,) in enumerate(space.domains):
-        lower, upper = _native_values(domain)[:-1], _native_values(domain)[1:]
+        values = domain.list_values()
+        lower, upper = values[:-1], values[1:]
         log = isinstance(domain, Ordinal) and domain.log
         limits[d, : len(lower)] = np.sqrt(lower * upper) if log else (lower + upper) / 2
     strides = np.cumprod([1, *sizes[:0:-1]])[::-1]

@@ -80,6 +80,11 @@ class Domain(Described, ABC):
             return None
         return float(self.axis.index(at)) if self.axis.discrete else float(at)
 
+    def list_values(self) -> np.ndarray:
+        """The native values of a domain with values to count, ascending; codes of categories."""
+        numbers = np.arange(self.axis.n_values)
+        return self.axis.native(np.zeros(len(numbers)), numbers)
+
     def interpret(self, number: Any) -> Any:
         """The value that a native number stands for: an int, a float, or the choice of a code."""
         return round(number) if self.has_integers else float(number)

@@ -115,7 +115,7 @@ class Frame(eqx.Module):
         value = self.spread(x)
         number, held = self._locate(value)
         unit = self.over(lambda axis, v, i: axis.place(v, i), value, number)
-        return self._placed(unit, number, value, held, namespace(x).isnan(x))
+        return self._make_points(unit, number, value, held, namespace(x).isnan(x))
 
     def _classify(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> tuple[Any, Any]:
         value = self.spread(x)
@@ -141,8 +141,8 @@ class Frame(eqx.Module):
         A point is valid but for parameters that are active and have no value.
         """
         value = self.spread(x)
-        number, unit = self.over(lambda axis, v: (axis.index(v), axis.unit(v)), value)
-        return self._from((unit, number), ~namespace(x).isnan(value))
+        unit, number = self.over(lambda axis, v: (axis.unit(v), axis.index(v)), value)
+        return self._make_points(unit, number, held=~namespace(x).isnan(value))
 
     def decode(self, at: Points) -> Float[Any, "n d"]:
         """Native values of points, NaN where inactive.
@@ -160,11 +160,11 @@ class Frame(eqx.Module):
 
     def at(self, places: Float[Any, "n s"]) -> Points:
         """Points from a place on every slot's axis; the places of slots that do not apply are ignored."""
-        return self._from(self.over(lambda axis, u: axis.at(u), places))
+        return self._make_points(*self.over(lambda axis, u: axis.at(u), places))
 
     def drawn(self, levels: Float[Any, "n s"]) -> Points:
         """Random points from a level in [0, 1) for every slot: uniform on the axes, or over listed values."""
-        return self._from(self.over(lambda axis, u: axis.drawn(u), levels))
+        return self._make_points(*self.over(lambda axis, u: axis.drawn(u), levels))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
@@ -212,21 +212,22 @@ class Frame(eqx.Module):
         """Slots of active parameters."""
         return self.first[None] + namespace(regime).clip(regime, 0, None)
 
-    def _from(self, places: tuple[Any, Any], held: Any = None) -> Points:
-        """Points at places and numbers of every slot; ``held`` says where there is a value at all."""
-        (unit, number), xp = places, namespace(places[0])
-        value = None if self.walk is None else self._native(unit, number)
-        held = xp.ones(unit.shape, bool) if held is None else held
-        return self._placed(unit, number, value, held, xp.ones((len(unit), len(self.first)), bool))
+    def _make_points(
+        self, unit: Any, number: Any, value: Any = None, held: Any = None, absent: Any = None
+    ) -> Points:
+        """Points from the place, number and value that every slot would have if it applied.
 
-    def _placed(self, unit: Any, number: Any, value: Any, held: Any, absent: Any) -> Points:
-        """Points from the place, number and value that every slot would have if it applied."""
-        regime, chosen = self._regimes(number, value, held)
+        By default the value is the one of the place, every slot has one, and parameters that are inactive
+        were given none.
+        """
         xp = namespace(unit)
-        if regime is None:
-            regime = xp.zeros(absent.shape, np.int32)
-            return Points.of(regime, unit, number.astype(np.int32), held)
+        held = xp.ones(unit.shape, bool) if held is None else held
+        if self.walk is None:
+            return Points.of(xp.zeros(unit.shape, np.int32), unit, number.astype(np.int32), held)
+        value = self._native(unit, number) if value is None else value
+        regime, chosen = self._regimes(number, value, held)
         active = regime != INACTIVE
+        absent = xp.ones(active.shape, bool) if absent is None else absent
         return Points.of(
             regime,
             xp.where(active, chosen(unit), xp.asarray(0.5, dtype=unit.dtype)),
