@@ -11,7 +11,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import Categorical, Domain, Float, Ordinal, Space, Varying
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, AbstractAxis
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
@@ -89,14 +89,22 @@ def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
     if by_number:
         steps = partial(_step_cells, axis=axis, n_cells=n_cells)
         return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
-    low, high = axis.ends()
+    low, high = _ends(domain)
     spacing = (high - low) / (n_cells - 1)
     # Values are clipped first where their slack beyond the bounds could reach another cell.
     slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
     if slack <= 0.25 * spacing:
-        return GridAxis(TruncatedNormal, n_cells, low, spacing, axis.position if log else None)
+        return GridAxis(TruncatedNormal, n_cells, low, spacing, np.log if log else None)
     ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
-    return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: axis.position(np.clip(x, *ends)))
+    scale = np.log if log else np.asarray
+    return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: scale(np.clip(x, *ends)))
+
+
+def _ends(domain: Domain) -> tuple[float, float]:
+    """The lowest and the highest number of a domain, on its log axis if it has one."""
+    assert isinstance(domain, Numeric)
+    low, high = float(domain.low), float(domain.high)
+    return (math.log(low), math.log(high)) if domain.log else (low, high)
 
 
 def relative_axis(grid: Grid) -> GridAxis:
@@ -121,7 +129,7 @@ def cell_values(domain: Domain, grid: Grid) -> list:
     if isinstance(domain, Ordinal):
         table = np.asarray(domain.values, dtype=np.float64)
         return np.interp(np.linspace(0, len(table) - 1, n_cells), np.arange(len(table)), table).tolist()
-    low, high = domain.axis.ends()
+    low, high = _ends(domain)
     position = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, n_cells)
     return (np.exp(position) if getattr(domain, "log", False) else position).tolist()
 

@@ -31,14 +31,6 @@ class AbstractAxis(eqx.Module):
     __getattribute__ = object.__getattribute__
 
     @abc.abstractmethod
-    def position(self, x: Any) -> Any:
-        """The coordinate in which the domain is uniform: x, log x, or the place in a list."""
-
-    @abc.abstractmethod
-    def ends(self) -> tuple[float, float]:
-        """Positions of the lowest and of the highest value."""
-
-    @abc.abstractmethod
     def index(self, x: Any) -> Any:
         """Number of the value nearest to x, 0 for a continuum; arbitrary where x is not finite."""
 
@@ -110,13 +102,6 @@ class Continuum(AbstractAxis):
         places = map(np.float64, (low, high, start, length, math.log(length), shrink))
         return cls(np.int64(0), *places, log=log)
 
-    def position(self, x: Any) -> Any:
-        return namespace(x).log(x) if self.log else x
-
-    def ends(self) -> tuple[float, float]:
-        low, high = float(self.low), float(self.high)
-        return (math.log(low), math.log(high)) if self.log else (low, high)
-
     def index(self, x: Any) -> Any:
         return _zeros(x)
 
@@ -124,7 +109,8 @@ class Continuum(AbstractAxis):
         xp = namespace(x)
         number = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
         inside = _clipped(number, self.low, self.high)
-        from_start = self.position(inside) * self.shrink - self.start * self.shrink
+        position = xp.log(inside) if self.log else inside
+        from_start = position * self.shrink - self.start * self.shrink
         return _clipped(from_start / (self.length * self.shrink), 0.0, 1.0)
 
     def has(self, x: Any, index: Any) -> Any:

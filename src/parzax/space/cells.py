@@ -84,25 +84,17 @@ class Steps(AbstractCells):
     """
 
     first: Any  # the smallest value
-    last: Any  # the largest one
     step: Any  # distance to the next value
     start: Any  # lower end of the log axis, in logarithms
     length: Any  # distance to its upper end
     log: bool = eqx.field(static=True)
 
     @classmethod
-    def of(cls, n_values: int, first: float, last: float, step: float = 1.0, log: bool = False) -> "Steps":
-        """The axis of ``n_values`` numbers from ``first`` to ``last``."""
+    def of(cls, n_values: int, first: float = 0.0, step: float = 1.0, log: bool = False) -> "Steps":
+        """The axis of ``n_values`` numbers from ``first`` on."""
         start = math.log(first - 0.5) if log else 0.0
         length = math.log(first + n_values - 0.5) - start if log else 1.0
-        return cls(np.int64(n_values), *map(np.float64, (first, last, step, start, length)), log=log)
-
-    def position(self, x: Any) -> Any:
-        return namespace(x).log(x) if self.log else x
-
-    def ends(self) -> tuple[float, float]:
-        low, high = float(self.first), float(self.last)
-        return (math.log(low), math.log(high)) if self.log else (low, high)
+        return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
 
     def value(self, index: Any, dtype: Any) -> Any:
         return (self.first + index.astype(dtype) * self.step).astype(dtype)
@@ -177,12 +169,6 @@ class Listed(AbstractCells):
         n_more = n - len(self.values)
         longer = (np.pad(a, (0, n_more), constant_values=fill) for a, fill in zip(arrays, fills, strict=True))
         return Listed(self.n_values, *longer)
-
-    def position(self, x: Any) -> Any:
-        return self.index(x).astype(x.dtype)
-
-    def ends(self) -> tuple[float, float]:
-        return 0.0, float(self.n_values - 1)
 
     def value(self, index: Any, dtype: Any) -> Any:
         return self.values.astype(dtype)[index]

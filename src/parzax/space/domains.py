@@ -136,12 +136,12 @@ class Numeric(Domain):
         step = self.step
         if self.low == self.high:
             # Nearly as large as the value, a step would let other values pass for it.
-            return Steps.of(1, self.low, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
+            return Steps.of(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
         if step is None:
             return Continuum.between(float(self.low), float(self.high), self.log)
         width = self.high - self.low
         n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
-        return Steps.of(n_steps + 1, self.low, self.high, step, self.log)
+        return Steps.of(n_steps + 1, self.low, step, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,7 +237,7 @@ class Ordinal(Domain):
     def _axis(self) -> AbstractAxis:
         if len(self.values) == 1:
             (only,) = self.values
-            return Steps.of(1, only, only, 1e-3 * abs(only) or 1e-300)
+            return Steps.of(1, only, 1e-3 * abs(only) or 1e-300)
         return Listed.of(self.values, self.log)
 
 
@@ -275,7 +275,7 @@ class Categorical(Domain):
         return len(self.choices)
 
     def _axis(self) -> AbstractAxis:
-        return Steps.of(len(self.choices), 0, len(self.choices) - 1)
+        return Steps.of(len(self.choices))
 
     def key(self, value: Any) -> float | None:
         return self.codes.get(choice_key(value))
