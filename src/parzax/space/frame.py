@@ -238,7 +238,10 @@ class Frame(eqx.Module):
     def _regimes(
         self, number: Any, value: Any, held: Any, given: Any = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """The regime of every parameter, None where all are 0, and a function that picks its values."""
+        """The regime of every parameter, None where all are 0, and a function that picks its values.
+
+        Of inactive parameters it picks any.
+        """
         if self.walk is None:
             return None, lambda x: x
         xp, tested = namespace(number), self.walk.parents[self.walk.parent]
@@ -249,13 +252,8 @@ class Frame(eqx.Module):
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
         regime = xp.matmul(one_more, self.membership).astype(np.int32) + INACTIVE
-        return regime, lambda x: self._choose(x, regime)
-
-    def _choose(self, x: Shaped[Any, "n s"], regime: Int[Any, "n d"]) -> Shaped[Any, "n d"]:
-        """Values of the slots of active parameters; arbitrary values for inactive ones."""
-        if self.membership is None:
-            return x
-        return namespace(x).take_along_axis(x, self._slot(regime), axis=-1)
+        slot = self._slot(regime)
+        return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
 
 
 def axis_shape(axis: AbstractAxis) -> Any:
