@@ -168,17 +168,12 @@ class Frame(eqx.Module):
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
-        xp = namespace(at.unit)
-        log_density = self.over(lambda axis, i: axis.log_uniform(i, at.unit.dtype), self.spread(at.index))
-        return xp.where(self.here(at), log_density, xp.zeros_like(log_density)).sum(axis=-1)
+        dtype, number = at.unit.dtype, self.spread(at.index)
+        return self._sum_active(at, self.over(lambda axis, i: axis.log_uniform(i, dtype), number))
 
     def log_jacobian(self, at: Points) -> Float[Any, " n"]:
         """log |d unit / d native| of points: from a density in unit coordinates to one of native values."""
-        log_slope = self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit))
-        if self.walk is not None:
-            xp = namespace(log_slope)
-            log_slope = xp.where(self.here(at), log_slope, xp.zeros_like(log_slope))
-        return log_slope.sum(axis=-1)
+        return self._sum_active(at, self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)))
 
     def over(self, function: Callable[..., Any], *columns: Shaped[Any, "n s"]) -> Any:
         """Map function(axis, column, ...) over all slots; slots with stacked axes share one expression."""
@@ -204,6 +199,9 @@ class Frame(eqx.Module):
         if self.membership is None:
             return active & ~self.counted[None]
         return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
+
+    def _sum_active(self, at: Points, x: Float[Any, "n s"]) -> Float[Any, " n"]:
+        return namespace(x).where(self.here(at), x, 0).sum(axis=-1)
 
     def _native(self, unit: Any, number: Any) -> Any:
         return self.over(lambda axis, u, i: axis.native(u, i), unit, number)
