@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
+from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
 from parzax.parzen.forms import Form, form_for_many
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
@@ -173,21 +174,38 @@ def basis_of(
 
 def basis_for(arrays: Any, *settings: Any) -> Basis:
     """`basis_of` for use with some arrays: its leaves are NumPy's where these are traced, else JAX's."""
+    basis = basis_of(*settings)
+    return basis if _checks.is_traced(arrays) else device_copy(basis)
+
+
+class _Identity:
+    """A key for a value that is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+
+def device_copy(basis: Basis) -> Basis:
+    """A basis with its arrays on the default device; only the first call transfers them."""
     config: Any = jax.config
-    if _checks.is_traced(arrays):
-        return basis_of(*settings)
-    return _basis_on(config.jax_default_device, *settings)
+    return _device_copy(_Identity(basis), config.jax_default_device)
 
 
 @lru_cache(maxsize=256)
-def _basis_on(_: Any, *settings: Any) -> Basis:
-    """`basis_of` on the default device, cached, so that only the first call transfers it."""
+def _device_copy(basis: _Identity, _: Any) -> Basis:
     with jax.ensure_compile_time_eval():
-        return jax.device_put(basis_of(*settings))
+        return to_device(basis.value)
 
 
 def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None) -> Families:
     """Kernel families by name, hashable; TypeError for what is no family, ValueError for unknown names."""
+    _checks.instance("space", space, Space, "a parzax.Space")
     kernels = kernels or {}
     for name, family in kernels.items():
         check_name("kernels: ", name, space)

@@ -19,7 +19,7 @@ from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth
 from parzax.parzen import restriction, rows
 from parzax.parzen.basis import Basis, Families, basis_for, basis_of, families_of
 from parzax.parzen.evaluation import Prepared
-from parzax.parzen.fitting import check_settings
+from parzax.parzen.fitting import check_rules
 from parzax.parzen.forms import LEAST_PRIOR, Form
 from parzax.parzen.methods import EstimatorMethod
 from parzax.parzen.mixture import KernelMixture
@@ -120,7 +120,7 @@ class ParzenEstimator(eqx.Module):
         bandwidth = scott() if bandwidth is None else bandwidth
         # Plain numbers stay static when the fit is compiled.
         prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
-        check_settings(space, bandwidth, prior_weight)
+        check_rules(bandwidth, prior_weight)
         families = families_of(space, kernels)
         x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype

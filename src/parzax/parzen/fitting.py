@@ -11,17 +11,11 @@ from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.parzen.basis import Basis
 from parzax.parzen.mixture import KernelMixture
-from parzax.space import INACTIVE, Points, Space
+from parzax.space import INACTIVE, Points
 from parzax.status import Status
 
 # The rules of numeric and of categorical kernels, and the prior's weight.
 Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
-
-
-def check_settings(space: Any, bandwidth: Any, prior_weight: Any) -> None:
-    """Raise for invalid settings of an estimator."""
-    _checks.instance("space", space, Space, "a parzax.Space")
-    check_rules(bandwidth, prior_weight)
 
 
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:

@@ -1,6 +1,5 @@
 """Arguments of `parzax.samplers.Sampler`: NumPy arrays are checked, JAX arrays stay on their device."""
 
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import jax
@@ -9,7 +8,6 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._programs import CachedJit, program
-from parzax.parzen.basis import Basis
 from parzax.space import Frame, Points, Space, host_frame
 from parzax.split.state import violations
 
@@ -21,31 +19,6 @@ def call(function: CachedJit[..., R], *arguments: Any) -> R:
     if _checks.is_traced(arguments):
         return function.__wrapped__(*arguments)
     return function(*to_device(arguments))
-
-
-class _Identity:
-    """A key for a value that is equal to itself alone."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.value is other.value
-
-
-def device_copy(basis: Basis) -> Basis:
-    """A basis with its arrays on the device, where they are put once."""
-    config: Any = jax.config
-    return _device_copy(_Identity(basis), config.jax_default_device)
-
-
-@lru_cache(maxsize=256)
-def _device_copy(basis: _Identity, _: Any) -> Basis:
-    with jax.ensure_compile_time_eval():
-        return to_device(basis.value)
 
 
 _encode = program(Frame.encode)

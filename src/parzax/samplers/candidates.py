@@ -154,17 +154,6 @@ def _pick_greedily(
     return jax.lax.scan(choose, jnp.zeros_like(place), length=n)[1]
 
 
-def best_of_pool(basis: Basis, score: Score, pool: Points, n: int, seen: Seen | None) -> Points:
-    """The n members of a pool with the highest scores; equal and seen ones last."""
-    scores = score_valid(score, pool)
-    if n == 1 and seen is None:
-        return pool[jnp.argmax(scores)[None]]
-    # Members outside the space come after those that were seen.
-    last = () if seen is None else (is_seen(basis, pool, seen), jnp.isneginf(scores))
-    place = invert_order(jnp.lexsort((-scores, *last)))
-    return pool[pick_different(basis, pool, place, n)]
-
-
 def best_of_candidates(
     basis: Basis,
     score: Score,
@@ -176,13 +165,14 @@ def best_of_candidates(
 ) -> Points:
     """The n best of the candidates ``drawn``, after ``n_steps`` of ascent from the best ones.
 
-    ``fillers`` fill a batch whose candidates may be equal or ``seen``. Seen configurations come last.
+    ``fillers`` fill a batch whose candidates may be equal or ``seen``. Seen configurations come last, but for
+    candidates outside the space, which a pool may have.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
     if n == 1 and not n_steps and seen is None:
         return pool[jnp.argmax(scores)[None]]
-    last = () if seen is None else (is_seen(basis, pool, seen),)
+    last = () if seen is None else (is_seen(basis, pool, seen), ~pool.valid.all(axis=-1))
     place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
     if not n_steps:
         return pool[pick_different(basis, pool, place, n)]

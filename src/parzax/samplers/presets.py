@@ -8,7 +8,6 @@ from parzax.acquisition import Naive, Ratio, Relative
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, neighbours, optuna_top, scott
 from parzax.parzen.ages import AbstractAges, equal
 from parzax.parzen.basis import families_of
-from parzax.parzen.fitting import check_settings
 from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.options import Directions, Kernels, Number, Options, with_defaults
 from parzax.samplers.sampler import Sampler
@@ -109,7 +108,6 @@ def tpe(
         gamma = linear(0.1 if n_constraints else 0.2)
     if n_candidates is None:
         n_candidates = 64 if n_objectives == 1 else 24
-    check_settings(space, bandwidth, prior_weight)
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)

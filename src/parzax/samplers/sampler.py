@@ -15,7 +15,7 @@ from parzax._numerics import to_device
 from parzax._programs import program
 from parzax.acquisition import AbstractAcquisition
 from parzax.pareto import non_domination_rank
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, device_copy
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
 from parzax.samplers.candidates import enumerate_points, find_members
@@ -228,7 +228,7 @@ class Sampler(Parts, InSpace):
         """The basis, on the device for an eager call; of NumPy arrays, which are constants, in a trace."""
         self._check_state(state)
         basis = self.smoothing.basis(self.space, state.x.dtype)
-        return basis if _checks.is_traced(state) else arguments.device_copy(basis)
+        return basis if _checks.is_traced(state) else device_copy(basis)
 
     def _add(self, state: State, x: Any, objectives: Any, constraints: Any, constraint_only: bool) -> State:
         frame, dtype = self._basis(state).frame, state.x.dtype

@@ -68,7 +68,7 @@ class Strategy(Parts):
         def later() -> Points:
             densities, score = self._scorer(basis, state)
             if pool is not None:
-                return candidates.best_of_pool(basis, score, pool, n, seen)
+                return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
             drawn = densities.first(1 + self.n_constraints).sample(draw, max(self.n_candidates, n))
             filling = more and not basis.free_continuum
             fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
