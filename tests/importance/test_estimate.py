@@ -104,10 +104,15 @@ WEIGHTED = {"region": 0.8, "grid": COARSE}
 
 
 def weighted_log(kind: str) -> tuple[np.ndarray, ...]:
-    """Rows, losses and frequency weights of two seeds; whole weights are 0 for some rows."""
+    """Rows, losses and frequency weights of two seeds; whole weights are 0 for some rows.
+
+    With fractional weights losses have no ties: TIED_CUTOFF depends on the order of tied rows then.
+    """
     x, loss = log()
     rng = np.random.default_rng(0)
-    return x, loss, rng.integers(0, 4, loss.shape) if kind == "whole" else rng.uniform(0, 2, loss.shape)
+    if kind == "whole":
+        return x, loss, rng.integers(0, 4, loss.shape)
+    return x, loss + 1e-6 * np.arange(loss.shape[1]), rng.uniform(0, 2, loss.shape)
 
 
 def weighted_importance(x, loss, weight):
