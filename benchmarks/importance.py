@@ -52,7 +52,7 @@ def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray
     """The same from arrays to arrays: level sets, codes, one compiled call."""
     with jax.enable_x64(bits == 64):
         encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
-        return estimated(encoded, PARITY, False).variance
+        return estimated(encoded, PARITY, "region").variance
 
 
 def compare(
@@ -191,7 +191,7 @@ def counting(*, repeats: int, n: int = 2**17) -> list[Row]:
     grid = px.Grid(max_cells=50, mirror=False)
     encoded, _ = encode_log(obs, obs.losses[:, 0][None], np.array([0.1]), 1.0, grid, rows=n)
     codes, level = encoded.codes, encoded.level
-    counts = jax.jit(partial(sweep_counts, weight=None, n_levels=1, layout=encoded.layout))
+    counts = jax.jit(partial(sweep_counts, weight=None, place=(0,), layout=encoded.layout))
     on_device = jax.device_put((codes, level))
 
     def ours() -> Any:

@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
     from parzax.divergence import pearson_divergence as pearson_divergence
     from parzax.importance import Encoded as Encoded
     from parzax.importance import Grid as Grid
+    from parzax.importance import GridEstimator as GridEstimator
     from parzax.importance import Importance as Importance
     from parzax.importance import level_counts as level_counts
     from parzax.importance import within_regime_variance as within_regime_variance
@@ -39,7 +40,6 @@ if _TYPE_CHECKING:
     from parzax.parzen import ages as ages
     from parzax.problems import Problem as Problem
     from parzax.results import Comparison as Comparison
-    from parzax.results import GridEstimator as GridEstimator
     from parzax.results import ImportanceResult as ImportanceResult
     from parzax.results import InteractionResult as InteractionResult
     from parzax.results import Uncertainty as Uncertainty

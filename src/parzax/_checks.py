@@ -5,7 +5,7 @@ import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from importlib import import_module
 from types import FrameType
@@ -43,6 +43,13 @@ def real_number(name: str, value: Any) -> float:
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
     return number
+
+
+def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limits: Any) -> None:
+    """Set fields of a frozen dataclass to what ``check`` returns for them; errors name class and field."""
+    for name in names:
+        value = check(f"{type(settings).__name__}: {name}", getattr(settings, name), **limits)
+        object.__setattr__(settings, name, value)
 
 
 def plain(value: Any) -> Any:

@@ -80,7 +80,7 @@ def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
     codes = np.stack([rng.integers(0, width + 1, (2, n)) for width in widths], axis=1).astype(np.uint8)
     level = rng.integers(0, 4, (2, n)).astype(np.uint8)
     weight = rng.integers(0, 3, (2, n)) if weighted else None
-    mine = jax.jit(lambda c, f, w: sweep_counts(c, f, w, n_levels=2, layout=where))(codes, level, weight)
+    mine = jax.jit(lambda c, f, w: sweep_counts(c, f, w, place=(0, 1), layout=where))(codes, level, weight)
     own = np.ones((2, n), int) if weight is None else weight
     for seed in range(2):
         for j, (start, width) in enumerate(zip(offsets, widths, strict=True)):

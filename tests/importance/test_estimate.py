@@ -53,13 +53,14 @@ def assert_equal(found, expected: px.ImportanceResult, tolerance: float) -> None
 CASES = {
     "every kind of condition": ({}, {}),
     "uniform reference": ({"grid": COARSE}, {"reference": "uniform"}),
-    "smoothed": ({"grid": COARSE}, {"divergence": px.divergence.Smoothed(), "balance": False}),
+    "smoothed": (
+        {"grid": COARSE},
+        {"estimator": px.GridEstimator(COARSE, px.divergence.Smoothed(), balance=False)},
+    ),
     "parity, uniform reference": (
         {"grid": COARSE_PARITY_GRID},
         {
-            "divergence": px.divergence.Pearson(),
-            "balance": False,
-            "uniform_when_undefined": True,
+            "estimator": dataclasses.replace(px.GridEstimator.optuna(), grid=COARSE_PARITY_GRID),
             "reference": "uniform",
         },
     ),
@@ -67,10 +68,7 @@ CASES = {
 
 
 def shell(x, loss, encoding, how, weight=None, space=MIXED):
-    names = {name: how[name] for name in ("balance", "uniform_when_undefined") if name in how}
-    estimator = px.GridEstimator(
-        encoding.get("grid", px.Grid()), how.get("divergence", px.divergence.Explained()), **names
-    )
+    estimator = how.get("estimator", px.GridEstimator(encoding.get("grid", px.Grid())))
     obs = px.Observations.from_arrays(space, x, loss, weight=weight)
     return px.cond_ped_anova(
         obs,
@@ -242,8 +240,10 @@ def test_arguments_are_named():
     encoded = px.encode(PLAIN, x, loss, 0.5)
     with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         px.importance.estimate(x)
-    with pytest.raises(TypeError, match=r"divergence must be one of parzax\.divergence"):
+    with pytest.raises(TypeError, match=r"estimator must be a parzax\.GridEstimator, got 'explained'"):
         px.importance.estimate(encoded, "explained")
+    with pytest.raises(ValueError, match=r"max_cells=96.* max_cells=50.*encode with grid=estimator\.grid"):
+        px.importance.estimate(encoded, px.GridEstimator.smoothed())
     with pytest.raises(ValueError, match="reference must be one of"):
         px.importance.estimate(encoded, reference="other")
     batch = jax.tree.map(lambda a: a[None], encoded)

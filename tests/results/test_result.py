@@ -10,7 +10,6 @@ from reference import grid
 
 import parzax as px
 from parzax.divergence import Explained, GridSmoothing, Smoothed
-from parzax.kernels.bandwidth import MINIMUM
 
 pytestmark = pytest.mark.data
 
@@ -203,60 +202,6 @@ def test_save_and_load(result, tmp_path):
     assert loaded.report == result.report
     assert loaded.target_quantile.tolist() == ZOO_LEVELS
     assert loaded.ranking() == result.ranking()
-
-
-def _older(**changed):
-    """What `dataclasses.asdict` gave of the estimator when all settings were fields of it."""
-    resolutions = {
-        "cells": [3, 4, 6, 8, 12, 24, 48, 96], "degrees": [2, 4, 8], "smoothness": 4.0, "temperature": 8.0,
-        "chance_rows": 3.0,
-    }  # fmt: skip
-    return {
-        "grid": {"max_cells": 96, "mirror": True, "max_pools": 8}, "resolutions": resolutions,
-        "shared_kernel": True, "debias": True, "prior_weight": 1.0, "min_bandwidth": MINIMUM, "floor": 0.0,
-        "floor_quartiles": False, "raw_levels": False, "balance": True, "min_regime_rows": 2,
-        "uniform_when_undefined": False,
-    } | changed  # fmt: skip
-
-
-def test_estimators_of_older_files_load():
-    """Catches a setting that is lost since: of flags of the estimator, and of polynomials by their degree."""
-    load = px.GridEstimator.from_dict
-    assert load(_older()) == px.GridEstimator()
-    wanted = px.GridEstimator(divergence=Explained(debias=False, min_rows=3))
-    assert load(_older(debias=False, min_regime_rows=3)) == wanted
-    fifty = {"max_cells": 50, "mirror": True, "max_pools": 8}
-    smoothed = _older(grid=fifty, resolutions=None, balance=False)
-    assert load(smoothed) == px.GridEstimator.smoothed()
-    assert load(smoothed | {"debias": False}) == px.GridEstimator.smoothed(debias=False)
-    found = load(smoothed | {"prior_weight": 2.0, "min_bandwidth": 0.5, "min_regime_rows": 4})
-    assert found.divergence == Smoothed(GridSmoothing(prior_weight=2.0, min_bandwidth=0.5), min_rows=4)
-    optuna = _older(
-        grid={"max_cells": 50, "mirror": False, "max_pools": 0}, resolutions=None, shared_kernel=False,
-        debias=False, floor=1e-12, floor_quartiles=True, raw_levels=True, balance=False,
-        uniform_when_undefined=True,
-    )  # fmt: skip
-    assert load(optuna) == px.GridEstimator.optuna()
-    # Older ones lack resolutions, pools and balance.
-    oldest = {name: optuna[name] for name in optuna if name not in ("resolutions", "balance")}
-    assert load(oldest | {"grid": {"max_cells": 50, "mirror": False}}) == px.GridEstimator.optuna()
-    older = {name: x for name, x in _older()["resolutions"].items() if name not in ("degrees", "smoothness")}
-    for degree, degrees in ((4, (2, 3, 4)), (0, ())):
-        loaded = load(_older(resolutions=older | {"degree": degree}))
-        assert loaded.divergence == Explained(degrees=degrees, smoothness=1.0)
-
-
-def test_files_of_older_versions_load(result, tmp_path):
-    """The whole file, as it was written when all settings were fields of the estimator."""
-    path, older = tmp_path / "result.npz", tmp_path / "older.npz"
-    result.save(path)
-    with np.load(path) as data:
-        arrays, meta = dict(data), json.loads(str(data["meta"]))
-    meta["estimator"] = _older()
-    np.savez(older, **(arrays | {"meta": np.asarray(json.dumps(meta))}))
-    loaded = px.ImportanceResult.load(older)
-    assert loaded.estimator == px.GridEstimator()
-    np.testing.assert_array_equal(loaded.importance, result.importance)
 
 
 ESTIMATORS = {

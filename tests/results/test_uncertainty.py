@@ -16,14 +16,15 @@ from parzax.results.uncertainty import holm
 
 def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewer=30):
     sampled, variance = np.asarray(sampled, float), np.asarray(variance, float)
-    positive = np.maximum(variance, 0)
-    importance = positive / positive.sum(axis=-1, keepdims=True)
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
-    shape = variance.shape[:-2]
-    return px.Uncertainty(
-        sampled, variance, importance, p, np.ones(shape), np.full(shape, n_rows),
-        np.full(variance.shape[:-1], n_fewer), 999, method,
+    shape, target = variance.shape[:-2], np.full((*variance.shape, 1), n_fewer)
+    estimates = px.Importance(
+        variance, np.zeros(variance.shape), variance, target * 0.0, target, 10 * target[..., 0, :, :],
+        np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
+        px.GridEstimator(balance=False), "region",
     )  # fmt: skip
+    spread, rows = np.ones(shape), np.full(shape, n_rows)
+    return px.Uncertainty(sampled, estimates, p, spread, rows, 999, method)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:

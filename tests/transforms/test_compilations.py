@@ -63,8 +63,8 @@ def test_equations_of_the_program(space, most):
     }  # fmt: skip
     domains = mixed if space == "mixed" else {name: px.Float(0, 1) for name in "abc"}
     program = partial(
-        estimate_seeds, layout=layout(px.Space(domains), px.Grid()), divergence=px.divergence.Explained(),
-        uniform=False,
+        estimate_seeds, place=tuple(range(99)), layout=layout(px.Space(domains), px.Grid()),
+        estimator=px.GridEstimator(), reference="region",
     )  # fmt: skip
     codes, level = np.zeros((1, len(domains), 1024), np.uint8), np.zeros((1, 1024), np.uint8)
     traced = jax.make_jaxpr(lambda *arrays: program(arrays[0], arrays[1], None, arrays[2]))

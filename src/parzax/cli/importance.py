@@ -14,13 +14,13 @@ from parzax import _checks
 from parzax.cli import writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say, say_notes
+from parzax.importance.estimator import ESTIMATORS
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.observations.columns import listed
 from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
 from parzax.results.arrays import may_matter
 from parzax.results.base import usual_level
-from parzax.results.estimator import ESTIMATORS
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, can_be_resampled, shuffles_by_default
 from parzax.results.table import importance_table

@@ -62,11 +62,9 @@ class AbstractDivergence(abc.ABC):
 
     def __post_init__(self) -> None:
         """Convert ``min_rows``, and ``debias`` where there is one, to Python numbers, or raise."""
-        name = type(self).__name__
-        object.__setattr__(self, "min_rows", _checks.whole_number(f"{name}: min_rows", self.min_rows, 0))
-        debias = getattr(self, "debias", None)
-        if debias is not None:
-            object.__setattr__(self, "debias", _checks.flag(f"{name}: debias", debias))
+        _checks.convert_fields(self, _checks.whole_number, "min_rows", least=0)
+        if hasattr(self, "debias"):
+            _checks.convert_fields(self, _checks.flag, "debias")
 
     @abc.abstractmethod
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:

@@ -68,12 +68,11 @@ class Explained(AbstractDivergence):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("cells", 1), ("degrees", 2)):
-            object.__setattr__(self, name, _ascending(name, getattr(self, name), least))
+        _checks.convert_fields(self, _ascending, "cells", least=1)
+        _checks.convert_fields(self, _ascending, "degrees", least=2)
         if not self.cells:
             raise ValueError("Explained: cells must be at least one number.")
-        for name in ("smoothness", "temperature", "chance_rows"):
-            object.__setattr__(self, name, _checks.real_number(f"Explained: {name}", getattr(self, name)))
+        _checks.convert_fields(self, _checks.real_number, "smoothness", "temperature", "chance_rows")
         if self.smoothness <= 0:
             raise ValueError(f"Explained: smoothness must be positive, got {self.smoothness!r}.")
         if self.temperature < _COLDEST:
@@ -107,9 +106,9 @@ class Explained(AbstractDivergence):
 
 def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
     """``values`` as a tuple, or raise."""
-    _checks.instance(f"Explained: {name}", values, list | tuple, "a sequence of integers")
+    _checks.instance(name, values, list | tuple, "a sequence of integers")
     if any(type(n) is not int or n < least for n in values) or [*values] != sorted({*values}):
-        raise ValueError(f"Explained: {name} must be ascending integers from {least} on, got {values!r}.")
+        raise ValueError(f"{name} must be ascending integers from {least} on, got {values!r}.")
     return tuple(values)
 
 

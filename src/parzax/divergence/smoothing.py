@@ -30,19 +30,18 @@ class GridSmoothing:
     floor_quartiles: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("prior_weight", "min_bandwidth", "floor"):
-            value = _checks.real_number(f"GridSmoothing: {name}", getattr(self, name))
-            if value < 0:
+        numbers = "prior_weight", "min_bandwidth", "floor"
+        _checks.convert_fields(self, _checks.real_number, *numbers)
+        _checks.convert_fields(self, _checks.flag, "floor_quartiles")
+        for name in numbers:
+            if (value := getattr(self, name)) < 0:
                 raise ValueError(f"GridSmoothing: {name} must not be negative, got {value!r}.")
-            object.__setattr__(self, name, value)
         if self.prior_weight == 0 and self.floor == 0:
             raise ValueError(
                 "GridSmoothing: prior_weight and floor are both 0, so empty cells have density 0."
             )
         if self.min_bandwidth == 0:
             raise ValueError("GridSmoothing: min_bandwidth must be positive.")
-        quartiles = _checks.flag("GridSmoothing: floor_quartiles", self.floor_quartiles)
-        object.__setattr__(self, "floor_quartiles", quartiles)
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""

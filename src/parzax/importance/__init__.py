@@ -5,6 +5,7 @@ from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode_arrays as encode_arrays
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
+from parzax.importance.estimator import GridEstimator as GridEstimator
 from parzax.importance.interactions import Interactions as Interactions
 from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid

@@ -82,22 +82,24 @@ def sweep_counts(
     level: Integer[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     *,
-    n_levels: int,
+    place: tuple[int, ...],
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
 
     Levels are (s, n), or (s, d, n) where each parameter has its own; one seed's codes may serve for all.
+    The i-th set of the answer is the ``place[i]``-th of the ascending ones; the region is the last.
     """
-    arrays = codes, level.astype(jnp.int32), weight
-    flat = partial(_flat_histogram, sets=n_levels + 2, layout=layout)
+    arrays, sets = (codes, level.astype(jnp.int32), weight), len(place) + 2
+    flat = partial(_flat_histogram, sets=sets, layout=layout)
     if codes.size <= _FLAT_LIMIT or len(codes) < len(level) or level.ndim == 3:
         histogram = flat(*arrays)
     else:
         # On accelerators a flat scatter is fastest in any case.
-        by_column = partial(_histograms_by_column, sets=n_levels + 2, layout=layout)
+        by_column = partial(_histograms_by_column, sets=sets, layout=layout)
         histogram = jax.lax.platform_dependent(*arrays, cpu=by_column, default=flat)
-    return running_sum(histogram[:, :-1])
+    counts = running_sum(histogram[:, :-1])
+    return counts if list(place) == sorted(place) else counts[:, np.array([*place, len(place)])]
 
 
 def _flat_histogram(

@@ -14,7 +14,7 @@ from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_levels, compute_levels
+from parzax.importance.levels import ascending_places, checked_levels, compute_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
@@ -33,7 +33,7 @@ class Encoded(eqx.Module):
         rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; n for rows that
             are left out. None where no resampling was asked for.
         weight: (n,) frequency weights, or None for 1 each.
-        status: (q,) int32 bits of `parzax.Status` that depend on losses alone, levels ascending.
+        status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
         layout: where each cell is counted; static.
         levels: the q levels, in the order in which they were asked for; static.
         region: level of the region; static.
@@ -53,7 +53,7 @@ class Encoded(eqx.Module):
     @property
     def place(self) -> tuple[int, ...]:
         """Place of each level that was asked for among the ascending ones."""
-        return tuple(np.argsort(np.argsort(self.levels, kind="stable")).tolist())
+        return ascending_places(self.levels)
 
 
 def check_encoded(encoded: Any, function: str) -> None:
@@ -113,6 +113,7 @@ def _encoded(
         usable = usable & (weight > 0)
     ascending = tuple(sorted(levels))
     level, rank, status = compute_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
+    status = status[np.array(ascending_places(levels))]
     return Encoded(
         codes, level, rank, weight, status | status_bit(Status.INVALID_ROWS, some_invalid),
         layout=layout(space, grid), levels=levels, region=region, grid=grid,

@@ -1,6 +1,5 @@
 """From `Encoded` to `Importance`: counts, divergences, variances and statuses in one compiled function."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,18 +10,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
+from parzax.importance.estimator import GridEstimator
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
 
 REFERENCES = ("region", "uniform")
-_BY_LEVEL = ("variance", "inter", "unweighted", "status")
-# Static arguments of `from_counts`, see `checked_options`.
-OPTIONS = ("divergence", "uniform", "balance", "uniform_when_undefined")
 
 
 class Importance(eqx.Module):
@@ -40,7 +36,7 @@ class Importance(eqx.Module):
         regime_region: (..., d, k) rows (weight) of the region in each regime.
         counts: (..., q + 1, w) rows (weight) per cell of the target sets, and of the region last.
         status: (..., q, d) int32 bits of `parzax.Status`.
-        balance, uniform_when_undefined: of `share`, see `parzax.importance.normalise`; static.
+        estimator, reference: how they were computed, see `estimate`; static.
     """
 
     variance: Float[Any, "*s q d"]
@@ -51,24 +47,28 @@ class Importance(eqx.Module):
     regime_region: Shaped[Any, "*s d k"]
     counts: Shaped[Any, "*s q1 w"]
     status: Int[Any, "*s q d"]
-    balance: bool = eqx.field(static=True, default=True)
-    uniform_when_undefined: bool = eqx.field(static=True, default=False)
+    estimator: GridEstimator = eqx.field(static=True)
+    reference: str = eqx.field(static=True)
 
     @property
     def share(self) -> Float[Any, "*s q d"]:
         """(..., q, d) importance, Eq. 8: each parameter's share of the variances; rows sum to 1 or are 0."""
-        return normalise(
-            self.variance, balance=self.balance, uniform_when_undefined=self.uniform_when_undefined
-        )
+        balance, undefined = self.estimator.balance, self.estimator.uniform_when_undefined
+        return normalise(self.variance, balance=balance, uniform_when_undefined=undefined)
+
+    @property
+    def n_target(self) -> Shaped[Any, "*s q"]:
+        """(..., q) rows (weight) in each target set, ties included."""
+        return self.regime_target[..., 0, :].sum(axis=-1)
+
+    @property
+    def n_region(self) -> Shaped[Any, "*s"]:
+        """(...,) rows (weight) in the region."""
+        return self.regime_region[..., 0, :].sum(axis=-1)
 
 
 def estimate(
-    encoded: Encoded,
-    divergence: AbstractDivergence | None = None,
-    *,
-    reference: str = "region",
-    balance: bool = True,
-    uniform_when_undefined: bool = False,
+    encoded: Encoded, estimator: GridEstimator | None = None, *, reference: str = "region"
 ) -> Importance:
     """Conditional PED-ANOVA of one encoded log at all of its levels (arXiv 2601.20800, Eq. 8 and 11).
 
@@ -77,10 +77,10 @@ def estimate(
 
     Args:
         encoded: of `parzax.encode`.
-        divergence: how target and region are compared, `parzax.divergence.Explained()` by default.
+        estimator: how target and region are compared, and what `Importance.share` is; by default
+            `parzax.GridEstimator` on the grid of ``encoded``. Its grid must be the one of ``encoded``.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform
             density of the domain (global importance).
-        balance, uniform_when_undefined: of `Importance.share`, see `parzax.importance.normalise`.
 
     Returns:
         `Importance`, its levels in the order in which they were asked for; NumPy arrays for NumPy arrays. It
@@ -88,7 +88,8 @@ def estimate(
         statuses say what is unusual.
 
     Raises:
-        TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, another reference.
+        TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, an estimator on
+            another grid, another reference.
 
     >>> import jax, parzax as px
     >>> x = jax.random.uniform(jax.random.key(0), (200, 2))
@@ -99,16 +100,18 @@ def estimate(
     ((2, 2), True)
     """
     check_encoded(encoded, "estimate")
-    options = checked_options(divergence, reference, balance, uniform_when_undefined)
+    estimator = checked_estimator(encoded, estimator, reference)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
-    estimates = _estimate(*arrays, layout=encoded.layout, place=encoded.place, **options)
+    estimates = _estimate(
+        *arrays, place=encoded.place, layout=encoded.layout, estimator=estimator, reference=reference
+    )
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
-@partial(jax.jit, static_argnames=("layout", "place", *OPTIONS))
-def _estimate(*arrays: Any, place: tuple[int, ...], **static: Any) -> Importance:
+@partial(jax.jit, static_argnames=("place", "layout", "estimator", "reference"))
+def _estimate(*arrays: Any, **static: Any) -> Importance:
     estimates = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
-    return in_order(jax.tree.map(lambda a: a[0], estimates), place)
+    return jax.tree.map(lambda a: a[0], estimates)
 
 
 def estimate_seeds(
@@ -117,24 +120,26 @@ def estimate_seeds(
     weight: Shaped[Any, "s n"] | None,
     log_status: Int[Any, "s q"],
     *,
+    place: tuple[int, ...],
     layout: Layout,
-    **options: Any,
+    estimator: GridEstimator,
+    reference: str,
 ) -> Importance:
-    """`estimate` of s seeds, levels in ascending order; one batch, so that a CPU has no loop over seeds."""
-    counts = sweep_counts(codes, level, weight, n_levels=log_status.shape[1], layout=layout)
-    return from_counts(counts, log_status, layout, **options)
+    """`estimate` of s seeds; one batch, so that a CPU has no loop over seeds."""
+    counts = sweep_counts(codes, level, weight, place=place, layout=layout)
+    return from_counts(counts, log_status, layout, estimator, reference)
 
 
 def from_counts(
     counts: Shaped[Array, "s q1 w"],
     log_status: Int[Any, "s q"],
     layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool,
-    **share: bool,
+    estimator: GridEstimator,
+    reference: str,
 ) -> Importance:
     """The estimates from counts, which add up over parts of a log."""
-    regimes = estimate_regimes(counts, layout, divergence, uniform)
+    divergence = estimator.divergence
+    regimes = estimate_regimes(counts, layout, divergence, uniform=reference == "uniform")
     variance, rows, divergences = regimes.variance, regimes.rows, regimes.divergence
     if layout.has_pools:
         rows, divergences = merge_pools(rows, divergences, layout)
@@ -143,27 +148,19 @@ def from_counts(
     parameter_bits = jax.vmap(partial(parameter_status, layout=layout, min_rows=divergence.min_rows))
     fixed_bits = parameter_bits(n_region, regimes.occupied, regimes.crowded)
     status = log_status[..., None] | level_bits | fixed_bits[:, None]
-    return Importance(
-        variance, regimes.inter, regimes.unweighted, divergences, n_target, n_region, counts, status, **share
-    )
+    arrays = variance, regimes.inter, regimes.unweighted, divergences, n_target, n_region, counts, status
+    return Importance(*arrays, estimator, reference)
 
 
-def in_order(ascending: Importance, place: tuple[int, ...]) -> Importance:
-    """Levels in another order: the i-th is the ``place[i]``-th of the ascending ones."""
-    if list(place) == sorted(place):
-        return ascending
-    index = np.array(place)
-    moved = {name: getattr(ascending, name)[..., index, :] for name in _BY_LEVEL}
-    moved |= {name: getattr(ascending, name)[..., index, :, :] for name in ("divergence", "regime_target")}
-    return replace(ascending, **moved, counts=ascending.counts[..., np.append(index, len(index)), :])
-
-
-def checked_options(
-    divergence: Any, reference: Any, balance: bool, uniform_when_undefined: bool
-) -> dict[str, Any]:
-    """The options of `from_counts`, or an error that names the argument that is wrong."""
+def checked_estimator(encoded: Encoded, estimator: Any, reference: Any) -> GridEstimator:
+    """The estimator for ``encoded``, or an error that names the argument that is wrong."""
     _checks.one_of("reference", reference, REFERENCES)
-    divergence = Explained() if divergence is None else divergence
-    _checks.instance("divergence", divergence, AbstractDivergence, "one of parzax.divergence")
-    options = divergence, reference == "uniform", balance, uniform_when_undefined
-    return dict(zip(OPTIONS, options, strict=True))
+    if estimator is None:
+        return GridEstimator(encoded.grid)
+    _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
+    if estimator.grid != encoded.grid:
+        raise ValueError(
+            f"encoded is on {encoded.grid}, and the estimator's grid is {estimator.grid}; encode with "
+            "grid=estimator.grid."
+        )
+    return estimator

@@ -101,11 +101,11 @@ def interactions(
     _checks.check_mesh(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
     where = pair_layout(encoded.layout, pairs)
-    estimates = _interactions(key, *arrays, where=where, order=encoded.place, n_draws=n_draws)
+    estimates = _interactions(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
-@partial(jax.jit, static_argnames=("where", "order", "n_draws"))
+@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
 def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Interactions:
     keys = (jax.random.key(0) if key is None else key)[None]
     estimates = estimate_interactions(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
@@ -133,11 +133,11 @@ def _estimate_log(
     weight: Shaped[Array, " n"] | None,
     log_status: Int[Array, " q"],
     where: PairLayout,
-    order: tuple[int, ...],
+    place: tuple[int, ...],
     n_draws: int,
 ) -> Interactions:
-    """`interactions` at the levels ``order`` of the ascending ones."""
-    counts, dtype = pair_counts(codes, level, weight, where, order), jnp.result_type(float)
+    """`interactions` of one log; see `Encoded.place`."""
+    counts, dtype = pair_counts(codes, level, weight, where, place), jnp.result_type(float)
     sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
     n_region, target = divisor(sets[-1]), cells[:-1]
     rows = SlotRows.from_counts(cells[-1], n_region)
@@ -146,7 +146,7 @@ def _estimate_log(
     slot_variances = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
     pair_variances = where.pair_sums(slot_variances)
     variance, membership = interaction(pair_variances), sets[:-1] / n_region * (1 - sets[:-1] / n_region)
-    status = _status(counts, variance, where) | log_status[np.array(order)][:, None]
+    status = _status(counts, variance, where) | log_status[:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
     if n_draws and where.slots:

@@ -40,11 +40,9 @@ class Grid:
     optuna_rounding: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("max_cells", 2), ("max_pools", 0)):
-            number = _checks.whole_number(f"Grid: {name}", getattr(self, name), least)
-            object.__setattr__(self, name, number)
-        for name in ("mirror", "optuna_rounding"):
-            object.__setattr__(self, name, _checks.flag(f"Grid: {name}", getattr(self, name)))
+        _checks.convert_fields(self, _checks.whole_number, "max_cells", least=2)
+        _checks.convert_fields(self, _checks.whole_number, "max_pools", least=0)
+        _checks.convert_fields(self, _checks.flag, "mirror", "optuna_rounding")
 
     @classmethod
     def optuna(cls) -> "Grid":

@@ -87,6 +87,11 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
         return jnp.where(quantile == 1.0, total, needed)
 
 
+def ascending_places(levels: Any) -> tuple[int, ...]:
+    """Place of each level among the ascending ones."""
+    return tuple(np.argsort(np.argsort(levels, kind="stable")).tolist())
+
+
 def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
     """(q,) target levels and the region's, or a ValueError."""
     _checks.on_host("region_quantile", region_quantile)

@@ -114,18 +114,17 @@ def pair_counts(
     level: Integer[Array, " n"],
     weight: Shaped[Array, " n"] | None,
     where: PairLayout,
-    order: tuple[int, ...],
+    place: tuple[int, ...],
 ) -> PairCounts:
-    """Counts of all slots of one log at the levels ``order`` of the ascending ones.
+    """Counts of all slots of one log; the i-th level is the ``place[i]``-th of the ascending ones.
 
     The rows of the region decide which grid cells share a cell.
     """
     layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
-    q, weights, codes = len(order), None if weight is None else weight[None], codes.astype(jnp.int32)
+    q, weights, codes = len(place), None if weight is None else weight[None], codes.astype(jnp.int32)
 
     def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
-        counts = sweep_counts(codes[None], level[None], weights, n_levels=q, layout=layout)[0]
-        return counts[np.array([*order, q])]
+        return sweep_counts(codes[None], level[None], weights, place=place, layout=layout)[0]
 
     def count_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 c"]:
         columns, slot_columns = where.columns(n)

@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
-from parzax.divergence import AbstractDivergence
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, sample_levels
 from parzax.importance.encode import Encoded, check_encoded
-from parzax.importance.estimate import OPTIONS, Importance, checked_options, from_counts, in_order
+from parzax.importance.estimate import Importance, checked_estimator, from_counts
+from parzax.importance.estimator import GridEstimator
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
@@ -28,12 +28,10 @@ def resample(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence | None = None,
+    estimator: GridEstimator | None = None,
     *,
     method: str = "half-sampling",
     reference: str = "region",
-    balance: bool = True,
-    uniform_when_undefined: bool = False,
 ) -> Importance:
     """`estimate` of ``n`` random samples of the rows; each sample has its own level sets.
 
@@ -46,7 +44,7 @@ def resample(
         n: number of samples; static.
         method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
             as there are, with replacement.
-        divergence, reference, balance, uniform_when_undefined: of `estimate`.
+        estimator, reference: of `estimate`.
 
     Returns:
         `Importance` with a leading axis of length n. Status bits that depend on losses alone are the log's.
@@ -58,19 +56,16 @@ def resample(
     """
     _checks.one_of("method", method, tuple(METHODS))
     check_encoded(encoded, "resample")
-    options = checked_options(divergence, reference, balance, uniform_when_undefined)
-    return _replicate(method, key, encoded, n, options)
+    return _replicate(method, key, encoded, n, estimator, reference)
 
 
 def shuffle(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence | None = None,
+    estimator: GridEstimator | None = None,
     *,
     reference: str = "region",
-    balance: bool = True,
-    uniform_when_undefined: bool = False,
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
@@ -81,13 +76,12 @@ def shuffle(
     Arguments, restrictions and the answer are those of `resample`.
     """
     check_encoded(encoded, "shuffle")
-    options = checked_options(divergence, reference, balance, uniform_when_undefined)
-    return _replicate("shuffle", key, encoded, n, options)
+    return _replicate("shuffle", key, encoded, n, estimator, reference)
 
 
-def _replicate(draw: str, key: Any, encoded: Encoded, n: int, options: dict[str, Any]) -> Importance:
+def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, reference: str) -> Importance:
     """The checks and the compiled call of `resample` and `shuffle`."""
-    n = _checks.whole_number("n", n, 1)
+    estimator, n = checked_estimator(encoded, estimator, reference), _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
         raise ValueError(
@@ -96,23 +90,25 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, options: dict[str,
         )
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    replicates = _replicates(key, encoded, draw=draw, n=n, **options)
+    replicates = _replicates(key, encoded, draw=draw, n=n, estimator=estimator, reference=reference)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@partial(jax.jit, static_argnames=("draw", "n", *OPTIONS))
-def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **options: Any) -> Importance:
+@partial(jax.jit, static_argnames=("draw", "n", "estimator", "reference"))
+def _replicates(
+    key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, estimator: GridEstimator, reference: str
+) -> Importance:
     if draw == "shuffle":
         count = shuffle_counter(encoded)
     else:
         rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
         size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
         needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
-        count = sample_counter(encoded.codes, rank, needed, encoded.layout, draw)
+        count = sample_counter(encoded.codes, rank, needed, encoded.place, encoded.layout, draw)
 
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
-        return from_counts(count(keys), log_status, encoded.layout, **options)
+        return from_counts(count(keys), log_status, encoded.layout, estimator, reference)
 
     def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         most_entries, most_counts, most = limits
@@ -129,8 +125,7 @@ def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **opt
 
     on_cpu, on_accelerator = (partial(estimate_in_rounds, limits=limits) for limits in (_CPU, _ACCELERATOR))
     numbers = jnp.arange(n, dtype=jnp.uint32)
-    replicated = jax.lax.platform_dependent(numbers, cpu=on_cpu, default=on_accelerator)
-    return in_order(replicated, encoded.place)
+    return jax.lax.platform_dependent(numbers, cpu=on_cpu, default=on_accelerator)
 
 
 def sample_size(usable: Any, method: str) -> Any:
@@ -139,11 +134,16 @@ def sample_size(usable: Any, method: str) -> Any:
 
 
 def sample_counter(
-    codes: Any, rank: Int[Array, " m"], needed: Int[Array, " q1"], layout: Layout, method: str
+    codes: Any,
+    rank: Int[Array, " m"],
+    needed: Int[Array, " q1"],
+    place: tuple[int, ...],
+    layout: Layout,
+    method: str,
 ) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
     """A function from keys to the counts of one random sample of a log for each.
 
-    ``needed`` rows of a sample make each of its sets, the region last.
+    ``needed`` rows of a sample make each of its sets, in ascending order, the region last.
     """
     m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
     # Rows by loss, best first; those that are left out come last.
@@ -156,7 +156,7 @@ def sample_counter(
     def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
         weight = draw(keys, m, size, usable)
         level = sample_levels(weight, first_tied, level_after)
-        return sweep_counts(ordered[None], level, weight, n_levels=len(needed) - 1, layout=layout)
+        return sweep_counts(ordered[None], level, weight, place=place, layout=layout)
 
     return count
 
@@ -180,6 +180,6 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array,
 
     def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
         levels = jax.vmap(permute_levels)(keys)
-        return sweep_counts(ordered[None], levels, None, n_levels=n_levels, layout=layout)
+        return sweep_counts(ordered[None], levels, None, place=encoded.place, layout=layout)
 
     return count

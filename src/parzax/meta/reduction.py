@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.divergence import Smoothed
-from parzax.importance import Grid
+from parzax.importance import Grid, GridEstimator
 from parzax.importance.estimate import estimate_seeds
 from parzax.importance.layout import Layout, grid_axis, layout
 from parzax.parzen.restriction import with_ancestors
@@ -22,6 +22,7 @@ Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # rows
 # The bounds of points are not known, so there are no pools.
 _GRID = Grid(max_cells=50, max_pools=0)
+_ESTIMATOR = GridEstimator(_GRID, Smoothed(debias=False))
 # Domains with more values than this are on the grid by their place.
 _TABLED = 1 << 16
 
@@ -71,9 +72,10 @@ class Reduction(eqx.Module):
             level[None],
             None,
             jnp.zeros((1, 1), jnp.int32),
+            place=(0,),
             layout=self.layout,
-            divergence=Smoothed(debias=False),
-            uniform=True,
+            estimator=_ESTIMATOR,
+            reference="uniform",
         )
         n_below, n = below.sum().astype(at.unit.dtype), counted.sum().astype(at.unit.dtype)
         divergence = estimate.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2

@@ -11,13 +11,13 @@ import numpy as np
 import parzax
 from parzax._palette import PALETTE
 from parzax._words import visible
+from parzax.importance.estimator import ESTIMATORS
 from parzax.page.numbers import TOP, Numbers, numbers, rounded, texts_or_dash
 from parzax.page.pairs import pairs
 from parzax.page.values import MOST_REGIMES, regime_values, stride
 from parzax.page.words import interval_text, level_words, percent, status_words, summary
 from parzax.results import ImportanceResult, InteractionResult
 from parzax.results.base import size_text
-from parzax.results.estimator import ESTIMATORS
 from parzax.results.labels import short_labels, shorten
 from parzax.results.phrases import regime_text, value_text
 from parzax.results.table import advice_lines

@@ -2,7 +2,6 @@
 
 from parzax.results.comparison import Comparison as Comparison
 from parzax.results.comparison import compare as compare
-from parzax.results.estimator import GridEstimator as GridEstimator
 from parzax.results.pairs import InteractionResult as InteractionResult
 from parzax.results.pairs import interactions as interactions
 from parzax.results.ped_anova import cond_ped_anova as cond_ped_anova

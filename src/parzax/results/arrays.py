@@ -9,7 +9,6 @@ import numpy as np
 from parzax.importance import Importance
 from parzax.importance.flags import low_regimes
 from parzax.results.base import AbstractResult, attributes, mean_and_error
-from parzax.results.estimator import GridEstimator
 from parzax.results.uncertainty import Uncertainty
 from parzax.status import Status
 
@@ -19,8 +18,6 @@ class ResultArrays(AbstractResult):
     """The part of `ImportanceResult` that its tables, densities and files are made of."""
 
     estimates: Importance
-    estimator: GridEstimator
-    reference: str
     uncertainty: Uncertainty | None = None
 
     @cached_property
@@ -31,16 +28,8 @@ class ResultArrays(AbstractResult):
     variance, inter, unweighted = attributes("variance", "inter", "unweighted")
     divergence, counts, status = attributes("divergence", "counts", "status")
     regime_target, regime_region = attributes("regime_target", "regime_region")
-
-    @property
-    def n_target(self) -> np.ndarray:
-        """(..., q) rows (weight) in each target set, ties included."""
-        return self.regime_target[..., 0, :].sum(axis=-1)
-
-    @property
-    def n_region(self) -> np.ndarray:
-        """(...,) rows (weight) in the region."""
-        return self.regime_region[..., 0, :].sum(axis=-1)
+    n_target, n_region = attributes("n_target", "n_region")
+    estimator, reference = attributes("estimator", "reference")
 
     @property
     def alpha(self) -> np.ndarray:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax.importance import GridEstimator
 from parzax.importance.draws import METHODS
 from parzax.observations import Observations
-from parzax.results.estimator import GridEstimator
 from parzax.results.resampling import checked_counts, uncertainty
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import analyses, checked_key, checked_task

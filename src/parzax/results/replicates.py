@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 
 from parzax._programs import program
-from parzax.divergence import AbstractDivergence
-from parzax.importance import Encoded
+from parzax.importance import Encoded, GridEstimator
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes
 from parzax.importance.resample import sample_counter, sample_size
@@ -66,7 +65,7 @@ def replicates(
         first, rows = np.int32(part * rounds[0] * b), (encoded.codes[seed], ranks[seed], needed[seed])
         with jax.enable_x64(x64):  # threads do not inherit it
             null = null.reshape(-1, b, q1, w)
-            how = {"rounds": rounds, "layout": encoded.layout, **static}
+            how = {"rounds": rounds, "place": encoded.place, "layout": encoded.layout, **static}
             return np.asarray(compiled_replicates(keys[seed], first, *rows, null, **how))
 
     calls = [variances(0)]  # compiles
@@ -88,9 +87,10 @@ def compiled_replicates(
     null: Int[Any, "t b q1 w"],
     *,
     rounds: tuple[int, int],
+    place: tuple[int, ...],
     layout: Layout,
-    divergence: AbstractDivergence,
-    uniform: bool,
+    estimator: GridEstimator,
+    reference: str,
     method: str,
 ) -> Float[Array, "r b q d"]:
     """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
@@ -99,7 +99,8 @@ def compiled_replicates(
     of shuffles. See `parzax.importance.resample` for ``method``, `sample_counter` for ``needed``.
     """
     b = null.shape[1]
-    count = sample_counter(jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed), layout, method)
+    arrays = jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed)
+    count = sample_counter(*arrays, place, layout, method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
@@ -114,7 +115,7 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # one program for both, so that `measures` is compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        return estimate_regimes(counts, layout, divergence, uniform).variance
+        return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
 
@@ -129,7 +130,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
 
     Args:
         rng: the source of randomness.
-        counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
+        counts: (q + 1, w) whole numbers of nested target sets, and of the region last, see `sweep_counts`.
         layout: the columns.
         n: number of shuffles.
 
@@ -147,7 +148,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
             by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
             drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
             # A slice where possible: indexing by lists takes several times as long.
-            drawn = drawn if len(sizes) == len(level) else drawn[:, level]
+            drawn = drawn if (np.diff(level, prepend=-1) == 1).all() else drawn[:, level]
             shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
     return shuffled
 

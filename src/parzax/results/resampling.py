@@ -54,17 +54,14 @@ def uncertainty(
     ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable; ``numbers``
     are those of samples and of shuffles.
     """
-    shape, n_levels = result.variance.shape, len(log.levels)
-    counts = result.by_seed(result.counts)[:, [*np.argsort(log.levels, kind="stable"), n_levels]]
-    codes = log.codes
+    shape, codes = result.variance.shape, log.codes
     if log.weight is not None:
         codes, losses = _repeated(codes, losses, log.weight)
     # The level sets of the log are not used: every sample has its level sets.
     rows = replace(log, codes=codes, rank=loss_ranks(losses, None, codes.shape[2]), weight=None)
-    how = {"divergence": result.estimator.divergence, "uniform": result.reference == "uniform"}
-    counts = np.rint(counts).astype(np.int64)
-    replicated = replicates(key, rows, counts, numbers, method=method, **how)
-    sampled, shuffled = (variances[:, :, np.array(log.place)] for variances in replicated)
+    counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
+    how = {"estimator": result.estimator, "reference": result.reference, "method": method}
+    sampled, shuffled = replicates(key, rows, counts, numbers, **how)
     usable = (~np.isnan(losses)).sum(axis=1)
     spread = np.ones(len(usable))
     if method == "half-sampling":
@@ -72,15 +69,12 @@ def uncertainty(
         spread = np.sqrt(usable // 2 / np.maximum(usable - usable // 2, 1))
     return Uncertainty(
         np.moveaxis(sampled, 1, 0).reshape(-1, *shape),
-        result.variance,
-        result.importance,
+        result.estimates,
         _p_values(result.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape),
         spread.reshape(shape[:-2]),
         usable.reshape(shape[:-2]),
-        np.minimum(result.n_target, result.n_region[..., None] - result.n_target),
         numbers[1],
         method,
-        balance=result.estimator.balance,
     )
 
 

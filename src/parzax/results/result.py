@@ -12,13 +12,12 @@ from jaxtyping import Array, Float, Shaped
 from parzax import _checks
 from parzax._programs import program
 from parzax.divergence import AbstractDivergence, RegimeCounts
-from parzax.importance import Importance
+from parzax.importance import GridEstimator, Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.observations import ImportReport
 from parzax.results.arrays import ResultArrays
 from parzax.results.base import ReadTable
-from parzax.results.estimator import GridEstimator
 from parzax.results.good_values import GoodValues, good_values
 from parzax.results.table import importance_table
 from parzax.results.uncertainty import Uncertainty
@@ -58,15 +57,13 @@ class ImportanceResult(ResultArrays):
     Leading axes "..." are the seeds of the observations; all arrays are NumPy.
 
     Attributes:
-        estimates: `parzax.importance.Importance`, in NumPy; its arrays are attributes of the result too.
+        estimates: `parzax.importance.Importance`, in NumPy; its attributes are those of the result too.
             ``variance`` is signed where debiased: importances count negative ones as 0, and make up for them.
             Where bounds move, ``divergence`` is a mean over pools with like bounds, such that Eq. 11 has
             their sum.
         space: the search space.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
-        estimator: how it was computed.
-        reference: "region" or "uniform".
         report: how the log was read.
         uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
     """
@@ -159,16 +156,15 @@ class ImportanceResult(ResultArrays):
                 if stored[name].shape[-2:] != (len(levels), len(space)):
                     wanted = f"(..., {len(levels)}, {len(space)})"
                     raise ValueError(f"{name} has shape {stored[name].shape}, not {wanted}")
-            estimator, sampled = GridEstimator.from_dict(meta["estimator"]), None
-            share = {"balance": estimator.balance, "uniform_when_undefined": estimator.uniform_when_undefined}
-            estimates = Importance(**{name: stored[name] for name in _ARRAYS}, **share)
+            estimator, reference = GridEstimator.from_dict(meta["estimator"]), str(meta["reference"])
+            arrays = {name: stored[name] for name in _ARRAYS}
+            estimates, sampled = Importance(**arrays, estimator=estimator, reference=reference), None
             if "uncertainty" in meta:
                 arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
-                arrays |= {name: stored[name] for name in ("variance", "importance")}
-                sampled = Uncertainty(**arrays, **meta["uncertainty"])
+                sampled = Uncertainty(**arrays, estimates=estimates, **meta["uncertainty"])
             lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
             report, region = ImportReport(**(meta["report"] | lists)), float(meta["region_quantile"])
-            return cls(estimates, space, levels, region, report, estimator, str(meta["reference"]), sampled)
+            return cls(estimates, space, levels, region, report, sampled)
         except _checks.UNREADABLE as error:
             raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural
+from parzax.importance import GridEstimator
 from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations
-from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import analyses, checked_task
 from parzax.results.targets import Scalarisation, losses_by_seed, objective_names, scalarised_losses

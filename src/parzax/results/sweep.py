@@ -11,13 +11,12 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
-from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance import Encoded, Importance
-from parzax.importance.estimate import REFERENCES, estimate_seeds, in_order
+from parzax.divergence import Explained
+from parzax.importance import Encoded, GridEstimator, Importance
+from parzax.importance.estimate import REFERENCES, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
-from parzax.results.estimator import GridEstimator
 from parzax.results.result import ImportanceResult
 from parzax.results.targets import counted_rows
 from parzax.status import Status
@@ -65,38 +64,37 @@ def analyses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[Im
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
         batch = replace(batch, status=batch.status | np.tile(infeasible, (len(logs), 1)))
-    estimates = estimated(batch, estimator, task.reference == "uniform")
+    estimates = estimated(batch, estimator, task.reference)
     estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
     results = []
     for i, sentences in enumerate(pools):
-        asked = in_order(jax.tree.map(itemgetter(i), estimates), batch.place)
         report = replace(obs.report, moving=obs.report.moving | sentences)
-        results.append(ImportanceResult(asked, obs.space, *levels, report, estimator, task.reference))
+        results.append(ImportanceResult(jax.tree.map(itemgetter(i), estimates), obs.space, *levels, report))
     return logs, results
 
 
-def estimated(encoded: Encoded, estimator: GridEstimator, uniform: bool) -> Importance:
-    """Conditional PED-ANOVA of s seeds, levels in ascending order, as NumPy arrays.
+def estimated(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
+    """Conditional PED-ANOVA of s seeds, as NumPy arrays.
 
-    One dispatch, in JAX's default dtype. The program depends on shapes, layout and estimator alone.
+    One dispatch, in JAX's default dtype. The program depends on shapes, layout, estimator and the order of
+    the levels alone.
     """
     estimates = sweep(
-        encoded.codes, encoded.level, encoded.weight, encoded.status, layout=encoded.layout,
-        divergence=estimator.divergence, uniform=uniform, balance=estimator.balance,
-        uniform_when_undefined=estimator.uniform_when_undefined,
+        encoded.codes, encoded.level, encoded.weight, encoded.status,
+        place=encoded.place, layout=encoded.layout, estimator=estimator, reference=reference,
     )  # fmt: skip
     _checks.on_host("cond_ped_anova", estimates)
     return jax.tree.map(np.asarray, estimates)
 
 
-def _library(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
+def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
     """Share of the operations that are products of matrices."""
-    return 0.75 if isinstance(divergence, Explained) else 0.0
+    return 0.75 if isinstance(estimator.divergence, Explained) else 0.0
 
 
-def _weight(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
+def _weight(*_: Any, estimator: GridEstimator, **__: Any) -> float:
     """Passes over grids of levels and parameters gain more from full optimisation than products of them."""
-    return 0.4 if isinstance(divergence, Explained) else 2.5
+    return 0.4 if isinstance(estimator.divergence, Explained) else 2.5
 
 
 sweep = program(weight=_weight, library=_library)(estimate_seeds)

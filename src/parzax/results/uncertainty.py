@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parzax import _checks
+from parzax.importance import Importance, normalise
 from parzax.importance.flags import LOW_DATA_ROWS
-from parzax.importance.variance import normalise
-from parzax.results.base import mean_and_error
+from parzax.results.base import attributes, mean_and_error
 
 # Half-width of an interval of an importance that counts as narrow enough.
 TOLERANCE = 0.1
@@ -42,34 +42,37 @@ class Uncertainty(Tested):
 
     Attributes:
         sampled: (b, ..., q, d) variances (Eq. 11 of arXiv 2601.20800) of samples of the rows.
-        variance, importance: (..., q, d) of the whole log.
+        estimates: `parzax.importance.Importance` of the log.
         p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), of logs whose losses were shuffled within
             the parameter's regimes; NaN where nothing was, or could be, compared.
         spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
             n rows without replacement, which is about 1 for halves.
         n_rows: (...,) rows that have a loss, n.
-        n_fewer: (..., q) rows in the target, or in the region outside it where these are fewer.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
         level: nominal coverage of the intervals.
-        balance: how importances are normalised, see `parzax.importance.normalise`.
     """
 
     sampled: np.ndarray
-    variance: np.ndarray
-    importance: np.ndarray
+    estimates: Importance
     p_value: np.ndarray
     spread: np.ndarray
     n_rows: np.ndarray
-    n_fewer: np.ndarray
     n_shuffles: int
     method: str
     level: float = 0.9
-    balance: bool = False
 
     # What a file stores: arrays that the result does not have, and settings as JSON.
-    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_fewer")
-    SETTINGS: ClassVar = ("n_shuffles", "method", "level", "balance")
+    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows")
+    SETTINGS: ClassVar = ("n_shuffles", "method", "level")
+
+    variance, importance = attributes("variance", "share")
+
+    @property
+    def n_fewer(self) -> np.ndarray:
+        """(..., q) rows in the target, or in the region outside it where these are fewer."""
+        n_target = self.estimates.n_target
+        return np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
 
     @property
     def n_resamples(self) -> int:
@@ -187,7 +190,7 @@ class Uncertainty(Tested):
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return normalise(self.sampled, balance=self.balance)
+        return normalise(self.sampled, balance=self.estimates.estimator.balance)
 
     def _interval(self, draws: np.ndarray) -> np.ndarray:
         tail = (1 - self.level) / 2

@@ -105,7 +105,7 @@ def interactions(
     estimates = _interactions(
         jax.random.split(key, len(losses)) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
-        where=where, order=encoded.place, n_draws=_draws(n_draws, where),
+        where=where, place=encoded.place, n_draws=_draws(n_draws, where),
     )  # fmt: skip
     _checks.on_host("interactions", estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)

@@ -5,12 +5,10 @@ from typing import Any
 
 from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained, GridSmoothing, Pearson, Smoothed
-from parzax.importance import Grid
+from parzax.importance.layout import Grid
 
 # Divergences that a stored result can have.
-_DIVERGENCES: dict[str, type[AbstractDivergence]] = {
-    one.__name__: one for one in (Explained, Smoothed, Pearson)
-}
+_DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Smoothed, Pearson)}
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class GridEstimator:
         _checks.instance("GridEstimator: grid", self.grid, Grid, "a parzax.Grid")
         wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
         _checks.instance("GridEstimator: divergence", self.divergence, AbstractDivergence, wanted)
-        for name in ("balance", "uniform_when_undefined"):
-            object.__setattr__(self, name, _checks.flag(f"GridEstimator: {name}", getattr(self, name)))
+        _checks.convert_fields(self, _checks.flag, "balance", "uniform_when_undefined")
 
     @classmethod
     def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
@@ -64,43 +61,12 @@ class GridEstimator:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
-        """From what `to_dict` gave, or an older version of it."""
-        if "divergence" not in stored:
-            return _older(stored)
-        fields = _tuples(stored["divergence"])
+        """From what `to_dict` gave."""
+        fields = dict(stored["divergence"])
         if "smoothing" in fields:
             fields["smoothing"] = GridSmoothing(**fields["smoothing"])
         divergence = _DIVERGENCES[fields.pop("name")](**fields)
         return cls(**(stored | {"grid": Grid(**stored["grid"]), "divergence": divergence}))
-
-
-def _older(stored: dict[str, Any]) -> GridEstimator:
-    """From files in which all settings were fields of the estimator; some lack resolutions, pools or balance.
-
-    Polynomials of some were of places, which no estimator has any more: those of ranks and of the same
-    degrees stand for them.
-    """
-    grid = Grid(**({"max_pools": 0} | stored["grid"]), optuna_rounding=stored["raw_levels"])
-    rows, debias, resolutions = stored["min_regime_rows"], stored["debias"], stored.get("resolutions")
-    names = ("prior_weight", "min_bandwidth", "floor", "floor_quartiles")
-    smoothing = GridSmoothing(**{name: stored[name] for name in names})
-    if resolutions is not None:
-        resolutions = _tuples(resolutions)
-        if "degree" in resolutions:
-            degrees = tuple(range(2, resolutions.pop("degree") + 1))
-            resolutions |= {"degrees": degrees, "smoothness": 1.0}
-        divergence: AbstractDivergence = Explained(**resolutions, debias=debias, min_rows=rows)
-    else:
-        divergence = (
-            Smoothed(smoothing, debias, rows) if stored["shared_kernel"] else Pearson(smoothing, rows)
-        )
-    balance, undefined = bool(stored.get("balance", False)), stored["uniform_when_undefined"]
-    return GridEstimator(grid, divergence, balance, undefined)
-
-
-def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """A copy with JSON's lists as tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 # Estimators by their names on the command line and on the page.
