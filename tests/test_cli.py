@@ -702,7 +702,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
 
 
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("parzax.cli.importance._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("parzax.results.resampling._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
     assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
     out = capsys.readouterr().out

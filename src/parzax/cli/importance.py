@@ -22,17 +22,12 @@ from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objec
 from parzax.results.arrays import may_matter
 from parzax.results.base import usual_level
 from parzax.results.good_values import to_lines
-from parzax.results.resampling import SHUFFLES, can_be_resampled, shuffles_by_default
+from parzax.results.resampling import default_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
 from parzax.status import Status
 
 MAX_LEVELS = 10_000
-# Default numbers of samples of a single log: for one level, and for several.
-_RESAMPLES, _RESAMPLES_OF_SWEEPS = 1000, 200
-# Rows times parameters times samples that are counted in some seconds; and the fewest samples: a log that
-# is too large for them gets none.
-_MOST_NUMBERS, _FEWEST = 100_000_000, 50
 # Functions that make the writer of each output, by the name of its option.
 _WRITERS = {
     "plot": lambda result, args: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
@@ -71,7 +66,7 @@ def run_importance(args: Namespace) -> None:
         return
     how |= chosen_objective(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        how |= resampling(args.resamples, len(levels), obs)
+        how |= default_counts(obs, len(levels), args.resamples)
         result = cond_ped_anova(obs, target_quantile=levels, **how)
     text = importance_table(result, inferred=False).to_text()
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
@@ -96,22 +91,6 @@ def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, 
     writing.check_outputs(outputs, inputs)
     how = {"region_quantile": region[0], "estimator": ESTIMATORS[args.estimator]}
     return log, how | {"rows": args.rows, "reference": args.reference}
-
-
-def resampling(asked: int | None, n_levels: int, obs: Observations) -> dict[str, Any]:
-    """How often the log is resampled: unless asked otherwise a single log whose rows count once.
-
-    Every run draws the same samples. A log that is too large for them gets shuffles alone, whose time does
-    not grow with the rows.
-    """
-    n_shuffles = shuffles_by_default(max(asked or 0, SHUFFLES), len(obs.space)) if asked != 0 else 0
-    if asked is None:
-        if not can_be_resampled(obs):
-            return {}
-        wanted = _RESAMPLES if n_levels == 1 else _RESAMPLES_OF_SWEEPS
-        asked = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
-        asked = asked if asked >= _FEWEST else 0
-    return {"n_resamples": asked, "n_shuffles": n_shuffles, "key": jax.random.key(0)}
 
 
 def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:

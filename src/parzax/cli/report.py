@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 
 from parzax.cli import writing
-from parzax.cli.importance import chosen_objective, parse_levels, prepare, resampling
+from parzax.cli.importance import chosen_objective, parse_levels, prepare
 from parzax.cli.reading import read_log
 from parzax.cli.writing import progress, say, say_notes
 
@@ -27,14 +27,13 @@ def run_report(args: Namespace) -> None:
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")
     obs = read_log(log, args)
     how |= chosen_objective(args.objective, obs)
-    how |= {"target_quantile": levels, "command": _command(args, log)}
+    how |= {"target_quantile": levels, "n_resamples": args.resamples, "command": _command(args, log)}
     how["title"] = log.name if args.title is None else args.title
     how["date"] = datetime.date.today().isoformat() if args.date is None else args.date
 
     def write(file: Path) -> None:
         with progress("compiling and computing"), jax.enable_x64(True):
-            samples = resampling(args.resamples, 2 if levels is None else len(levels), obs)
-            page.report(obs, file, **how, **samples)
+            page.report(obs, file, **how)
 
     writing.write_all([(args.out, write)])
     say_notes(obs)

@@ -11,12 +11,12 @@ from parzax.observations import Observations
 from parzax.page.content import content
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
-from parzax.results.resampling import SHUFFLES, can_be_resampled, shuffles_by_default
+from parzax.results.resampling import default_counts
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
-# Default number of samples, number of parameters whose pairs are looked at, and the levels for pairs.
-_RESAMPLES, _PAIRED, _PAIR_LEVELS = 200, 8, (0.1, 0.5)
+# Number of parameters whose pairs are looked at, and the levels for pairs.
+_PAIRED, _PAIR_LEVELS = 8, (0.1, 0.5)
 
 
 def report(
@@ -51,8 +51,9 @@ def report(
             the eight most important parameters at the levels nearest to 0.1 and 0.5; None or False for none.
         max_parameters: how many are shown, those with the highest importance at any level.
         command, date: what made the page and when, shown as they are.
-        options: further arguments of `cond_ped_anova`, for observations; of a single run ``n_resamples`` is
-            200, and there are 1000 shuffles or as many as the number of parameters asks for, if not given.
+        options: further arguments of `cond_ped_anova`, for observations. By default a single run has 200
+            resamples (1000 for one level; fewer, or none, of a large log). Resampled logs have by default at
+            least 1000 shuffles, more where the number of parameters asks for them.
 
     Raises:
         TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` beside a
@@ -85,9 +86,8 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
     if target_quantile is None:
         region = _checks.quantile("region_quantile", options.get("region_quantile", 1.0))
         target_quantile = _LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS]
-    if options.get("n_resamples") is None and can_be_resampled(source):
-        shuffles = shuffles_by_default(SHUFFLES, len(source.space))
-        options = {"n_shuffles": shuffles} | options | {"n_resamples": _RESAMPLES}
+    given = {name: value for name, value in options.items() if value is not None}
+    options = default_counts(source, np.size(target_quantile), given.get("n_resamples")) | given
     return cond_ped_anova(source, target_quantile, **options)
 
 

@@ -18,8 +18,10 @@ from parzax.results.uncertainty import Uncertainty, shuffles_for
 _SAME = 1e-5
 # Cap on the default number of shuffles, unless p-values of many parameters need more.
 _MOST_SHUFFLES = 2000
-# Least number of shuffles of the page and of the command line.
-SHUFFLES = 1000
+# The page and the command line: samples for one level and for several; least number of shuffles; rows times
+# parameters times samples that are counted in some seconds; and the fewest samples: a log that is too large
+# for them gets none.
+_SAMPLES, _SAMPLES_OF_SWEEPS, _SHUFFLES, _MOST_NUMBERS, _FEWEST_SAMPLES = 1000, 200, 1000, 100_000_000, 50
 # Most rows that weights may stand for.
 _MOST_ROWS = 1 << 24
 
@@ -31,19 +33,33 @@ def checked_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tupl
     """
     n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     if n_shuffles is None:
-        n_shuffles = shuffles_by_default(n_samples, n_parameters) if n_samples else 0
+        n_shuffles = _default_shuffles(n_samples, n_parameters) if n_samples else 0
     return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
-def shuffles_by_default(n_samples: int, n_parameters: int) -> int:
+def default_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> dict[str, int]:
+    """``n_resamples`` and ``n_shuffles`` of `cond_ped_anova`, for the page and the command line.
+
+    Unless ``n_resamples`` are asked for, only a single log whose rows count once is resampled. A log that is
+    too large for samples gets shuffles alone, whose time does not grow with the rows.
+    """
+    if n_resamples is None:
+        whole = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
+        if obs.batch_shape or not whole:
+            return {}
+        wanted = _SAMPLES if n_levels == 1 else _SAMPLES_OF_SWEEPS
+        fitting = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+        n_samples = fitting if fitting >= _FEWEST_SAMPLES else 0
+    else:
+        n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
+    n_shuffles = 0 if n_resamples == 0 else _default_shuffles(max(n_samples, _SHUFFLES), len(obs.space))
+    return {"n_resamples": n_samples, "n_shuffles": n_shuffles}
+
+
+def _default_shuffles(n_samples: int, n_parameters: int) -> int:
     """As many as samples, and enough for p-values of so many parameters."""
     least = shuffles_for(n_parameters)
     return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
-
-
-def can_be_resampled(obs: Observations) -> bool:
-    """Whether a single log is given, without weights or with whole ones."""
-    return not obs.batch_shape and (obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all()))
 
 
 def uncertainty(
