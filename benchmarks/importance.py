@@ -24,7 +24,7 @@ from benchmarks.rows import Row
 from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
 from parzax.observations.encoding import encode_log
-from parzax.results.sweep import estimated
+from parzax.results.sweep import estimate_batch
 
 PARITY = px.GridEstimator.optuna()
 LEVELS = np.arange(1, 100) / 100
@@ -52,7 +52,7 @@ def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray
     """The same from arrays to arrays: level sets, codes, one compiled call."""
     with jax.enable_x64(bits == 64):
         encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
-        return estimated(encoded, PARITY, "region").variance
+        return estimate_batch(encoded, PARITY, "region").variance
 
 
 def compare(

@@ -242,7 +242,7 @@ def test_arguments_are_named():
         px.importance.estimate(x)
     with pytest.raises(TypeError, match=r"estimator must be a parzax\.GridEstimator, got 'explained'"):
         px.importance.estimate(encoded, "explained")
-    with pytest.raises(ValueError, match=r"max_cells=96.* max_cells=50.*encode with grid=estimator\.grid"):
+    with pytest.raises(ValueError, match=r"max_cells=96.*max_cells=50.*encode with grid=estimator\.grid"):
         px.importance.estimate(encoded, px.GridEstimator.smoothed())
     with pytest.raises(ValueError, match="reference must be one of"):
         px.importance.estimate(encoded, reference="other")

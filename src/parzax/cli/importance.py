@@ -22,7 +22,7 @@ from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objec
 from parzax.results.arrays import may_matter
 from parzax.results.base import usual_level
 from parzax.results.good_values import to_lines
-from parzax.results.resampling import default_counts
+from parzax.results.resampling import choose_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
 from parzax.status import Status
@@ -66,7 +66,7 @@ def run_importance(args: Namespace) -> None:
         return
     how |= chosen_objective(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        how |= default_counts(obs, len(levels), args.resamples)
+        how |= choose_counts(obs, len(levels), args.resamples)
         result = cond_ped_anova(obs, target_quantile=levels, **how)
     text = importance_table(result, inferred=False).to_text()
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])

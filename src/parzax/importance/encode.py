@@ -14,7 +14,7 @@ from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import ascending_places, checked_levels, compute_levels
+from parzax.importance.levels import rank_levels, checked_levels, compute_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
@@ -53,7 +53,7 @@ class Encoded(eqx.Module):
     @property
     def place(self) -> tuple[int, ...]:
         """Place of each level that was asked for among the ascending ones."""
-        return ascending_places(self.levels)
+        return rank_levels(self.levels)
 
 
 def check_encoded(encoded: Any, function: str) -> None:
@@ -113,7 +113,7 @@ def _encoded(
         usable = usable & (weight > 0)
     ascending = tuple(sorted(levels))
     level, rank, status = compute_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
-    status = status[np.array(ascending_places(levels))]
+    status = status[np.array(rank_levels(levels))]
     return Encoded(
         codes, level, rank, weight, status | status_bit(Status.INVALID_ROWS, some_invalid),
         layout=layout(space, grid), levels=levels, region=region, grid=grid,

@@ -101,15 +101,8 @@ def interactions(
     _checks.check_mesh(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
     where = pair_layout(encoded.layout, pairs)
-    estimates = _interactions(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
+    estimates = _estimate_log(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
-
-
-@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
-def _interactions(key: PRNGKeyArray | None, *arrays: Any, **static: Any) -> Interactions:
-    keys = (jax.random.key(0) if key is None else key)[None]
-    estimates = estimate_interactions(keys, *jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
-    return jax.tree.map(lambda a: a[0], estimates)
 
 
 def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
@@ -117,8 +110,8 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
-    # A jitted function is traced once for both platforms.
-    estimate_log = jax.jit(partial(_estimate_log, **static))
+    # As a jitted function it is traced once for both platforms.
+    estimate_log = partial(_estimate_log, **static)
 
     def in_turn(*arrays: Any) -> Interactions:
         return jax.lax.map(lambda seed: estimate_log(*seed), arrays)
@@ -126,8 +119,9 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
     return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(estimate_log))
 
 
+@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
 def _estimate_log(
-    key: PRNGKeyArray,
+    key: PRNGKeyArray | None,
     codes: Integer[Array, "d n"],
     level: Integer[Array, " n"],
     weight: Shaped[Array, " n"] | None,
@@ -153,6 +147,7 @@ def _estimate_log(
         # Sums of the same numbers in another order are equal but for some roundings.
         least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
         fit = jax.vmap(jax.vmap(additive_fit), in_axes=(None, 0))(rows, excess)
+        key = jax.random.key(0) if key is None else key
         larger = count_larger_draws(key, least, rows, target, fit, where, n_draws)
         defined = status & np.int32(_UNDEFINED) == 0
         p_value = jnp.where(defined, (1 + larger).astype(dtype) / (n_draws + 1), jnp.nan)

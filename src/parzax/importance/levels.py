@@ -87,7 +87,7 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
         return jnp.where(quantile == 1.0, total, needed)
 
 
-def ascending_places(levels: Any) -> tuple[int, ...]:
+def rank_levels(levels: Any) -> tuple[int, ...]:
     """Place of each level among the ascending ones."""
     return tuple(np.argsort(np.argsort(levels, kind="stable")).tolist())
 

@@ -55,7 +55,6 @@ def resample(
             ``n_resamples``.
     """
     _checks.one_of("method", method, tuple(METHODS))
-    check_encoded(encoded, "resample")
     return _replicate(method, key, encoded, n, estimator, reference)
 
 
@@ -75,12 +74,12 @@ def shuffle(
 
     Arguments, restrictions and the answer are those of `resample`.
     """
-    check_encoded(encoded, "shuffle")
     return _replicate("shuffle", key, encoded, n, estimator, reference)
 
 
 def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, reference: str) -> Importance:
     """The checks and the compiled call of `resample` and `shuffle`."""
+    check_encoded(encoded, "shuffle" if draw == "shuffle" else "resample")
     estimator, n = checked_estimator(encoded, estimator, reference), _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from parzax.importance import Encoded, Grid
 from parzax.importance.layout import grid_axis, layout, nearest_cells
-from parzax.importance.levels import ascending_places
+from parzax.importance.levels import rank_levels
 from parzax.observations.levels import level_sets
 from parzax.observations.pools import assign_pools
 from parzax.space import Space
@@ -41,7 +41,7 @@ def encode_log(
     pools = assign_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
     encoded = Encoded(
         codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
-        sets.status[:, ascending_places(levels)], layout=layout(obs.space, grid),
+        sets.status[:, rank_levels(levels)], layout=layout(obs.space, grid),
         levels=tuple(levels.tolist()), region=region, grid=grid,
     )  # fmt: skip
     return encoded, pools

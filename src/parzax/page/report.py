@@ -11,7 +11,7 @@ from parzax.observations import Observations
 from parzax.page.content import content
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
-from parzax.results.resampling import default_counts
+from parzax.results.resampling import choose_counts
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
@@ -87,7 +87,7 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         region = _checks.quantile("region_quantile", options.get("region_quantile", 1.0))
         target_quantile = _LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS]
     given = {name: value for name, value in options.items() if value is not None}
-    options = default_counts(source, np.size(target_quantile), given.get("n_resamples")) | given
+    options = choose_counts(source, np.size(target_quantile), given.get("n_resamples")) | given
     return cond_ped_anova(source, target_quantile, **options)
 
 

@@ -11,9 +11,9 @@ from parzax import _checks
 from parzax.importance import GridEstimator
 from parzax.importance.draws import METHODS
 from parzax.observations import Observations
-from parzax.results.resampling import checked_counts, uncertainty
+from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyses, checked_key, checked_task
+from parzax.results.sweep import analyse_losses, checked_key, checked_task
 from parzax.results.targets import counted_rows, ranking_losses, usable_rows
 from parzax.split.ties import AbstractTies
 
@@ -91,7 +91,7 @@ def cond_ped_anova(
     ((2, 2), True)
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
-    numbers = checked_counts(n_resamples, n_shuffles, len(obs.space))
+    numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
     cuts = np.array([*task.target, task.region])
@@ -101,10 +101,12 @@ def cond_ped_anova(
         cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
     raw = task.estimator.grid.optuna_rounding
     losses = ranking_losses(task.obs, objective, selection, ties, cuts.tolist(), raw)
-    (encoded,), (result,) = analyses(task, losses[None])
+    (encoded,), (result,) = analyse_losses(task, losses[None])
     if key is None:
         return result
-    return replace(result, uncertainty=uncertainty(key, losses, encoded, result, numbers, resampling))
+    return replace(
+        result, uncertainty=estimate_uncertainty(key, losses, encoded, result, numbers, resampling)
+    )
 
 
 def ped_anova(

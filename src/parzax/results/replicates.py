@@ -26,7 +26,7 @@ _SHUFFLED = 1 << 22
 _ROWS_PER_DRAW = 5
 
 
-def replicates(
+def draw_replicates(
     key: PRNGKeyArray, encoded: Encoded, counts: np.ndarray, numbers: Sequence[int], **static: Any
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
@@ -113,7 +113,7 @@ def compiled_replicates(
     def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
         if 0 in rounds:
             counts = (shuffled if rounds[1] else sampled)(number)
-        else:  # one program for both, so that `measures` is compiled once
+        else:  # one program for both, so that the estimates are compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
         return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance
 

@@ -10,7 +10,7 @@ from parzax import _checks
 from parzax.importance import Encoded
 from parzax.observations import Observations
 from parzax.observations.encoding import loss_ranks
-from parzax.results.replicates import replicates
+from parzax.results.replicates import draw_replicates
 from parzax.results.result import ImportanceResult
 from parzax.results.uncertainty import Uncertainty, shuffles_for
 
@@ -26,7 +26,7 @@ _SAMPLES, _SAMPLES_OF_SWEEPS, _SHUFFLES, _MOST_NUMBERS, _FEWEST_SAMPLES = 1000, 
 _MOST_ROWS = 1 << 24
 
 
-def checked_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tuple[int, int]:
+def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tuple[int, int]:
     """Numbers of samples and of shuffles; errors name what is wrong.
 
     By default there are as many shuffles as samples, or twice as many as p-values of so many parameters need.
@@ -37,15 +37,15 @@ def checked_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tupl
     return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
-def default_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> dict[str, int]:
+def choose_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> dict[str, int]:
     """``n_resamples`` and ``n_shuffles`` of `cond_ped_anova`, for the page and the command line.
 
     Unless ``n_resamples`` are asked for, only a single log whose rows count once is resampled. A log that is
     too large for samples gets shuffles alone, whose time does not grow with the rows.
     """
     if n_resamples is None:
-        whole = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
-        if obs.batch_shape or not whole:
+        integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
+        if obs.batch_shape or not integral:
             return {}
         wanted = _SAMPLES if n_levels == 1 else _SAMPLES_OF_SWEEPS
         fitting = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
@@ -62,7 +62,7 @@ def _default_shuffles(n_samples: int, n_parameters: int) -> int:
     return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
 
 
-def uncertainty(
+def estimate_uncertainty(
     key: Any, losses: np.ndarray, log: Encoded, result: ImportanceResult, numbers: Sequence[int], method: str
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
@@ -77,7 +77,7 @@ def uncertainty(
     rows = replace(log, codes=codes, rank=loss_ranks(losses, None, codes.shape[2]), weight=None)
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
     how = {"estimator": result.estimator, "reference": result.reference, "method": method}
-    sampled, shuffled = replicates(key, rows, counts, numbers, **how)
+    sampled, shuffled = draw_replicates(key, rows, counts, numbers, **how)
     usable = (~np.isnan(losses)).sum(axis=1)
     spread = np.ones(len(usable))
     if method == "half-sampling":

@@ -12,7 +12,7 @@ from parzax.importance import GridEstimator
 from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyses, checked_task
+from parzax.results.sweep import analyse_losses, checked_task
 from parzax.results.targets import Scalarisation, losses_by_seed, objective_names, scalarised_losses
 
 # Default weights of the second of two objectives.
@@ -87,7 +87,7 @@ def importance_by_objective(
     ['a', 'b']
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
-    _, results = analyses(task, np.moveaxis(losses_by_seed(task.obs), -1, 0))
+    _, results = analyse_losses(task, np.moveaxis(losses_by_seed(task.obs), -1, 0))
     by_name = {}
     for name, direction, result in zip(objective_names(obs), obs.report.direction, results, strict=True):
         report = replace(result.report, direction=(direction,), objectives=(name,))
@@ -139,7 +139,7 @@ def importance_over_weights(
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     shares = _weights(weights, obs.n_objectives)
     _checks.instance("scalarise", scalarise, Callable, "a function of losses and weights")
-    _, results = analyses(task, scalarised_losses(task.obs, shares, scalarise))
+    _, results = analyse_losses(task, scalarised_losses(task.obs, shares, scalarise))
     return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
 
 

@@ -50,7 +50,7 @@ def checked_key(key: Any) -> Any:
     return key
 
 
-def analyses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[ImportanceResult]]:
+def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[ImportanceResult]]:
     """The rows on the grid and the result for each of (t, s, n) losses of a log, all in one dispatch."""
     obs, estimator = task.obs, task.estimator
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
@@ -64,7 +64,7 @@ def analyses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[Im
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
         batch = replace(batch, status=batch.status | np.tile(infeasible, (len(logs), 1)))
-    estimates = estimated(batch, estimator, task.reference)
+    estimates = estimate_batch(batch, estimator, task.reference)
     estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
     results = []
     for i, sentences in enumerate(pools):
@@ -73,7 +73,7 @@ def analyses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[Im
     return logs, results
 
 
-def estimated(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
+def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
     """Conditional PED-ANOVA of s seeds, as NumPy arrays.
 
     One dispatch, in JAX's default dtype. The program depends on shapes, layout, estimator and the order of
