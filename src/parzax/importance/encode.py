@@ -14,7 +14,7 @@ from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import rank_levels, checked_levels, compute_levels
+from parzax.importance.levels import checked_levels, compute_levels, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
