@@ -5,7 +5,8 @@ import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
 from types import FrameType
@@ -50,6 +51,15 @@ def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limi
     for name in names:
         value = check(f"{type(settings).__name__}: {name}", getattr(settings, name), **limits)
         object.__setattr__(settings, name, value)
+
+
+@contextmanager
+def explain(problem: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn a ValueError, a TypeError or one of ``kinds`` into a ValueError that begins with ``problem``."""
+    try:
+        yield
+    except (ValueError, TypeError, *kinds) as error:
+        raise ValueError(f"{problem}: {str(error).removesuffix('.')}.") from error
 
 
 def plain(value: Any) -> Any:

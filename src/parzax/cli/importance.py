@@ -107,11 +107,9 @@ def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
     """The arguments of `cond_ped_anova` that --objective stands for: a number, a name, or "pareto"."""
     if text == "pareto":
         return {"selection": "pareto"}
-    try:
+    words = ", all or pareto" if obs.n_objectives > 1 else ""
+    with _checks.explain(f"--objective takes a number or name{words}"):
         return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
-    except ValueError as error:
-        words = ", all or pareto" if obs.n_objectives > 1 else ""
-        raise ValueError(f"--objective takes a number or name{words}: {error}") from error
 
 
 def _heading(text: str, obs: Observations) -> list[str]:

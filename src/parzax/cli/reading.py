@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from parzax import _checks
 from parzax.cli.filters import filter_mask
 from parzax.cli.tables import FORMATS, kind_of, read_table
 from parzax.cli.writing import progress
@@ -70,13 +71,11 @@ def _read_space(args: Namespace) -> tuple[Space | None, str | None]:
     """The space, and the direction, which the space's file may name too."""
     if args.space is None:
         return None, args.direction
-    try:
+    with _checks.explain(f"--space {args.space!r}"):
         data = load(Path(args.space))
         space, direction = Space.from_json(data), data.get("direction")
         if direction not in (None, "minimize", "maximize"):
             raise ValueError(f'"direction" must be minimize or maximize, got {direction!r}.')
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"--space {args.space!r}: {error}") from error
     return space, args.direction or direction
 
 
@@ -106,14 +105,12 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
         raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
     targets = args.target or ["objective"]
     needed = ["values", *targets]
-    try:
+    with _checks.explain(f"{str(path)!r} cannot be read as npz", *_checks.UNREADABLE):
         # NumPy does not close a damaged file that it opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if absent := [name for name in needed if name not in data]:
-                raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}")
+                raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}.")
             arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
-    except Exception as error:  # zipfile, zlib and NumPy each raise their own kinds
-        raise ValueError(f"{str(path)!r} cannot be read as npz: {error}.") from error
     values, regime = arrays["values"], arrays.get("regime")
     names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
     if absent := [name for name in space.names if name not in names]:

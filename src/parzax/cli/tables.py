@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from parzax import _checks
 from parzax.observations.spelling import SURELY_COMMA
 
 # Formats by the ending of a file, before ``.gz`` if it is packed.
@@ -62,10 +63,8 @@ def read_table(path: Path) -> Any:
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     """The file, unpacked and in UTF-8."""
     if path.suffix.lower() == ".gz":
-        try:
+        with _checks.explain(f"{str(path)!r} cannot be unpacked", OSError, EOFError, zlib.error):
             content = gzip.GzipFile(fileobj=file).read(_MAX_UNPACKED)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{str(path)!r} cannot be unpacked: {error}.") from error
         if len(content) == _MAX_UNPACKED:
             raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
         file = io.BytesIO(content)
@@ -73,10 +72,8 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     file.seek(0)
     if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return file
-    try:
+    with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not"):
         return io.BytesIO(file.read().decode("utf-16").encode())
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{str(path)!r} begins as UTF-16 but is not: {error}.") from error
 
 
 def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:

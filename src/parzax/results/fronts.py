@@ -75,23 +75,19 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
     n, m = front.shape
     if isinstance(ties, Hypervolume) and (m > 3 or (m == 2 and np.isfinite(front).all())):
         reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
-        return np.unique(pareto.greedy_hypervolume_order_host(front, reference, n), return_inverse=True)[1]
-    size = capacity(n)  # few shapes are compiled
-    padded, mask = np.pad(front, ((0, size - n), (0, 0))), np.arange(size) < n
-    with jax.enable_x64(True):
-        if isinstance(ties, Crowding):
-            return np.unique(-np.asarray(_distance(padded, mask))[:n], return_inverse=True)[1]
-        order = np.asarray(_order(padded, mask, np.int32(n - 1), ties=ties))
-    return np.argsort(order)[:n]
+        ranking = pareto.greedy_hypervolume_order_host(front, reference, n)
+    else:
+        size = capacity(n)  # few shapes are compiled
+        padded, mask = np.pad(front, ((0, size - n), (0, 0))), np.arange(size) < n
+        with jax.enable_x64(True):
+            ranking = np.asarray(_rank_front(padded, mask, np.int32(n - 1), ties=ties))[:n]
+    return np.unique(ranking, return_inverse=True)[1]
 
 
 @program
-def _order(losses, mask, count, *, ties):
-    """Rows of one front from best to worst, as ``ties`` have them where all but one shall be below."""
+def _rank_front(losses, mask, count, *, ties):
+    """A number for each row of one front, lower is better: as ``ties`` have it where ``count`` are below."""
     rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
-    return ties.order(losses, rank, mask, mask, count, len(losses))
-
-
-@program
-def _distance(losses, mask):
-    return pareto.crowding_distance(losses, jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32), mask)
+    if isinstance(ties, Crowding):  # equal distances stay equal
+        return -pareto.crowding_distance(losses, rank, mask)
+    return jnp.argsort(ties.order(losses, rank, mask, mask, count, len(losses)))

@@ -144,7 +144,7 @@ class ImportanceResult(ResultArrays):
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        try:
+        with _checks.explain(f"cannot read an importance result from {str(path)!r}", *_checks.UNREADABLE):
             # Opened here, as np.load leaves a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)
@@ -165,8 +165,6 @@ class ImportanceResult(ResultArrays):
             lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
             report, region = ImportReport(**(meta["report"] | lists)), float(meta["region_quantile"])
             return cls(estimates, space, levels, region, report, sampled)
-        except _checks.UNREADABLE as error:
-            raise ValueError(f"cannot read an importance result from {str(path)!r}: {error}.") from error
 
 
 @program
