@@ -105,12 +105,14 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
         raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
     targets = args.target or ["objective"]
     needed = ["values", *targets]
-    with _checks.explain(f"{str(path)!r} cannot be read as npz", *_checks.UNREADABLE):
-        # NumPy does not close a damaged file that it opened itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            if absent := [name for name in needed if name not in data]:
-                raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}.")
-            arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
+    with (
+        _checks.explain(f"{str(path)!r} cannot be read as npz", *_checks.UNREADABLE),
+        path.open("rb") as file,  # NumPy does not close a damaged file that it opened itself
+        np.load(file, allow_pickle=False) as data,
+    ):
+        if absent := [name for name in needed if name not in data]:
+            raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}.")
+        arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
     values, regime = arrays["values"], arrays.get("regime")
     names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
     if absent := [name for name in space.names if name not in names]:
