@@ -55,10 +55,10 @@ def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limi
 
 @contextmanager
 def explain(problem: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn a ValueError, a TypeError or one of ``kinds`` into a ValueError that begins with ``problem``."""
+    """Turn errors of the ``kinds`` (ValueError and TypeError) into a ValueError that begins with ``problem``."""
     try:
         yield
-    except (ValueError, TypeError, *kinds) as error:
+    except kinds or (ValueError, TypeError) as error:
         raise ValueError(f"{problem}: {str(error).removesuffix('.')}.") from error
 
 

@@ -108,7 +108,7 @@ def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
     if text == "pareto":
         return {"selection": "pareto"}
     words = ", all or pareto" if obs.n_objectives > 1 else ""
-    with _checks.explain(f"--objective takes a number or name{words}"):
+    with _checks.explain(f"--objective takes a number or name{words}", ValueError):
         return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
 
 

@@ -72,7 +72,7 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     file.seek(0)
     if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return file
-    with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not"):
+    with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not", UnicodeDecodeError):
         return io.BytesIO(file.read().decode("utf-16").encode())
 
 

@@ -7,6 +7,7 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
+from parzax import _checks
 from parzax.space.conditions import Between, Condition, In, Recorded
 from parzax.space.domains import Categorical, Domain, Float, Int, Ordinal, Varying
 
@@ -61,14 +62,10 @@ def load(source: str | Path) -> Any:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         text = source
     else:
-        try:
+        with _checks.explain(f"cannot read the space from {str(source)!r}", OSError, UnicodeDecodeError):
             text = Path(source).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot read the space from {str(source)!r}: {error}.") from error
-    try:
+    with _checks.explain("the space is not valid JSON", ValueError, RecursionError):
         return json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the space is not valid JSON: {error}.") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

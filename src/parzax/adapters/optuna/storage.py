@@ -149,10 +149,9 @@ def _sqlite(path: Path) -> Iterator[BaseStorage]:
         _check_tables(path, uri)
         # A creator, since not every file name survives an SQLAlchemy URL.
         options = {"creator": lambda: _connect(uri)}
-        try:
+        # A RuntimeError is about another version of the schema; its message says how to upgrade.
+        with _checks.explain(repr(str(path)), RuntimeError):
             storage = RDBStorage("sqlite://", options, skip_table_creation=True)
-        except RuntimeError as error:  # another version of the schema; the message says how to upgrade
-            raise ValueError(f"{str(path)!r}: {error}") from error
         try:
             yield storage
         finally:
