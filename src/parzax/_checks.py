@@ -53,12 +53,15 @@ def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limi
         object.__setattr__(settings, name, value)
 
 
+_Errors = type[Exception] | tuple[type[Exception], ...]
+
+
 @contextmanager
-def explain(problem: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors of the ``kinds`` (ValueError and TypeError) into a ValueError that begins with ``problem``."""
+def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[None]:
+    """Turn errors of some kinds into a ValueError whose message begins with ``problem``."""
     try:
         yield
-    except kinds or (ValueError, TypeError) as error:
+    except kinds as error:
         raise ValueError(f"{problem}: {str(error).removesuffix('.')}.") from error
 
 

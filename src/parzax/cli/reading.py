@@ -106,7 +106,7 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     targets = args.target or ["objective"]
     needed = ["values", *targets]
     with (
-        _checks.explain(f"{str(path)!r} cannot be read as npz", *_checks.UNREADABLE),
+        _checks.explain(f"{str(path)!r} cannot be read as npz", _checks.UNREADABLE),
         path.open("rb") as file,  # NumPy does not close a damaged file that it opened itself
         np.load(file, allow_pickle=False) as data,
     ):

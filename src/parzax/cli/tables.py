@@ -63,7 +63,7 @@ def read_table(path: Path) -> Any:
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     """The file, unpacked and in UTF-8."""
     if path.suffix.lower() == ".gz":
-        with _checks.explain(f"{str(path)!r} cannot be unpacked", OSError, EOFError, zlib.error):
+        with _checks.explain(f"{str(path)!r} cannot be unpacked", (OSError, EOFError, zlib.error)):
             content = gzip.GzipFile(fileobj=file).read(_MAX_UNPACKED)
         if len(content) == _MAX_UNPACKED:
             raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")

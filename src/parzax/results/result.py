@@ -144,7 +144,7 @@ class ImportanceResult(ResultArrays):
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", *_checks.UNREADABLE):
+        with _checks.explain(f"cannot read an importance result from {str(path)!r}", _checks.UNREADABLE):
             # Opened here, as np.load leaves a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)

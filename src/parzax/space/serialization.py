@@ -62,9 +62,9 @@ def load(source: str | Path) -> Any:
     if isinstance(source, str) and source.lstrip().startswith("{"):
         text = source
     else:
-        with _checks.explain(f"cannot read the space from {str(source)!r}", OSError, UnicodeDecodeError):
+        with _checks.explain(f"cannot read the space from {str(source)!r}", (OSError, UnicodeDecodeError)):
             text = Path(source).read_text(encoding="utf-8")
-    with _checks.explain("the space is not valid JSON", ValueError, RecursionError):
+    with _checks.explain("the space is not valid JSON", (ValueError, RecursionError)):
         return json.loads(text, object_pairs_hook=_object)
 
 
