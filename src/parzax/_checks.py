@@ -36,13 +36,17 @@ def is_traced(*trees: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
-def real_number(name: str, value: Any) -> float:
-    """Return ``value`` as a finite float, or raise an error that names ``name``."""
+def real_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> float:
+    """Return ``value`` as a finite float, at least ``least`` and above ``above``, or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = float(value)
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
+    if least is not None and number < least:
+        raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
+    if above is not None and number <= above:
+        raise ValueError(f"{name} must be above {above:g}, got {value!r}.")
     return number
 
 

@@ -72,15 +72,9 @@ class Explained(AbstractDivergence):
         _checks.convert_fields(self, _ascending, "degrees", least=2)
         if not self.cells:
             raise ValueError("Explained: cells must be at least one number.")
-        _checks.convert_fields(self, _checks.real_number, "smoothness", "temperature", "chance_rows")
-        if self.smoothness <= 0:
-            raise ValueError(f"Explained: smoothness must be positive, got {self.smoothness!r}.")
-        if self.temperature < _COLDEST:
-            raise ValueError(
-                f"Explained: temperature must be at least {_COLDEST:g}, got {self.temperature!r}."
-            )
-        if self.chance_rows < 0:
-            raise ValueError(f"Explained: chance_rows must not be negative, got {self.chance_rows!r}.")
+        _checks.convert_fields(self, _checks.real_number, "smoothness", above=0)
+        _checks.convert_fields(self, _checks.real_number, "temperature", least=_COLDEST)
+        _checks.convert_fields(self, _checks.real_number, "chance_rows", least=0)
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""

@@ -30,18 +30,13 @@ class GridSmoothing:
     floor_quartiles: bool = False
 
     def __post_init__(self) -> None:
-        numbers = "prior_weight", "min_bandwidth", "floor"
-        _checks.convert_fields(self, _checks.real_number, *numbers)
+        _checks.convert_fields(self, _checks.real_number, "prior_weight", "floor", least=0)
+        _checks.convert_fields(self, _checks.real_number, "min_bandwidth", above=0)
         _checks.convert_fields(self, _checks.flag, "floor_quartiles")
-        for name in numbers:
-            if (value := getattr(self, name)) < 0:
-                raise ValueError(f"GridSmoothing: {name} must not be negative, got {value!r}.")
         if self.prior_weight == 0 and self.floor == 0:
             raise ValueError(
                 "GridSmoothing: prior_weight and floor are both 0, so empty cells have density 0."
             )
-        if self.min_bandwidth == 0:
-            raise ValueError("GridSmoothing: min_bandwidth must be positive.")
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth of some counts, in cells."""

@@ -1,7 +1,7 @@
 """The result of an importance computation: arrays by level and parameter, densities, tables, files."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +25,7 @@ from parzax.space import Domain, Space
 
 # Files of `ImportanceResult.save`: version, prefix of arrays of the uncertainty, arrays of the estimates.
 _FORMAT, _SAMPLED = 1, "uncertainty_"
-_ARRAYS = ("variance", "divergence", "inter", "unweighted", "status")
-_ARRAYS += ("regime_target", "regime_region", "counts")
+_ARRAYS = tuple(field.name for field in fields(Importance) if not field.metadata.get("static"))
 
 
 class RegimeDensity(NamedTuple):
