@@ -90,7 +90,8 @@ def sweep_counts(
     Levels are (s, n), or (s, d, n) where each parameter has its own; one seed's codes may serve for all.
     The i-th set of the answer is the ``place[i]``-th of the ascending ones; the region is the last.
     """
-    arrays, sets = (codes, level.astype(jnp.int32), weight), len(place) + 2
+    arrays = codes, level.astype(jnp.int32), weight
+    sets = len(place) + 2
     flat = partial(_flat_histogram, sets=sets, layout=layout)
     if codes.size <= _FLAT_LIMIT or len(codes) < len(level) or level.ndim == 3:
         histogram = flat(*arrays)

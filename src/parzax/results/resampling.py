@@ -18,10 +18,13 @@ from parzax.results.uncertainty import Uncertainty, shuffles_for
 _SAME = 1e-5
 # Cap on the default number of shuffles, unless p-values of many parameters need more.
 _MOST_SHUFFLES = 2000
-# The page and the command line: samples for one level and for several; least number of shuffles; rows times
-# parameters times samples that are counted in some seconds; and the fewest samples: a log that is too large
-# for them gets none.
-_SAMPLES, _SAMPLES_OF_SWEEPS, _SHUFFLES, _MOST_NUMBERS, _FEWEST_SAMPLES = 1000, 200, 1000, 100_000_000, 50
+# Numbers of samples of a single log on the page and the command line: for one level, and for several.
+_SAMPLES, _SAMPLES_OF_SWEEPS = 1000, 200
+# Rows times parameters times samples that are counted in some seconds; and the fewest samples: a log that
+# is too large for them gets none.
+_MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
+# Least number of shuffles of the page and of the command line.
+_SHUFFLES = 1000
 # Most rows that weights may stand for.
 _MOST_ROWS = 1 << 24
 
