@@ -82,13 +82,14 @@ def sweep_counts(
     level: Integer[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     *,
-    place: tuple[int, ...],
+    place: tuple[int, ...] | Int[Array, " q"],
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
 
     Levels are (s, n), or (s, d, n) where each parameter has its own; one seed's codes may serve for all.
     The i-th set of the answer is the ``place[i]``-th of the ascending ones; the region is the last.
+    A tuple is static; an array serves all orders in one program.
     """
     arrays = codes, level.astype(jnp.int32), weight
     sets = len(place) + 2
@@ -100,6 +101,8 @@ def sweep_counts(
         by_column = partial(_histograms_by_column, sets=sets, layout=layout)
         histogram = jax.lax.platform_dependent(*arrays, cpu=by_column, default=flat)
     counts = running_sum(histogram[:, :-1])
+    if not isinstance(place, tuple):
+        return counts[:, jnp.append(place, len(place))]
     return counts if list(place) == sorted(place) else counts[:, np.array([*place, len(place)])]
 
 

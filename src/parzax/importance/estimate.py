@@ -120,7 +120,7 @@ def estimate_seeds(
     weight: Shaped[Any, "s n"] | None,
     log_status: Int[Any, "s q"],
     *,
-    place: tuple[int, ...],
+    place: tuple[int, ...] | Int[Array, " q"],
     layout: Layout,
     estimator: GridEstimator,
     reference: str,

@@ -43,6 +43,8 @@ def draw_replicates(
         static: of `compiled_replicates`, which compiles once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
+    # The program has the levels in ascending order, so that it serves all orders.
+    counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
     b = 1 << max(side_by_side, 1).bit_length() - 1
     all_rounds = [math.ceil(n / b) for n in numbers]
@@ -65,13 +67,13 @@ def draw_replicates(
         first, rows = np.int32(part * rounds[0] * b), (encoded.codes[seed], ranks[seed], needed[seed])
         with jax.enable_x64(x64):  # threads do not inherit it
             null = null.reshape(-1, b, q1, w)
-            how = {"rounds": rounds, "place": encoded.place, "layout": encoded.layout, **static}
+            how = {"rounds": rounds, "layout": encoded.layout, **static}
             return np.asarray(compiled_replicates(keys[seed], first, *rows, null, **how))
 
     calls = [variances(0)]  # compiles
     with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
         calls += pool.map(variances, range(1, s * n_parts))
-    by_part = np.stack(calls).reshape(s, n_parts, sum(rounds) * b, q1 - 1, d)
+    by_part = np.stack(calls).reshape(s, n_parts, sum(rounds) * b, q1 - 1, d)[..., encoded.place, :]
     parts = np.split(by_part, [rounds[0] * b], axis=2)
     sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(parts, numbers, strict=True))
     return sampled, shuffled
@@ -87,7 +89,6 @@ def compiled_replicates(
     null: Int[Any, "t b q1 w"],
     *,
     rounds: tuple[int, int],
-    place: tuple[int, ...],
     layout: Layout,
     estimator: GridEstimator,
     reference: str,
@@ -100,7 +101,8 @@ def compiled_replicates(
     """
     b = null.shape[1]
     arrays = jnp.asarray(codes), jnp.asarray(rank), jnp.asarray(needed)
-    count = sample_counter(*arrays, place, layout, method)
+    ascending = tuple(range(len(needed) - 1))
+    count = sample_counter(*arrays, ascending, layout, method)
 
     def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
@@ -130,7 +132,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
 
     Args:
         rng: the source of randomness.
-        counts: (q + 1, w) whole numbers of nested target sets, and of the region last, see `sweep_counts`.
+        counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
         layout: the columns.
         n: number of shuffles.
 
@@ -148,7 +150,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
             by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
             drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
             # A slice where possible: indexing by lists takes several times as long.
-            drawn = drawn if (np.diff(level, prepend=-1) == 1).all() else drawn[:, level]
+            drawn = drawn if len(sizes) == len(level) else drawn[:, level]
             shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
     return shuffled
 

@@ -76,12 +76,14 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
 def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
     """Conditional PED-ANOVA of s seeds, as NumPy arrays.
 
-    One dispatch, in JAX's default dtype. The program depends on shapes, layout, estimator and the order of
-    the levels alone.
+    One dispatch, in JAX's default dtype. The program depends on shapes, layout and estimator alone, and on
+    whether the levels ascend.
     """
+    ascending = list(encoded.place) == sorted(encoded.place)
+    place = encoded.place if ascending else np.array(encoded.place, np.int32)
     estimates = sweep(
         encoded.codes, encoded.level, encoded.weight, encoded.status,
-        place=encoded.place, layout=encoded.layout, estimator=estimator, reference=reference,
+        place=place, layout=encoded.layout, estimator=estimator, reference=reference,
     )  # fmt: skip
     _checks.on_host("cond_ped_anova", estimates)
     return jax.tree.map(np.asarray, estimates)
