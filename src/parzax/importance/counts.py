@@ -82,7 +82,7 @@ def sweep_counts(
     level: Integer[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     *,
-    place: tuple[int, ...] | Int[Array, " q"],
+    place: tuple[int, ...] | Int[Any, " q"],
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.

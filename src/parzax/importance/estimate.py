@@ -120,7 +120,7 @@ def estimate_seeds(
     weight: Shaped[Any, "s n"] | None,
     log_status: Int[Any, "s q"],
     *,
-    place: tuple[int, ...] | Int[Array, " q"],
+    place: tuple[int, ...] | Int[Any, " q"],
     layout: Layout,
     estimator: GridEstimator,
     reference: str,
