@@ -1,8 +1,9 @@
 """Weights by what tasks foretell: against loops, at their optimum, of good and of bad sources."""
 
+import inspect
+
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import meta as oracle
@@ -10,28 +11,29 @@ from reference import mixture, tpe
 from samplers.tables import SPACE_OF, table, told
 
 import parzax as px
-from meta.test_sampler import SETTINGS, meta, observations, sources
+from meta.test_sampler import SETTINGS, meta, sources
 from parzax.meta.weights import mixture_weights
 
 
 @eqx.filter_jit
-def _weights(sampler, state, group=0):
+def _weights(sampler, state):
+    """Of the objective's groups, then of each constraint's."""
     smoothing, split = sampler.smoothing, sampler.split(state)
-    basis = smoothing.basis(sampler.space, state.x.dtype)
-    return smoothing.weights(smoothing.target, smoothing.sources, basis, state, split, group)
+    basis, groups = smoothing.basis(sampler.space, state.x.dtype), range(1 + sampler.n_constraints)
+    return [smoothing.weights(smoothing.target, smoothing.sources, basis, state, split, i) for i in groups]
+
+
+_mixture_weights = jax.jit(mixture_weights)
 
 
 def by_rounds(log_prob: np.ndarray, doubt: float, rounds: int = 30) -> np.ndarray:
-    """Expectation and maximisation, row by row."""
+    """Expectation and maximisation."""
     n_tasks, n_rows = log_prob.shape
     weight = np.full(n_tasks, 1 / n_tasks)
+    likelihood = np.exp(log_prob - log_prob.max(axis=0)) if n_rows else log_prob
     for _ in range(rounds):
-        total = np.full(n_tasks, doubt / n_tasks)
-        for i in range(n_rows):
-            joint = [
-                w * np.exp(log - log_prob[:, i].max()) for w, log in zip(weight, log_prob[:, i], strict=True)
-            ]
-            total += np.array(joint) / sum(joint)
+        joint = weight[:, None] * likelihood
+        total = doubt / n_tasks + (joint / joint.sum(axis=0)).sum(axis=1)
         weight = total / total.sum()
     return weight
 
@@ -41,11 +43,9 @@ def test_weights_are_those_of_most_likelihood(double):
     rng = np.random.default_rng(0)
     for n_rows in (0, 1, 5, 40):
         log_prob = rng.normal(size=(4, n_rows)) * 3
-        padded = np.pad(log_prob, ((0, 1), (0, 3)), constant_values=np.nan)
-        there, present = np.arange(5) < 4, np.arange(n_rows + 3) < n_rows
-        found = np.asarray(
-            mixture_weights(jnp.asarray(padded), jnp.asarray(present), jnp.asarray(there), 0.5)
-        )
+        padded = np.pad(log_prob, ((0, 1), (0, 43 - n_rows)), constant_values=np.nan)
+        there, present = np.arange(5) < 4, np.arange(43) < n_rows
+        found = np.asarray(_mixture_weights(padded, present, there, 0.5))
         np.testing.assert_allclose(found, [*by_rounds(log_prob, 0.5), 0], rtol=1e-10)
 
         def likelihood(weight, log_prob=log_prob):
@@ -56,22 +56,22 @@ def test_weights_are_those_of_most_likelihood(double):
 
 
 CASES = [
-    ("categories", 1),
-    pytest.param("conditional", 1, marks=pytest.mark.slow),
-    pytest.param("mixed", 2, marks=pytest.mark.slow),
+    ("categories", 1, 1),
+    pytest.param("categories", 1, 0, marks=pytest.mark.slow),
+    pytest.param("conditional", 1, 0, marks=pytest.mark.slow),
+    pytest.param("mixed", 2, 0, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize(("space", "m"), CASES)
-def test_weights_equal_their_loops(double, space, m):
+@pytest.mark.parametrize(("space", "m", "c"), CASES)
+def test_weights_equal_their_loops(double, space, m, c):
     """Catches a row that foretells itself, a group for another, and one of both weights alone."""
-    sampler, own = meta(space, m, task_weights=px.meta.stacking(0.5)), table(space, "random", m)
-    found = _weights(sampler, told(sampler, own))
+    sampler, own = meta(space, m, c, task_weights=px.meta.stacking(0.5)), table(space, "random", m, c)
     parameters = mixture.parameters_of(SPACE_OF[space])
-    tables = [own, *sources(space, m, 0)]
-    groups = [tpe.groups(SETTINGS, t.x, t.objectives, t.constraints, t.constraint_only)[0] for t in tables]
+    tables = [own, *sources(space, m, c)]
+    every = [tpe.groups(SETTINGS, t.x, t.objectives, t.constraints, t.constraint_only) for t in tables]
 
-    def log_prob(name: str, i: int) -> list[float]:
+    def log_prob(groups: list[tpe.Group], name: str, i: int) -> list[float]:
         rows = getattr(groups[0], name)
         kernels, prior = oracle.fit(SETTINGS, parameters, np.asarray(own.x)[rows], ())
         if i in rows:
@@ -86,17 +86,22 @@ def test_weights_equal_their_loops(double, space, m):
         ]
         return [tpe.log_density(parameters, fitted, own.x[i]) for fitted in ((kernels, prior), *theirs)]
 
-    below, above = groups[0].below, groups[0].above
-    rows = [*below, *above]
-    low, high = (np.array([log_prob(name, i) for i in rows]).T for name in ("below", "above"))
-    odds = low - high + np.log((len(below) + 0.5) / (len(above) + 0.5))
-    chance = -np.log1p(np.exp(np.where([i in below for i in rows], -odds, odds)))
-    both = (by_rounds(low[:, : len(below)], 0.5) * by_rounds(chance, 0.5))[1:]
-    wanted = [1 - both.sum(), *both]
-    np.testing.assert_allclose(found.below, wanted, atol=1e-8)
-    np.testing.assert_allclose(found.above, wanted, atol=1e-8)
-    shares = [len(g.below) / (len(g.below) + len(g.above)) for g in groups]
-    np.testing.assert_allclose(found.gamma, np.dot(wanted, shares), rtol=1e-8)
+    of_each = _weights(sampler, told(sampler, own))
+    assert len(of_each) == 1 + c
+    for found, *groups in zip(of_each, *every, strict=True):
+        below, above = groups[0].below, groups[0].above
+        rows = [*below, *above]
+        low, high = (np.array([log_prob(groups, name, i) for i in rows]).T for name in ("below", "above"))
+        odds = low - high + np.log((len(below) + 0.5) / (len(above) + 0.5))
+        chance = -np.log1p(np.exp(np.where([i in below for i in rows], -odds, odds)))
+        both = (by_rounds(low[:, : len(below)], 0.5) * by_rounds(chance, 0.5))[1:]
+        wanted = [1 - both.sum(), *both]
+        np.testing.assert_allclose(found.below, wanted, atol=1e-8)
+        np.testing.assert_allclose(found.above, wanted, atol=1e-8)
+        shares = [len(g.below) / (len(g.below) + len(g.above)) for g in groups]
+        np.testing.assert_allclose(found.gamma, np.dot(wanted, shares), rtol=1e-8)
+    # A constraint's densities have weights of their own.
+    assert c == 0 or np.abs(of_each[0].below - of_each[1].below).max() > 1e-3
 
 
 def _log(space: px.Space, centre: float, seed: int, n: int = 100) -> px.Observations:
@@ -112,36 +117,37 @@ def test_a_source_helps_as_far_as_it_foretells():
     logs = {"same": _log(space, 0.3, 1), "other": _log(space, 0.9, 2), "nothing": nothing}
     sampler = px.meta_learn_tpe(space, logs, n_samples=50, task_weights=px.meta.stacking())
     state = sampler.init(256)
-    fresh = _weights(sampler, state).below
+    fresh = _weights(sampler, state)[0].below
     np.testing.assert_allclose(fresh, [7 / 9, 1 / 9, 1 / 9, 0], atol=1e-6)
     x = np.random.default_rng(3).uniform(size=(30, 3))
     state = sampler.tell(state, x, ((x - 0.3) ** 2).sum(axis=1))
-    target, same, other, none = np.asarray(_weights(sampler, state).below)
+    target, same, other, none = np.asarray(_weights(sampler, state)[0].below)
     assert same > 2 * other
     assert none == 0
     # Rows nearer to the optimum than a source has any.
     near = 0.3 + 0.01 * np.random.default_rng(4).normal(size=(150, 3))
     state = sampler.tell(state, near, ((near - 0.3) ** 2).sum(axis=1))
-    late = np.asarray(_weights(sampler, state).below)
+    late = np.asarray(_weights(sampler, state)[0].below)
     assert late[0] > max(0.9, target)
     assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
 
 
-def test_tasks_share_the_candidates():
-    """Catches another rule, candidates of every task, and a group whose part is not its own."""
-    space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
-    logs = [observations(space, t) for t in sources("categories", 1, 1)]
-    rule = px.meta.stacking()
-    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, n_candidates=40, task_weights=rule)
+def test_tasks_share_the_candidates(double):
+    """Catches another default of `meta_learn_tpe`, and candidates of every task."""
+    default = inspect.signature(px.meta_learn_tpe).parameters["max_candidates"].default
+    options = {"task_weights": px.meta.stacking(), "max_candidates": default}
+    sampler = meta("categories", 1, 1, n_candidates=40, **options)
 
-    @eqx.filter_jit
-    def drawn(sampler, state):
+    def drawn(state):
         smoothing = sampler.smoothing
         basis = smoothing.basis(sampler.space, state.x.dtype)
         densities, _ = smoothing.fit(basis, state, sampler.split(state))
         return densities.first(2).sample(jax.random.key(0), 40)
 
-    assert len(drawn(sampler, told(sampler, own))) == 2 * 40
+    state = told(sampler, table("categories", "random", 1, 1))
+    # In float64 numbers of tasks are int32, and those of rows int64.
+    with jax.numpy_dtype_promotion("standard"):
+        assert len(eqx.filter_eval_shape(drawn, state)) == 2 * 40
 
 
 def test_refused():
@@ -151,13 +157,3 @@ def test_refused():
             px.meta.stacking(doubt)
     with pytest.raises(TypeError, match=r"^task_weights must be a rule.*0\.5"):
         px.meta_learn_tpe(space, [_log(space, 0.5, 0)], task_weights=0.5)
-
-
-def test_constraints_have_weights_of_their_own():
-    """Catches the objective's weights in a constraint's densities."""
-    space, own = SPACE_OF["categories"], table("categories", "random", 1, 1)
-    logs = [observations(space, t) for t in sources("categories", 1, 1)]
-    sampler = px.meta_learn_tpe(space, logs, 1, 1, n_samples=50, task_weights=px.meta.stacking())
-    of_each = [np.asarray(_weights(sampler, told(sampler, own), i).below) for i in (0, 1)]
-    assert all(abs(w.sum() - 1) < 1e-5 and (w >= 0).all() for w in of_each)
-    assert np.abs(of_each[0] - of_each[1]).max() > 1e-3

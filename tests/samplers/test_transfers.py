@@ -26,6 +26,7 @@ def _rows(space: px.Space, n: int) -> np.ndarray:
 
 
 SAMPLERS = {
+    "small": lambda: px.c_tpe(SMALL, 1, direction="maximize"),
     "tpe": lambda: px.tpe(SPACE),
     "constrained": lambda: px.tpe(SPACE, n_constraints=1, directions="maximize"),
     "all configurations": lambda: px.tpe(SMALL),
@@ -33,7 +34,16 @@ SAMPLERS = {
     "sources": lambda: px.paper_meta_learn_tpe(SPACE, {"other": _source()}),
     "stacking": lambda: px.meta_learn_tpe(SPACE, {"other": _source()}, task_weights=px.meta.stacking()),
 }
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(SAMPLERS)[3:]]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(SAMPLERS)[1:]]
+# What the fast run calls, and what of that it compiles for the user too.
+FAST_CALLS = {
+    "tell": True,
+    "ask for 3": False,
+    "ask of a pool": False,
+    "score": True,
+    "best": False,
+    "status": False,
+}
 
 
 def _told(sampler: px.samplers.Sampler, n: int) -> tuple[jax.Array, ...]:
@@ -42,7 +52,7 @@ def _told(sampler: px.samplers.Sampler, n: int) -> tuple[jax.Array, ...]:
     return tuple(jnp.asarray(part, jnp.result_type(float)) for part in parts)
 
 
-@pytest.mark.parametrize("name", ["tpe", "constrained", "all configurations", *SLOW])
+@pytest.mark.parametrize("name", ["small", *SLOW])
 def test_nothing_is_transferred(name):
     """Eager on JAX arrays, and jitted by the user, with equal answers."""
     sampler = SAMPLERS[name]()
@@ -59,21 +69,26 @@ def test_nothing_is_transferred(name):
         "best": (sampler.best, (state,)),
         "status": (sampler.status, (state,)),
     }
-    for what, (function, arguments) in calls.items():
-        jitted = jit(function)
-        first = function(*arguments), jitted(*arguments)
+    wanted = FAST_CALLS if name == "small" else dict.fromkeys(calls, True)
+    for what, is_jitted in wanted.items():
+        function, arguments = calls[what]
+        ways = [function, jit(function)] if is_jitted else [function]
+        first = [way(*arguments) for way in ways]
         with jax.transfer_guard("disallow"):
-            eager, compiled = function(*arguments), jitted(*arguments)
-        for found in (compiled, *first):
+            eager, *compiled = (way(*arguments) for way in ways)
+        for found in (*compiled, *first):
             for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(eager), strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=what)
 
 
-@pytest.mark.parametrize("name", ["tpe", pytest.param("sources", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["small", *(pytest.param(n, marks=pytest.mark.slow) for n in ("tpe", "sources"))]
+)
 def test_runs_transfer_nothing(name):
     """Alone, jitted by the user, and many in chunks."""
-    sampler, keys = SAMPLERS[name](), jax.random.split(KEY, 3)
-    problem = px.Problem(lambda key, x: jnp.abs(x[0] - 0.3), SPACE)
+    space = px.Space({"c": SPACE["c"]}) if name == "small" else SPACE
+    sampler = px.paper_tpe(space) if name == "small" else SAMPLERS[name]()
+    keys, problem = jax.random.split(KEY, 3), px.Problem(lambda key, x: jnp.abs(x[0] - 0.3), space)
     one = jax.jit(lambda key: px.optimize(sampler, problem, key, 12))
 
     def every():
@@ -89,7 +104,7 @@ def test_runs_transfer_nothing(name):
 
 def test_wrong_rows_of_the_device_have_a_status():
     """NumPy's are refused; nobody looks at those of the device, which join no group."""
-    sampler = px.tpe(SPACE, n_constraints=1)
+    sampler = px.c_tpe(SPACE, 1)
     x, losses = np.array([[0.5, 0, 3], [0.5, 7, 3.0]]), jnp.zeros((2, 1))
     with pytest.raises(ValueError, match=r"^x: row 1 is not a configuration of the space"):
         sampler.tell(sampler.init(), x, losses, losses)
