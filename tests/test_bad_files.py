@@ -136,6 +136,8 @@ FILES = [
     ),
 ]
 
+# What fails where outputs are written is computed before.
+QUICK = ("--resamples", "0")
 ARGUMENTS = [
     ([], "required: COMMAND"),
     (["nonsense"], "invalid choice"),
@@ -217,7 +219,7 @@ ARGUMENTS = [
     (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
     (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
     (["importance", "good.csv", "--npz", "o.json"], "must end in .npz"),
-    (["importance", "good.csv", "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
+    (["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
     (["demo", "--seeds", "0"], "above 0"),
     (["demo", "--n", "many"], "above 0"),
     (["demo", "--out", "none/d.png"], "no folder"),
@@ -297,7 +299,7 @@ def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
 
     TABLE.to_csv("good.csv", index=False)
     monkeypatch.setattr(writing, "csv_writer", fails)
-    args = ["importance", "good.csv", "--json", "o.json", "--csv", "o.csv"]
+    args = ["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "o.csv"]
     refused(args, "cannot write 'o.csv': No space left on device", folder, capsys)
 
 

@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import QUICK
 
 import parzax as px
 
@@ -24,7 +25,7 @@ def cells(html: str) -> list[list[str]]:
 @pytest.mark.parametrize("level", [pytest.param([0.2], marks=pytest.mark.slow), [0.2, 0.5]])
 def test_results(level):
     """The entries of the text, escaped; catches a name that is markup, and one that moves a cursor."""
-    result = px.cond_ped_anova(OBS, level)
+    result = px.cond_ped_anova(OBS, level, estimator=QUICK)
     table = cells(result._repr_html_())
     shown = [cell for row in table for cell in row]
     assert "<b>&'\"x\\x1b[2J" in shown

@@ -7,7 +7,7 @@ quartiles, prior, floor, regimes left out, the factor in front of each divergenc
 import jax
 import numpy as np
 import pytest
-from conftest import TWENTIETHS, observations
+from conftest import QUICK, TWENTIETHS, observations
 from reference import logs
 
 import parzax as px
@@ -124,7 +124,9 @@ def test_level_counts_follow_the_raw_product(level):
     values = np.random.default_rng(0).uniform(size=(100, 2))
     obs = px.Observations.from_arrays(space, values, np.arange(100.0))
     parity, default = (
-        px.cond_ped_anova(obs, level, estimator=px.GridEstimator(grid=px.Grid(4, optuna_rounding=rounding)))
+        px.cond_ped_anova(
+            obs, level, estimator=px.GridEstimator(px.Grid(4, optuna_rounding=rounding), QUICK.divergence)
+        )
         for rounding in (True, False)
     )
     assert parity.n_target[0] == np.ceil(level * 100)

@@ -44,14 +44,17 @@ def study(request):
     return study
 
 
+def two(trial):
+    return trial.suggest_float("x", 0, 1) + 0.1 * trial.suggest_float("y", 0, 1)
+
+
 def simple_study(n=60, directions=("minimize",)):
     study = optuna.create_study(directions=directions, sampler=optuna.samplers.RandomSampler(seed=0))
 
-    def two(t):
-        x, y = t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)
-        return x + 0.1 * y if len(directions) == 1 else (x, 1 - y)
+    def conflicting(t):
+        return t.suggest_float("x", 0, 1), 1 - t.suggest_float("y", 0, 1)
 
-    study.optimize(two, n_trials=n)
+    study.optimize(two if len(directions) == 1 else conflicting, n_trials=n)
     return study
 
 
@@ -127,13 +130,14 @@ class TestParity:
         for levels in ((0.1, 1.0), (0.07, 0.5), (0.33, 0.8), (0.5, 1.0), (0.9, 0.95)):
             ours = assert_agrees(study, target_quantile=levels[0], region_quantile=levels[1])
             assert len(ours) == 4
-        assert_agrees(study, evaluate_on_local=False)
         first = assert_agrees(study, target=lambda t: t.values[0])
         assert first != CondPedAnovaImportanceEvaluator().evaluate(study)
 
     @pytest.mark.slow
     def test_four_objectives(self):
-        assert_agrees(many_objectives(("minimize",) * 4, 9, n=40), target_quantile=0.3)
+        study = many_objectives(("minimize",) * 4, 9, n=40)
+        for local in (True, False):
+            assert_agrees(study, target_quantile=0.3, evaluate_on_local=local)
 
     def test_several_objectives_of_which_one_is_infinite(self):
         study = simple_study(directions=("minimize", "minimize"))
@@ -170,8 +174,8 @@ class TestParity:
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         study.enqueue_trial({"x": 5.0})
         with pytest.warns(UserWarning, match="out of range"):
-            study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
-        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=50)
+            study.optimize(two, n_trials=1)
+        study.optimize(two, n_trials=50)
         assert_agrees(study)
 
     def test_float64_whatever_the_caller_has_set(self, study):

@@ -42,11 +42,22 @@ def write(path, names=("first",), n_trials=12):
 
 
 @functools.cache
+def empty_database():
+    """Cached, since Optuna takes a second to make one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "empty.db")
+        close(storage_in(path))
+        return path.read_bytes()
+
+
+@functools.cache
 def written(suffix, names, n_trials):
-    """The bytes of a file that Optuna wrote, and its studies; cached, since a new database takes seconds."""
+    """The bytes of a file that Optuna wrote, and its studies."""
     studies = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "plain" + suffix)
+        if suffix == ".db":
+            path.write_bytes(empty_database())
         storage = storage_in(path)
         for seed, name in enumerate(names):
             sampler = optuna.samplers.RandomSampler(seed=seed)

@@ -675,6 +675,12 @@ def test_prepared_once(monkeypatch):
     assert [space.names for space in prepared] == [("x",)]
 
 
+def test_what_the_adapter_lacks_is_named():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = px.adapters.optuna.nothing
+
+
+@pytest.mark.slow
 def test_the_sampler_does_not_wait_for_importances():
     """Optuna's evaluators load scikit-learn where it is installed; ours is there when it is asked for."""
     code = (
@@ -683,5 +689,3 @@ def test_the_sampler_does_not_wait_for_importances():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = px.adapters.optuna.nothing

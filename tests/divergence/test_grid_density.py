@@ -47,7 +47,13 @@ def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
-        np.asarray(px.grid_density(counts, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w)))
+        np.asarray(
+            jax.jit(
+                lambda c, w=w: px.grid_density(
+                    c, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w)
+                )
+            )(counts)
+        )
         for w in (1.0, 8.0)
     )
     spread = 1 / 2

@@ -24,9 +24,8 @@ def test_masked_logsumexp(x64):
         out = SUM(x, weight, axis=1)
         return jnp.where(jnp.isfinite(out), out, 0).sum(), out
 
-    (_, out), (dx, dw) = jax.value_and_grad(loss, (0, 1), has_aux=True)(
-        jnp.asarray(dirty), jnp.asarray(weight)
-    )
+    (_, out), (dx, dw) = jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True))(dirty, weight)
+    dx, dw = np.asarray(dx), np.asarray(dw)
     with np.errstate(divide="ignore"):
         shares = weight * np.exp(x + 800)
         expected = np.log(shares.sum(1)) - 800
@@ -45,28 +44,26 @@ def test_masked_logsumexp(x64):
 
 def test_masked_logsumexp_all_masked_gradient(x64):
     """Catches NaN from log 0 behind a select: nothing left is -inf with gradient 0, unguarded."""
-    dx = jax.grad(lambda x: SUM(x, jnp.zeros(3)))(jnp.asarray([1.0, np.nan, np.inf]))
-    np.testing.assert_array_equal(dx, 0)
-    dx = jax.grad(lambda x: SUM(x, jnp.ones(3)))(jnp.asarray([1.0, -np.inf, 1.0]))
-    np.testing.assert_allclose(dx, [0.5, 0, 0.5])
+    slope = jax.jit(jax.grad(masked_logsumexp))
+    np.testing.assert_array_equal(slope(np.array([1.0, np.nan, np.inf]), np.zeros(3)), 0)
+    np.testing.assert_allclose(slope(np.array([1.0, -np.inf, 1.0]), np.ones(3)), [0.5, 0, 0.5])
 
 
 def test_masked_logsumexp_forms(x64):
     """Masks, a duplicate as a weight of two, tiny weights, axes, and weights that are none."""
-    x = jnp.asarray([0.5, -1.0, 2.0])
+    x = np.array([0.5, -1.0, 2.0])
     mask = jnp.asarray([True, False, True])
     expected = float(np.log(np.exp(0.5) + np.exp(2.0)))
     assert float(SUM(x, mask)) == pytest.approx(expected, rel=1e-6)
-    assert SUM(x, mask).dtype == x.dtype
-    twice = SUM(jnp.asarray([0.5, 2.0, 2.0]), jnp.ones(3))
-    assert float(SUM(x, jnp.asarray([1, 0, 2]))) == pytest.approx(float(twice), rel=1e-6)
+    assert SUM(x, mask).dtype == (np.float64 if x64 else np.float32)
+    twice = SUM(np.array([0.5, 2.0, 2.0]), np.ones(3))
+    assert float(SUM(x, np.array([1, 0, 2]))) == pytest.approx(float(twice), rel=1e-6)
     # The largest x has next to no weight: its exponential alone would underflow all others.
-    out = SUM(jnp.asarray([300.0, 200.0]), jnp.asarray([1e-37, 1.0]))
+    out = SUM(np.array([300.0, 200.0]), np.array([1e-37, 1.0]))
     assert float(out) == pytest.approx(np.logaddexp(300 + np.log(1e-37), 200.0), rel=1e-6)
-    grid = jnp.arange(24.0).reshape(2, 3, 4)
-    out = SUM(grid, jnp.ones(4), axis=(0, 2))
+    out = SUM(np.arange(24.0).reshape(2, 3, 4), np.ones(4), axis=(0, 2))
     np.testing.assert_allclose(out, np.log(np.exp(np.arange(24.0).reshape(2, 3, 4)).sum((0, 2))), rtol=1e-6)
-    assert np.isnan(SUM(x, jnp.asarray([1.0, -1.0, 1.0])))
-    assert np.isnan(SUM(jnp.asarray([0.0, np.nan]), jnp.ones(2)))
-    assert SUM(jnp.asarray([0.0, np.inf]), jnp.ones(2)) == np.inf
-    np.testing.assert_array_equal(SUM(jnp.zeros((2, 0)), jnp.ones(0), axis=1), -np.inf)
+    assert np.isnan(SUM(x, np.array([1.0, -1.0, 1.0])))
+    assert np.isnan(SUM(np.array([0.0, np.nan]), np.ones(2)))
+    assert SUM(np.array([0.0, np.inf]), np.ones(2)) == np.inf
+    np.testing.assert_array_equal(SUM(np.zeros((2, 0)), np.ones(0), axis=1), -np.inf)

@@ -1,5 +1,6 @@
 """The page in Chromium: it draws, the slider moves everything, nothing fails, nothing is asked for."""
 
+import itertools
 import json
 
 import numpy as np
@@ -66,8 +67,18 @@ def shown(driver) -> dict:
     )
 
 
-@pytest.mark.parametrize("name", ["plain", "nasty", "one"])
-@pytest.mark.parametrize("width", [375, 1440, pytest.param(768, marks=pytest.mark.slow)])
+# In the fast run plain and narrow pages are drawn by the tests below.
+FAST = {("nasty", 375), ("one", 375), ("plain", 1440)}
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        pytest.param(name, width, marks=[] if (name, width) in FAST else pytest.mark.slow)
+        for name in ("plain", "nasty", "one")
+        for width in (375, 768, 1440)
+    ],
+)
 def test_draws_at_three_widths(driver, pages, name, width):
     """Pictures are there, none is wider than the window, and text is not cut off at its edge."""
     browser.open_page(driver, pages / f"{name}.html", width)
@@ -85,10 +96,15 @@ def test_draws_at_three_widths(driver, pages, name, width):
 
 
 def test_slider_moves_everything(driver, pages):
-    """Bars, intervals, cursor, table, words, values, densities and the map, to the numbers of that level."""
+    """Bars, intervals, cursor, table, words, values, densities and the map, to the numbers of that level.
+
+    Without scripts a reader sees the level that the script opens at.
+    """
     browser.open_page(driver, pages / "plain.html")
     data = json.loads(driver.execute_script("return document.getElementById('data').textContent"))
-    before = shown(driver)
+    before, text = shown(driver), (pages / "plain.html").read_text(encoding="utf-8")
+    for cell in filter(None, itertools.chain(*before["cells"])):
+        assert f">{cell.replace('<', '&lt;')}</td>" in text
     for i in (3, 1):
         move(driver, i)
         now = shown(driver)
@@ -170,7 +186,7 @@ def test_curves_are_coloured_only_above_chance(driver, pages):
     assert [t["name"] for t in traces if t.get("showlegend") is not False][-1] == "not above chance"
 
 
-@pytest.mark.parametrize("width", [375, 600])
+@pytest.mark.parametrize("width", [375, pytest.param(600, marks=pytest.mark.slow)])
 def test_narrow_table_shows_every_column(driver, pages, width):
     """Nothing is outside the window; remarks stand below, and take no room where there are none."""
     browser.open_page(driver, pages / "plain.html", width)
@@ -189,16 +205,6 @@ def test_narrow_table_shows_every_column(driver, pages, width):
         assert not remark[0] or remark[2] > numbers[-1][2]
     assert any(row[-1][0] for row in rows)
     assert not all(row[-1][0] for row in rows)
-
-
-def test_static_page_shows_what_the_script_shows(driver, pages):
-    """Without scripts a reader sees the level that the script opens at."""
-    browser.open_page(driver, pages / "plain.html")
-    first = shown(driver)
-    text = (pages / "plain.html").read_text(encoding="utf-8")
-    for cells in first["cells"]:
-        for cell in filter(None, cells):
-            assert f">{cell.replace('<', '&lt;')}</td>" in text
 
 
 def test_keyboard(driver, pages):

@@ -140,9 +140,21 @@ def test_reproducible(tmp_path, html):
     assert path.read_text(encoding="utf-8") == html
 
 
-@pytest.mark.parametrize("missing", ["jinja2", pytest.param("plotly", marks=pytest.mark.slow)])
-def test_says_what_to_install(missing, tmp_path):
-    """The extra is named, before any work, and parzax itself needs neither."""
+@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
+def test_says_what_to_install(missing, monkeypatch, tmp_path):
+    """The extra is named, before any work."""
+    for name in [n for n in sys.modules if n == "parzax.page.rendering" or n.split(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=r"pip install 'parzax\[report\]'") as raised:
+        px.report(None, tmp_path / "page.html")  # pyright: ignore
+    assert missing in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
+def test_parzax_itself_is_imported_without(missing, tmp_path):
+    """In a process of its own: neither is needed before a page is made."""
     code = (
         f"import sys; sys.modules['{missing}'] = None\n"
         "import parzax as px\n"

@@ -18,7 +18,7 @@ def distances(losses, mask):
     return np.asarray(rank), np.asarray(crowding_distance(losses, rank, mask))
 
 
-@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("m", [1, pytest.param(2, marks=pytest.mark.slow), 3])
 def test_equal_loops(m, double):
     """Catches neighbours of another front, a division by a range of 0, and NaN at infinities."""
     for seed, (name, losses) in enumerate(tables(m).items()):

@@ -97,12 +97,12 @@ def test_laws(m, double):
     assert float(log_hypervolume(losses, ref, mask)) == pytest.approx(np.log(value), rel=1e-13)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("m", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_gradient(m, double):
     """Catches NaN from padding; the derivative of a volume is the face that the row shows."""
     losses, mask = holed(tables(m)["near a front"])
     losses, mask, ref = jnp.asarray(losses), jnp.asarray(mask), jnp.asarray(corner(m))
-    slope = np.asarray(jax.grad(hypervolume)(losses, ref, mask))
+    slope = np.asarray(jax.jit(jax.grad(hypervolume))(losses, ref, mask))
     assert np.isfinite(slope).all()
     assert not slope[~np.asarray(mask)].any()
     row, step = int(np.argmin(slope.sum(axis=1))), 1e-6

@@ -13,7 +13,22 @@ from parzax._numerics import float_of_key, ordered_key
 from parzax.pareto import ABSENT, non_domination_rank, non_domination_rank_host, order
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def of_each_dtype(m_of_float32: tuple[int, ...], m_of_float64: tuple[int, ...]):
+    """Numbers of objectives that the fast run tries in each dtype; the other pairs are slow."""
+    both = sorted({*m_of_float32, *m_of_float64})
+    pairs = [(m, False, m in m_of_float32) for m in both] + [(m, True, m in m_of_float64) for m in both]
+    return pytest.mark.parametrize(
+        ("m", "x64"),
+        [
+            pytest.param(m, wide, id=f"{m}-{'float64' if wide else 'float32'}",
+                         marks=[] if fast else pytest.mark.slow)
+            for m, wide, fast in pairs
+        ],
+        indirect=["x64"],
+    )  # fmt: skip
+
+
+@of_each_dtype((2, 4), (1, 3))
 def test_equal_loops_and_peers(m, x64):
     """Catches a wrong dominance, duplicates in two fronts, and subnormals or -0.0 compared by XLA."""
     for name, losses in tables(m, np.float64 if x64 else np.float32).items():
@@ -26,7 +41,7 @@ def test_equal_loops_and_peers(m, x64):
             np.testing.assert_array_equal(rank, theirs, err_msg=name)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@of_each_dtype((2,), (3,))
 def test_absent_and_nan_rows(m, x64):
     """Catches a NaN row in a front, and whatever an absent row holds moving a rank."""
     for seed, losses in enumerate(tables(m, np.float64 if x64 else np.float32).values()):
@@ -37,7 +52,7 @@ def test_absent_and_nan_rows(m, x64):
         np.testing.assert_array_equal(non_domination_rank(jnp.asarray(losses), weight), expected)
 
 
-@pytest.mark.parametrize("m", [2, 3, 4])
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.slow), 4])
 def test_many_rows(m, double):
     """Catches what depends on the number of blocks: n is not a multiple of one."""
     rng = np.random.default_rng(m)
@@ -46,7 +61,7 @@ def test_many_rows(m, double):
         np.testing.assert_array_equal(non_domination_rank(jnp.asarray(losses)), theirs)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("m", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_few_rows(m):
     """Catches a failure at no row, one row, no present row."""
     assert non_domination_rank(jnp.zeros((0, m))).shape == (0,)
@@ -82,7 +97,7 @@ def test_laws(m):
 def test_order_of_more_rows_than_pairs_fit():
     """Catches a difference between packed pairs and the sort that is used above 46340 rows."""
     rng = np.random.default_rng(0)
-    for m in (1, 2, 3):
+    for m in (1, 3):
         columns = [jnp.asarray(c, jnp.int32) for c in rng.integers(0, 4, (m, N))]
         packed, sorted_ = order.lexicographic(columns), order._sort_by_index(columns)
         jax.tree.map(np.testing.assert_array_equal, packed, sorted_)

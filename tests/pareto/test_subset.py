@@ -29,14 +29,14 @@ def chosen(losses, ref, mask=None) -> list[int]:
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("name", ["random", "grid", "each row twice", "all equal", "near a front"])
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 def test_equal_loops(m, name, double):
     """Catches a box cut on the wrong side, ties in another order, and dominated rows before others."""
     losses, ref = tables(m)[name], np.linspace(0.9, 1.1, m)
     assert chosen(losses, ref) == reference.greedy(losses, ref, SIZE)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("m", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_equal_optuna(m, double):
     """Catches a greedy choice other than the published sampler's, on fronts."""
     front = np.abs(np.random.default_rng(0).normal(size=(N, m))) + 0.1

@@ -2,7 +2,7 @@
 
 Compilation is most of the time of these tests. A program depends on the number of seeds, the padded number of
 rows, the kinds of parameters and the number of levels, so tests share results, or at least these numbers, and
-grids are coarse.
+grids are coarse, with two partitions of their cells.
 """
 
 import functools
@@ -16,14 +16,14 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import coarse_estimator
+from conftest import COARSE
 
 import parzax as px
 
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
 MIXED_LEVELS = [0.1, 0.3, 0.6]
 NOISE_LEVELS = np.arange(1, 20) / 20
-ESTIMATOR = coarse_estimator(parity=False)
+ESTIMATOR = px.GridEstimator(COARSE, px.divergence.Explained((4,), ()))
 analyse = functools.partial(px.cond_ped_anova, estimator=ESTIMATOR)
 
 

@@ -49,7 +49,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "acquisition": partial(px.plotting.acquisition, sampler, one, a, b, size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
-        "density": partial(px.plotting.density, below, above, [a, c], given={b: first}),
+        "density": partial(px.plotting.density, below, above, [a, b]),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),

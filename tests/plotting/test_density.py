@@ -1,5 +1,6 @@
 """Pictures of densities: what is drawn where, and what is refused."""
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -63,8 +64,9 @@ def test_many_log_integers_are_drawn_on_a_log_axis():
     assert rug.get_xdata().tolist() == [10, 300]
 
 
-@pytest.mark.slow
-def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair):
+def test_map_shows_the_joint_density_and_only_rows_that_have_both_parameters(pair, monkeypatch):
+    # One program in place of two hundred, as many as there are operations.
+    monkeypatch.setattr(px.ParzenEstimator, "conditional", eqx.filter_jit(px.ParzenEstimator.conditional))
     axes = panels(plotting.density(*pair, ["lr", "momentum"], given={"opt": "sgd"}))
     assert [ax.get_title() for ax in axes] == ["below given opt = sgd", "above", "log2 below / above"]
     dots = [ax.lines[0].get_xydata() for ax in axes[:2]]
@@ -105,11 +107,10 @@ def test_estimators_of_two_spaces_are_refused(pair):
     [
         pytest.param(px.Int(1, 10**6), marks=pytest.mark.slow),
         px.Int(1, 10**5, log=True),
-        px.Float(0, 50, step=0.01),
+        pytest.param(px.Float(0, 50, step=0.01), marks=pytest.mark.slow),
         pytest.param(px.Int(0, 200), marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.some(2)
 def test_many_values_are_drawn_as_a_curve(domain):
     # Catches a bar for each of a million values, and masses where the axis says density.
     pe = px.ParzenEstimator.fit(px.Space({"u": domain}), np.array([[10.0], [40.0]]))

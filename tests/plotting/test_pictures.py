@@ -38,6 +38,7 @@ def test_one_axes_are_returned_whose_figure_can_be_saved(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layout", [pytest.param(None, marks=pytest.mark.slow), "constrained"])
+@pytest.mark.some(6)
 def test_the_place_that_is_given_is_used(name, layout):
     # Catches a figure opened although there is a place, and panels that run into the neighbours.
     figure = plt.figure(figsize=(20, 5), layout=layout)
@@ -52,6 +53,7 @@ def test_the_place_that_is_given_is_used(name, layout):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.some(6)
 def test_what_is_no_axes_is_refused(name):
     # Catches a figure or an array passed as ax that fails without a word about ax.
     removed = plt.subplots()[1]

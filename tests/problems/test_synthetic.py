@@ -72,7 +72,7 @@ def test_pure_and_batched():
     values, objective = jax.jit(jax.vmap(lambda key: problem.sample(key, 64)))(keys)
     assert values.shape == (3, 64, 3)
     assert objective.shape == (3, 64)
-    one, _ = problem.sample(keys[1], 64)
+    one, _ = jax.jit(lambda key: problem.sample(key, 64))(keys[1])
     np.testing.assert_allclose(values[1], one, rtol=1e-6)
     v, _ = draw(PROBLEMS["regime-dependent-domain"])
     low = v[v[:, 0] < 0.5]

@@ -20,7 +20,7 @@ SPACE = px.Space(
         "x": px.Float(-2, 3, when=px.In("kind", ["a", "b"])),
         "rate": px.Float(1e-4, 1, log=True, when=px.In("kind", ["a"])),
         "width": px.Int(1, 20, when=px.In("kind", ["b", "c"])),
-        "mode": px.Categorical(["p", "q"], when=px.In("kind", ["c"])),
+        "mode": px.Categorical(["p", "q", "r"], when=px.In("kind", ["c"])),
     }
 )
 # What stands where a parameter is inactive (Algorithm 3): the middle, geometric on a log axis, rounded down.
@@ -30,7 +30,7 @@ PLAIN = {
     "x": FloatDistribution(-2, 3),
     "rate": FloatDistribution(1e-4, 1, log=True),
     "width": IntDistribution(1, 20),
-    "mode": CategoricalDistribution(("p", "q")),
+    "mode": CategoricalDistribution(("p", "q", "r")),
 }
 
 
@@ -40,7 +40,7 @@ def drawn() -> list[dict]:
     for _ in range(N):
         row: dict = {"kind": CHOICES[rng.integers(3)]}
         x, rate, width, mode = (
-            rng.uniform(-2, 3), 10 ** rng.uniform(-4, 0), int(rng.integers(1, 21)), "pq"[rng.integers(2)],
+            rng.uniform(-2, 3), 10 ** rng.uniform(-4, 0), int(rng.integers(1, 21)), "pqr"[rng.integers(3)],
         )  # fmt: skip
         row |= {"x": x} if row["kind"] in "ab" else {}
         row |= {"rate": rate} if row["kind"] == "a" else {}
@@ -112,30 +112,44 @@ def test_imputation():
 
 
 def test_expansion():
-    """Algorithm 4; catches places relative to each domain, and a union that is too small."""
+    """Algorithm 4; catches places relative to each domain, and a union that is too small.
+
+    The unions have as many values as the parameters above, so that one program serves both.
+    """
     rng = np.random.default_rng(1)
-    first, second = px.In("c", ["l"]), px.In("c", ["r"])
+    first, second = px.In("c", ["l"]), px.In("c", ["r", "s"])
     space = px.Space(
         {
-            "c": px.Categorical(["l", "r"]),
+            "c": px.Categorical(["l", "r", "s"]),
             "x": [px.Float(-7, -2, when=first), px.Float(1, 4, when=second)],
+            "rate": [px.Float(1e-4, 1e-2, log=True, when=first), px.Float(1e-3, 1, log=True, when=second)],
             "k": [px.Int(1, 8, when=first), px.Int(4, 20, when=second)],
             "m": [px.Categorical(["u", "v"], when=first), px.Categorical(["v", "w"], when=second)],
         }
     )
-    right = rng.integers(0, 2, N)
+    c = rng.integers(0, 3, N)
+    right = np.minimum(c, 1)
     x = np.where(right, rng.uniform(1, 4, N), rng.uniform(-7, -2, N))
+    rate = 10 ** np.where(right, rng.uniform(-3, 0, N), rng.uniform(-4, -2, N))
     k = np.where(right, rng.integers(4, 21, N), rng.integers(1, 9, N))
     m = rng.integers(0, 2, N)
-    loss = np.abs(x + 1) + 0.1 * k + m + 0.1 * rng.normal(size=N)
-    obs = px.Observations.from_arrays(space, np.stack([right, x, k, m], axis=1).astype(float), loss)
+    loss = np.abs(x + 1) + np.abs(np.log10(rate) + 2) + 0.1 * k + m + 0.1 * rng.normal(size=N)
+    obs = px.Observations.from_arrays(space, np.stack([c, x, rate, k, m], axis=1).astype(float), loss)
     rows = [
-        {"c": "lr"[right[i]], "x": x[i], "k": int(k[i]), "m": "uvw"[m[i] + right[i]], "loss": loss[i]}
+        {
+            "c": "lrs"[c[i]],
+            "x": x[i],
+            "rate": rate[i],
+            "k": int(k[i]),
+            "m": "uvw"[m[i] + right[i]],
+            "loss": loss[i],
+        }
         for i in range(N)
     ]
     union = {
-        "c": CategoricalDistribution(("l", "r")),
+        "c": CategoricalDistribution(("l", "r", "s")),
         "x": FloatDistribution(-7, 4),
+        "rate": FloatDistribution(1e-4, 1, log=True),
         "k": IntDistribution(1, 20),
         "m": CategoricalDistribution(("u", "v", "w")),
     }

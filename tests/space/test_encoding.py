@@ -70,9 +70,7 @@ def _is_configuration(parameters, row):
     return True
 
 
-@pytest.mark.parametrize(
-    "name", [*OWN, *(pytest.param(s, marks=[] if s == "conditional" else [pytest.mark.slow]) for s in SPACES)]
-)
+@pytest.mark.parametrize("name", [*OWN, *(pytest.param(s, marks=pytest.mark.slow) for s in SPACES)])
 def test_valid_points_are_configurations(name):
     """Catches a condition that is not looked at, a parent read too early, a slack of its own."""
     space, rng = (OWN | SPACES)[name], np.random.default_rng(0)

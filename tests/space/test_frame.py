@@ -1,7 +1,8 @@
 """Frames: native values as points on the axes of a space, and points as native values."""
 
+import functools
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
@@ -23,14 +24,26 @@ SPACE = px.Space(
 VALUES = np.array([[0.0, 1e-4, 1, 2, -7, 3], [0.6, 1e-2, 10, 1, np.nan, 3], [1.0, 1.0, 100, 0, 7, 3]])
 
 
+@functools.cache
+def on_device(x64):
+    """The points of the values, and these from the points again, by one program."""
+    dtype = np.dtype(np.float64 if x64 else np.float32)
+    frame = frame_of(SPACE, dtype)
+
+    def there_and_back(x):
+        points = frame.encode(x)
+        return points, frame.decode(points)
+
+    return jax.jit(there_and_back)(VALUES.astype(dtype))
+
+
 def test_points(x64):
     """0 and 1 at the ends of continua, uniform on the (log) axis, by regime; numbers of listed values.
 
     1/2 where a parameter is inactive or has no axis.
     """
     dtype = np.dtype(np.float64 if x64 else np.float32)
-    frame = frame_of(SPACE, dtype)
-    device = jax.jit(lambda x: frame.encode(x))(jnp.asarray(VALUES, dtype))
+    device, _ = on_device(x64)
     assert device.unit.dtype == dtype
     for at in (host_frame(SPACE).encode(VALUES), device):
         unit, index, regime = (np.asarray(part) for part in (at.unit, at.index, at.regime))
@@ -47,8 +60,7 @@ def test_points(x64):
 def test_there_and_back(x64):
     """Listed values exactly, places on continua within roundings."""
     dtype = np.dtype(np.float64 if x64 else np.float32)
-    frame = frame_of(SPACE, dtype)
-    device = jax.jit(lambda x: frame.decode(frame.encode(x)))(jnp.asarray(VALUES, dtype))
+    _, device = on_device(x64)
     host = host_frame(SPACE).decode(host_frame(SPACE).encode(VALUES))
     for found, tolerance in ((device, 20 * np.finfo(dtype).eps), (host, 1e-14)):
         np.testing.assert_allclose(found, VALUES, rtol=tolerance, atol=tolerance)

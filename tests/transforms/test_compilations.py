@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from conftest import COARSE, synthetic_observations
+from conftest import QUICK, synthetic_observations
 
 import parzax as px
 from parzax.importance.estimate import estimate_seeds
@@ -46,7 +46,9 @@ def _n_equations(jaxpr) -> int:
     return len(jaxpr.eqns) + sum(_n_equations(x) for x in inner if hasattr(x, "eqns"))
 
 
-@pytest.mark.parametrize(("space", "most"), [("plain", 950), ("mixed", 2650)])
+@pytest.mark.parametrize(
+    ("space", "most"), [pytest.param("plain", 950, marks=pytest.mark.slow), ("mixed", 2650)]
+)
 def test_equations_of_the_program(space, most):
     """What XLA has to compile for 99 levels does not grow; the oldest JAX counts 35 and 105 more."""
     mixed = {
@@ -88,7 +90,7 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     monkeypatch.setattr(_module, "sweep", counted)
     obs = synthetic_observations("activation-disjoint")
     levels = np.arange(1, 100) / 100
-    estimator = px.GridEstimator(grid=COARSE)
+    estimator = px.GridEstimator(px.Grid(max_cells=5), QUICK.divergence)
     before = original.n_compiled
     result = px.cond_ped_anova(obs, levels, estimator=estimator)
     assert original.n_compiled - before == 1
@@ -123,7 +125,7 @@ class _NoCompilation:
 def test_data_are_traced():
     """New data of the same shape compile nothing: catches data used as static arguments."""
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
-    estimator = px.GridEstimator(grid=px.Grid(max_cells=6))
+    estimator = px.GridEstimator(px.Grid(max_cells=6), QUICK.divergence)
     rng = np.random.default_rng(0)
 
     def run(weight):
