@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import coarse_estimator
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -12,7 +14,7 @@ import parzax as px
 from parzax.importance import within_regime_variance
 from parzax.plotting import regimes
 
-from .conftest import activation, analyse, mixed_observations, sampled
+from .conftest import activation, analyse, mixed_observations
 from .reading import written
 
 
@@ -119,9 +121,12 @@ def test_signs_of_statuses_and_an_exact_zero(mixed):
 
 
 def test_what_is_not_above_chance_is_grey():
-    result = sampled()
-    p_value = np.tile([0.01, 0.9, np.nan], (3, 1))
-    tested = replace(result.uncertainty, p_value=p_value)
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=(100, 2))
+    space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
+    result = analyse(obs, 0.3, estimator=coarse_estimator(False), n_shuffles=9, key=jax.random.key(0))
+    tested = replace(result.uncertainty, p_value=np.array([[0.01, 0.9]]))
     ax = regimes(replace(result, uncertainty=tested), parameters=["x", "noise"])
     by_row = {
         round(float(bar.get_y() + bar.get_height() / 2), 3): to_rgb(bar.get_facecolor()) for bar in ax.patches
