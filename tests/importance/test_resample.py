@@ -11,7 +11,7 @@ from conftest import COARSE
 import parzax as px
 from importance.test_estimate import LEVELS, MIXED, PLAIN, log
 
-PEARSON = px.divergence.Pearson()
+PEARSON = px.GridEstimator(COARSE, px.divergence.Pearson())
 KEY = jax.random.key(3)
 
 
@@ -46,8 +46,7 @@ def test_samples_are_the_shells(method, double):
 
     Of 70 samples 35 are side by side.
     """
-    estimator = px.GridEstimator(COARSE, PEARSON)
-    obs, how = px.Observations.from_arrays(MIXED, *log_without_ties()), {"estimator": estimator}
+    obs, how = px.Observations.from_arrays(MIXED, *log_without_ties()), {"estimator": PEARSON}
     how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY, "resampling": method}
     sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
     found, fewer = samples(method, 70), samples(method, 5)
