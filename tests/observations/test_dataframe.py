@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import parzax as px
-from parzax.observations.columns import Table, open_table
+from parzax.tables.columns import Table, open_table
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parzax.observations.columns import Column, Table, listed, number_of
+from parzax.tables.columns import Column, Table, listed, number_of
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

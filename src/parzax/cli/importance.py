@@ -17,7 +17,6 @@ from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.estimator import ESTIMATORS
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
-from parzax.observations.columns import listed
 from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
 from parzax.results.arrays import may_matter
 from parzax.results.base import usual_level
@@ -26,6 +25,7 @@ from parzax.results.resampling import choose_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
 from parzax.status import Status
+from parzax.tables.columns import listed
 
 MAX_LEVELS = 10_000
 # Functions that make the writer of each output, by the name of its option.

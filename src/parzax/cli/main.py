@@ -155,6 +155,8 @@ def _add_log(add: Any) -> None:
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    text = "of several rows of one trial, such as its epochs: last, best or all count (last)"
+    add("--per-trial", choices=("last", "best", "all"), help=text)
     add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
     text = "of several objectives a number or name, all for a table of each, or pareto for their front (0)"

@@ -11,19 +11,19 @@ import numpy as np
 
 from parzax import _checks
 from parzax.cli.filters import filter_mask
-from parzax.cli.tables import FORMATS, kind_of, read_table
 from parzax.cli.writing import progress
 from parzax.observations import Observations
-from parzax.observations.columns import Column, Table, listed, open_table
-from parzax.observations.roles import results_of, unsaid_direction
 from parzax.space import Categorical, Space
 from parzax.space.serialization import load
+from parzax.tables.columns import Column, Table, listed
+from parzax.tables.files import KINDS, find_files, kind_of, read_table
+from parzax.tables.roles import results_of, unsaid_direction
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
 # Options that go with tables alone.
-_TABLES = ("parameters", "drop", "seed", "constraints")
+_TABLES = ("parameters", "drop", "seed", "constraints", "per_trial")
 
 
 def log_path(text: str) -> Path:
@@ -41,30 +41,35 @@ def read_log(path: Path, args: Namespace) -> Observations:
     if suffix in _REFUSED:
         reason = "are never read, since that could run code from them"
         raise ValueError(f"{name}: {suffix} files {reason}; export the log as CSV or Parquet.")
-    if not path.exists():
-        raise ValueError(f"there is no file {name}.")
-    if not path.is_file() or path.stat().st_size == 0:
-        raise ValueError(f"{name} is {'empty' if path.is_file() else 'not a file'}.")
-    if suffix in FORMATS:
-        read, kind, unfit = _from_table, "a table", ("study",)
-    elif suffix == ".npz":
+    files = find_files(path)
+    suffix = kind_of(files[0])
+    if suffix == ".npz":
         read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", *_TABLES)
+    elif suffix in KINDS and not _is_journal(files[0]):
+        read, kind, unfit = _from_table, "a table", ("study",)
     else:
         from parzax.adapters.optuna import is_optuna_file
 
         if not is_optuna_file(path):
-            hint = " A search space goes to --space." if suffix == ".json" else ""
             raise ValueError(
-                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), "
-                f".jsonl, .parquet, .feather, .arrow or .npz.{hint}"
+                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), .json, "
+                ".jsonl, .parquet, .feather, .arrow or .npz."
             )
         read, kind = _from_optuna, "an Optuna file, which says it itself"
         unfit = ("target", "direction", "space", *_TABLES)
     for option in unfit:
         if getattr(args, option) is not None:
-            raise ValueError(f"--{option} does not go with {kind} ({name}).")
+            raise ValueError(f"--{option.replace('_', '-')} does not go with {kind} ({name}).")
     with progress(f"reading {path}"):
         return read(path, args)
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether a JSON file is a journal of Optuna's."""
+    if path.suffix != ".json" and path.suffix != ".jsonl":
+        return False
+    with path.open("rb") as file:
+        return b'"op_code"' in file.readline(4096)
 
 
 def _read_space(args: Namespace) -> tuple[Space | None, str | None]:
@@ -81,7 +86,7 @@ def _read_space(args: Namespace) -> tuple[Space | None, str | None]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     space, direction = _read_space(args)
-    table = open_table(read_table(path))
+    table = read_table(path)
     target = args.target or "value"
     if args.target is None and not any(c == "value" or c.startswith("values_") for c in table.names):
         likely = results_of(table.names)
@@ -94,7 +99,7 @@ def _from_table(path: Path, args: Namespace) -> Observations:
     return Observations.from_dataframe(
         table, target, direction=direction, space=space, failed=args.failed, pruned=args.pruned,
         exclude=exclude, constraints=args.constraints, parameters=args.parameters, drop=args.drop,
-        seed=args.seed, warn=False,
+        seed=args.seed, per_trial=args.per_trial or "last", warn=False,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,30 +12,17 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import visible
 from parzax.observations.bounds import read_bounds
-from parzax.observations.columns import Column, Table, listed, open_table, short
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
-from parzax.observations.roles import (
-    TEXT_PREFIX,
-    find_parameters,
-    find_targets,
-    named_columns,
-    state_column,
-    unsaid_direction,
-)
-from parzax.observations.spelling import LEAST_NUMBERS, as_numbers
 from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Numeric, Space, Varying
-
-# Names of Optuna's trial states.
-_PENDING = ("RUNNING", "WAITING")
-_STATES = frozenset(("COMPLETE", "FAIL", "PRUNED", *_PENDING))
-# What MLflow and Weights & Biases call them.
-_OTHER_STATES = {
-    "FINISHED": "COMPLETE", "FAILED": "FAIL", "CRASHED": "FAIL", "KILLED": "FAIL", "PREEMPTED": "FAIL",
-    "PENDING": "WAITING", "SCHEDULED": "WAITING",
-}  # fmt: skip
+from parzax.tables import Format, recognise, trials
+from parzax.tables.columns import Column, Table, listed, short
+from parzax.tables.frames import open_table
+from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
+from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
+from parzax.tables.states import PENDING, find_state, read_states
 
 
 def read_logs(
@@ -56,7 +44,7 @@ def read_logs(
         if len(set(names)) < len(names):
             raise ValueError(f"column {column!r}: {what}s differ in type alone: {list(labelled.labels)!r}.")
         table = table.without(column)
-    space, arrays, reasons, inferred = _read(table, *arguments)
+    space, arrays, reasons, inferred = _read(table, log_number, *arguments)
     logs = {}
     for i, name in enumerate(names):
         rows = log_number == i
@@ -73,6 +61,7 @@ def read_logs(
 
 def _read(
     table: Table,
+    log_number: np.ndarray,
     target: str | Sequence[str],
     direction: Direction | Sequence[Direction] | None,
     space: Space | None,
@@ -84,6 +73,8 @@ def _read(
     drop: str | Sequence[str] | None,
     bounds: Mapping[str, tuple[Any, Any]] | None,
     pruned: str | None,
+    form: Format | None,
+    per_trial: str,
 ) -> tuple[Space, Arrays, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
@@ -96,8 +87,20 @@ def _read(
     targets = find_targets(table.names, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
+    _checks.one_of("per_trial", per_trial, trials.CHOICES)
+    form = recognise(table.names) if form is None else form
+    _checks.instance("format", form, Format, "a parzax.tables.Format")
     notes = [] if direction is not None else [unsaid_direction(targets)]
-    states = _read_states(table)
+    names, taken = None if space is None else space.names, [*targets, *weights, *constrained]
+    asked = named_columns("parameters", parameters, table.names)
+    if asked and names is not None:
+        raise TypeError("parameters: the space names them; give one of the two.")
+    if taken_twice := [name for name in asked if name in taken]:
+        raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
+
+    free = (c for c in table.names if c not in (*taken, *asked) and form.parameter_of(c) is None)
+    state = find_state(table, form.state, free)
+    states = None if state is None else read_states(table.read(state))
     reasons = _find_reasons(table.n, states, failed, fate, exclude or {})
     _count_dropped(reasons)
     keep = reasons == ""
@@ -107,23 +110,49 @@ def _read(
         lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
         reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
         _count_dropped(reasons)
-    if states is not None and "state" not in targets:
+    if states is not None and state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
 
-    names, taken = None if space is None else space.names, [*targets, *weights, *constrained]
-    asked = named_columns("parameters", parameters, table.names)
-    if asked and names is not None:
-        raise TypeError("parameters: the space names them; give one of the two.")
-    if taken_twice := [name for name in asked if name in taken]:
-        raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
-    column_of, ignored = find_parameters(table.names, names, taken, states is not None, asked)
-    notes += ignored
+    read_spelled = cache(partial(_read_spelled, table, keep, 1 if form.text else LEAST_NUMBERS))
+    losses = np.where(keep[:, None], objectives, np.nan)
+    aside = [*taken, *([] if state is None else [state])]
+    roles = find_parameters(
+        table, form, names, aside, asked, lambda name: _to_numbers(read_spelled(name)[0]), losses
+    )
+    column_of = roles.column_of
+    step = trials.find_step(table, form, [c for c in table.names if c not in aside], list(column_of.values()))
+    if names is None and not asked and step in column_of.values():
+        column_of = {name: column for name, column in column_of.items() if column != step}
+        roles = roles._replace(left_out=(*roles.left_out, f"{step!r}: it counts the rows of a trial"))
+    notes += roles.notes
+    if names is None:
+        absent = np.logical_and.reduce([table.read(column).missing() for column in column_of.values()])
+        reasons[keep & absent] = "no parameter has a value"
+        _count_dropped(reasons)
+        keep = reasons == ""
+    trial = trials.read_trials(table, form, step, column_of)
+    if trial is not None:
+        _, trial = np.unique(np.stack([trial, log_number]), axis=1, return_inverse=True)
+        steps = None if step is None else _to_numbers(read_spelled(step)[0])
+        senses = _checks.directions("minimize" if direction is None else direction, len(targets))
+        first = -losses[:, 0] if senses[0] == "maximize" else losses[:, 0]
+        notes += _choose_rows(per_trial, trial.reshape(-1), steps, first, reasons)
+        keep = reasons == ""
     if space is None:
-        columns, spellings, left_out = _read_spelled(table, column_of, keep, strict=bool(asked))
+        spelled = {name: read_spelled(column) for name, column in column_of.items()}
+        columns = {name: column for name, (column, _) in spelled.items() if column is not None}
+        spellings = {name: how for name, (_, how) in spelled.items()}
+        unfit = {name: why for name, why in spellings.items() if name not in columns}
+        if unfit and (asked or not columns):
+            name, why = next(iter(unfit.items()))
+            raise ValueError(f"column {column_of[name]!r} {why}")
+        roles = roles._replace(
+            left_out=(*roles.left_out, *(f"{visible(n)}: it {w}" for n, w in unfit.items()))
+        )
         kept_rows = {name: column.take(keep) for name, column in columns.items()}
         space, guesses = infer_space(kept_rows, spellings)
-        notes += guesses + left_out
+        notes += guesses
     else:
         columns = {name: table.read(column) for name, column in column_of.items()}
     moving = None
@@ -144,31 +173,41 @@ def _read(
     counts = np.where(keep, _read_numbers(table, weights, keep)[:, 0], 0) if weights else None
     direction = "minimize" if direction is None else direction
     arrays = check_arrays(space, values, objectives, direction, regime, limits, counts, failed, moving, keep)
-    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets)))
+    report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out)
+    arrays = arrays._replace(report=report)
     return space, arrays, reasons, tuple(notes)
 
 
-def _read_spelled(
-    table: Table, column_of: Mapping[str, str], keep: np.ndarray, strict: bool
-) -> tuple[dict[str, Column], dict[str, str], list[str]]:
-    """Read columns of guessed parameters, where text may spell numbers.
+def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tuple[Column | None, str]:
+    """A column, where text may spell numbers, and how it does; None for one that is no parameter, and why."""
+    try:
+        return as_numbers(table.read(name), keep, least)
+    except ValueError as error:
+        return None, str(error).removeprefix(f"column {name!r} ")
 
-    Returns the columns, how their numbers are spelled, and sentences about columns that are no parameters,
-    such as dates. If ``strict``, as for parameters that were asked for, these are errors.
-    """
-    columns, spellings, left_out, problem = {}, {}, [], None
-    for name, column in column_of.items():
-        try:
-            least = 1 if column.startswith(TEXT_PREFIX) else LEAST_NUMBERS
-            columns[name], spellings[name] = as_numbers(table.read(column), keep, least)
-        except ValueError as error:
-            problem = problem or error
-            if strict:
-                raise
-            left_out.append(f"{visible(name)}: left out, it {str(error).removeprefix(f'column {column!r} ')}")
-    if not columns and problem is not None:
-        raise problem
-    return columns, spellings, left_out
+
+def _to_numbers(column: Column | None) -> np.ndarray | None:
+    """(n,) numbers of a column, NaN where missing; None for labels."""
+    if column is None or column.categories:
+        return None
+    numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in column.labels)
+    return column.as_numbers() if column.index is None or numeric else None
+
+
+def _choose_rows(
+    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
+) -> list[str]:
+    """Give a reason to the rows of a trial that do not count, and say so."""
+    keep = reasons == ""
+    n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
+    if n_rows == n_trials:
+        return []
+    held = f"{n_rows} rows hold {n_trials} trials"
+    if per_trial == "all":
+        return [f"{held}, whose rows are not independent: intervals and p-values say too much"]
+    reasons[trials.other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
+    option = "per_trial='all' (--per-trial all) takes all rows"
+    return [f"{held}; the {per_trial} one of each counts, {option}"]
 
 
 def _let_bounds_move(
@@ -216,18 +255,6 @@ def _read_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.
     return given
 
 
-def _read_states(table: Table) -> np.ndarray | None:
-    """(n,) trial states as upper-case names; None if no column holds one of Optuna's states."""
-    state_name = state_column(table.names)
-    if state_name is None:
-        return None
-    column = table.read(state_name).as_labels()
-    names = [str(getattr(x, "name", x)).rsplit(".", 1)[-1].upper() for x in column.labels]
-    if state_name != "state":
-        names = [_OTHER_STATES.get(name, name) for name in names]
-    return None if _STATES.isdisjoint(names) else np.array([*names, "MISSING"], dtype=object)[column.index]
-
-
 def _find_reasons(
     n: int, states: np.ndarray | None, failed: str, pruned: str, exclude: Mapping[str, Any]
 ) -> np.ndarray:
@@ -238,7 +265,7 @@ def _find_reasons(
             raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
         reasons[_checks.row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
     for state in sorted(set(() if states is None else states) - {"COMPLETE"}):
-        if (pruned if state == "PRUNED" else failed) == "drop" or state in _PENDING:
+        if (pruned if state == "PRUNED" else failed) == "drop" or state in PENDING:
             reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
     return reasons
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from parzax._words import plural, visible
-from parzax.observations.columns import Column, listed, number_of
 from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
+from parzax.tables.columns import Column, listed, number_of
 
 # Largest number of choices of a parameter, and longest text of a label.
 MAX_CHOICES = 100_000

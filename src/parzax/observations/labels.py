@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax.observations.columns import Column, listed, short
 from parzax.space import INACTIVE, Categorical, Space, choice_key
+from parzax.tables.columns import Column, listed, short
 
 # Code of a label that is none of the choices.
 _UNKNOWN = -1

@@ -19,6 +19,7 @@ from parzax.observations.encoding import encode_log
 from parzax.observations.report import ImportReport
 from parzax.observations.validation import check_arrays, stack_seeds
 from parzax.space import Categorical, Space
+from parzax.tables import Format
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,8 @@ class Observations:
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         seed: str | None = None,
         pruned: str | None = None,
+        per_trial: str = "last",
+        format: Format | None = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
@@ -163,7 +166,8 @@ class Observations:
         Observations(3 rows, 1 parameters, minimize)
         """
         settings = (
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
+            format, per_trial,
         )  # fmt: skip
         space, logs = read_logs(df, seed, "seed", *settings, warn=warn)
         (arrays,) = logs.values() if seed is None else [stack_seeds(list(logs.values()))]
@@ -186,6 +190,8 @@ class Observations:
         drop: str | Sequence[str] | None = None,
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         pruned: str | None = None,
+        per_trial: str = "last",
+        format: Format | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
         """Read a table of several tasks: one log per task, all of one space.
@@ -205,7 +211,8 @@ class Observations:
                 without a row to use.
         """
         settings = (
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
+            format, per_trial,
         )  # fmt: skip
         _checks.instance("task", task, str, "a column name")
         space, logs = read_logs(df, task, "task", *settings, warn=warn)

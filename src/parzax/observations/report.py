@@ -25,6 +25,7 @@ class ImportReport:
         moving: name of a parameter whose bounds move from row to row -> a sentence about them; in a result it
             has the pools of rows with like bounds, within which values are compared.
         objectives: names of the objectives; () where they have none.
+        left_out: sentences on columns of a table that are taken for no parameters, and why.
     """
 
     n_rows: int
@@ -36,6 +37,7 @@ class ImportReport:
     n_total: int | None = None
     moving: dict[str, str] = field(default_factory=dict)
     objectives: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which tell numbers of each seed from those of all ``n_seeds``.
@@ -53,6 +55,7 @@ class ImportReport:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
         out += [f"{name}: {text}" for name, text in self.moving.items()]
+        out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]
 
     def __str__(self) -> str:

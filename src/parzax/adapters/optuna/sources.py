@@ -19,9 +19,9 @@ from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
 from parzax.meta import best_of, check_log
 from parzax.observations import Observations
-from parzax.observations.columns import listed
 from parzax.samplers import Sampler
 from parzax.space import Space
+from parzax.tables.columns import listed
 
 # How many fits are kept: a study of two branches may go back and forth between plans.
 _MOST_FITS = 4

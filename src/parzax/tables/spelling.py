@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from parzax._words import plural
-from parzax.observations.columns import Column, listed, number_of
+from parzax.tables.columns import Column, listed, number_of
 
 # A column of fewer different numbers than this may hold names: it stays one of labels.
 LEAST_NUMBERS = 10

@@ -1,23 +1,31 @@
-"""CSV, TSV, JSON lines, Parquet, Feather and Arrow files, by pyarrow, polars or pandas, whichever is there.
+"""Files of tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
 
-Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip.
+Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip. A folder is read as all files
+of one kind in it, and so is a pattern such as ``runs/*.csv``.
 """
 
 import codecs
 import gzip
 import io
+import json
 import re
 import zlib
+from collections.abc import Callable
+from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from parzax import _checks
-from parzax.observations.spelling import SURELY_COMMA
+from parzax.tables import formats
+from parzax.tables.columns import Table
+from parzax.tables.frames import open_table
+from parzax.tables.records import read_documents, stack_tables, to_table
+from parzax.tables.spelling import SURELY_COMMA
 
-# Formats by the ending of a file, before ``.gz`` if it is packed.
-FORMATS = {
-    ".csv": "csv", ".tsv": "csv", ".jsonl": "ndjson", ".ndjson": "ndjson", ".parquet": "parquet",
+# Kinds by the ending of a file, before ``.gz`` if it is packed.
+KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
     ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
 }  # fmt: skip
 MAX_COLUMNS = 100_000
@@ -34,7 +42,43 @@ def kind_of(path: Path) -> str:
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
-def read_table(path: Path) -> Any:
+def find_files(path: Path) -> list[Path]:
+    """The files of a table: one, all of one kind in a folder, or all that a pattern such as ``runs/*.csv`` names.
+
+    In a folder, the files that a tool writes for each trial are looked for at any depth. ValueError where there
+    is none, or where a folder holds tables of several kinds.
+    """
+    if path.is_dir():
+        for form in formats.FORMATS:
+            if form.file and (paths := sorted(path.rglob(form.file))):
+                return paths
+        paths = sorted(file for file in path.iterdir() if file.is_file() and kind_of(file) in KINDS)
+        if len(kinds := {kind_of(file) for file in paths}) > 1:
+            some = f"{' and '.join(sorted(kinds))} files"
+            raise ValueError(f"{str(path)!r} holds {some}; give a pattern, such as {str(path / '*.csv')!r}.")
+    else:
+        paths = [path] if path.exists() else sorted(map(Path, glob(str(path), recursive=True)))
+    if not paths:
+        raise ValueError(f"there is no {'table in' if path.is_dir() else 'file'} {str(path)!r}.")
+    for file in paths:
+        if not file.is_file() or file.stat().st_size == 0:
+            raise ValueError(f"{str(file)!r} is {'empty' if file.is_file() else 'not a file'}.")
+    return paths
+
+
+def read_table(path: Path) -> Table:
+    """The table in a file, a folder or the files of a pattern; ValueError for what is not one."""
+    paths = find_files(path)
+    if KINDS[kind_of(paths[0])] != "json":
+        return stack_tables([_with_parameters(file, open_table(read_frame(file))) for file in paths])
+    documents = [document for file in paths for document in _read(file, _json_documents)]
+    try:
+        return to_table(read_documents(documents))
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} cannot be read as a log: {error}.") from error
+
+
+def read_frame(path: Path) -> Any:
     """A pyarrow, polars or pandas table; ValueError for a file that is not one."""
     suffix = kind_of(path)
     readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
@@ -42,22 +86,62 @@ def read_table(path: Path) -> Any:
     if read is None:
         remedy = "pip install 'parzax[dataframe]'"
         raise ImportError(f"reading {suffix} files needs pyarrow, polars or pandas; {remedy}.")
+    kind = KINDS[suffix]
+
+    def read_file(file: BinaryIO) -> Any:
+        return read(file, kind, *(_separator_and_point(file, suffix) if kind == "csv" else ("", "")))
+
+    return _read(path, read_file)
+
+
+def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
+    """What ``read`` makes of a file; its errors name the file."""
     with path.open("rb") as packed, _unpacked(path, packed) as file:
-        form = FORMATS[suffix]
-        if form in ("csv", "ndjson"):
+        if KINDS[kind_of(path)] in ("csv", "json"):
             head = file.readline(1 << 24)
             if b"\0" in head[:8192] + file.read(8192):
                 raise ValueError(f"{str(path)!r} is not a text file.")
             file.seek(0)
         try:
-            return read(file, form, *(_separator_and_point(file, suffix) if form == "csv" else ("", "")))
+            return read(file)
         except Exception as error:  # each library has its own errors for a damaged file
             if isinstance(error, ImportError) or str(error).startswith(repr(str(path))):
                 raise
             message = (str(error) or type(error).__name__).rstrip(".")
             if "straddling" in message:
                 message = f"a row is longer than {_MAX_ROW >> 20} MiB"
-            raise ValueError(f"{str(path)!r} cannot be read as {suffix[1:]}: {message}.") from error
+            raise ValueError(f"{str(path)!r} cannot be read as {kind_of(path)[1:]}: {message}.") from error
+
+
+def _json_documents(file: BinaryIO) -> list[Any]:
+    """The one document of a file, or that of each line."""
+    text = file.read().decode("utf-8-sig")
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        lines = text.splitlines()
+    documents = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            documents += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as error:
+            if number == len(lines) > 1:  # the writer was stopped, or is writing now
+                break
+            raise ValueError(f"line {number}: {error}") from error
+    return documents
+
+
+def _with_parameters(path: Path, table: Table) -> Table:
+    """A table with the parameters that its tool writes into another file beside it."""
+    beside = next((form.beside for form in formats.FORMATS if form.beside and form.file == path.name), None)
+    if beside is None or not (path.parent / beside).is_file():
+        return table
+    (parameters,) = _read(path.parent / beside, _json_documents)
+    constants = to_table([{"config": parameters, "trial_id": path.parent.name}] * table.n)
+    names = [name for name in constants.names if name not in table.names]
+    return Table(
+        [*table.names, *names], table.n, lambda name: (table if name in table.names else constants).read(name)
+    )
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
@@ -91,13 +175,11 @@ def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
 
 
 def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
-    from pyarrow import ArrowInvalid, csv, ipc, json
+    from pyarrow import ArrowInvalid, csv, ipc
 
     # One block as far as possible: types are inferred from the first one.
     block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
     file.seek(0)
-    if form == "ndjson":
-        return json.read_json(file, read_options=json.ReadOptions(block_size=block))
     if form == "csv":
         reading = csv.ReadOptions(block_size=block)
         parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
@@ -119,23 +201,27 @@ def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
 def _with_polars(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     import polars
 
-    options: dict[str, Any] = {"infer_schema_length": None} if form in ("csv", "ndjson") else {}
+    options: dict[str, Any] = {}
     if form == "csv":
-        options |= {"separator": separator, "decimal_comma": point == ",", "null_values": _NULLS}
+        options = {
+            "infer_schema_length": None,
+            "separator": separator,
+            "decimal_comma": point == ",",
+            "null_values": _NULLS,
+        }
     return getattr(polars, f"read_{form}")(file, **options)
 
 
 def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     import pandas
 
-    options: dict[str, Any] = {"lines": True, "precise_float": True} if form == "ndjson" else {}
+    options: dict[str, Any] = {}
     if form == "csv":
         options = {"sep": separator, "decimal": point, "na_values": _NULLS, "keep_default_na": False}
         # Before version 3.1 pandas rounds decimals roughly in the last place, unless it is asked not to.
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"
-    name = {"ndjson": "json", "ipc": "feather"}.get(form, form)
-    return getattr(pandas, f"read_{name}")(file, **options)
+    return getattr(pandas, f"read_{'feather' if form == 'ipc' else form}")(file, **options)
 
 
 def _check_width(n_columns: int) -> None:

@@ -1,0 +1,116 @@
+"""Which columns of a table without marks are no parameters, by their names and their values."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+# Words that end the names of results of a run.
+_RESULTS = frozenset((
+    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "ap", "map", "f1", "f1score", "rmse", "mse",
+    "mae", "mape", "r2", "err", "error", "errors", "score", "scores", "reward", "rewards", "return", "returns",
+    "perplexity", "ppl", "bleu", "rouge", "iou", "dice", "recall", "sensitivity", "specificity", "correct",
+    "incorrect", "metric", "metrics", "objective", "fitness", "regret",
+))  # fmt: skip
+# Words that may follow them: of which rows, and how several numbers made one.
+_OF_WHAT = frozenset((
+    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "avg", "best", "final",
+    "last", "min", "max", "median",
+))  # fmt: skip
+_TIMES = frozenset(
+    ("runtime", "walltime", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date")
+)
+_UNITS = frozenset(
+    ("s", "sec", "secs", "seconds", "ms", "min", "minutes", "h", "hours", "total", "iter", "start", "end")
+)
+_IDENTITIES = frozenset(
+    ("id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip")
+)
+# Words in the names of objectives of which more is better.
+_MORE_IS_BETTER = frozenset((
+    "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
+    "r2", "return",
+))  # fmt: skip
+# From so many rows on values speak; fewer rows are in order by chance.
+_LEAST_ROWS, _LEAST_VALUES = 20, 5
+# Rank correlation with the target from which on a column is doubtful.
+DOUBTFUL = 0.98
+
+
+def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
+    """Why a column is no parameter, "" if nothing says so.
+
+    Args:
+        name: the column's name.
+        numbers: (n,) what it holds as numbers; None for labels.
+        losses: (n, m) the objectives, NaN in rows that are not used.
+    """
+    words = _words(name)
+    if words[-1] in _IDENTITIES:
+        return "an identity, by its name"
+    if numbers is None:
+        return ""
+    named = [word for word in words if word not in _OF_WHAT] or words
+    # A result's word at the end of a name: loss_weight and score_threshold are settings.
+    if named[-1] in _RESULTS:
+        return "a result, by its name"
+    if ([word for word in words if word not in _UNITS] or words)[-1] in _TIMES:
+        return "a time, by its name"
+    if _counts_rows(numbers):
+        return "a counter of the rows"
+    if any(_is_function(numbers, loss) for loss in losses.T):
+        return "an exact function of the objective"
+    return ""
+
+
+def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:
+    """Largest rank correlation (Spearman's, without sign) of a column (n,) with an objective of (n, m)."""
+    correlations = []
+    for loss in losses.T:
+        rows = ~np.isnan(numbers) & np.isfinite(loss)
+        x, y = (_ranks(values[rows]) for values in (numbers, loss))
+        spread = len(np.unique(x)) >= _LEAST_VALUES and len(np.unique(y)) >= _LEAST_VALUES
+        enough = rows.sum() >= _LEAST_ROWS and spread
+        correlations.append(abs(np.corrcoef(x, y)[0, 1]) if enough else 0.0)
+    return max(correlations, default=0.0)
+
+
+def more_is_better(name: str) -> bool:
+    """Whether the name of an objective says that more of it is better."""
+    return not _MORE_IS_BETTER.isdisjoint(_words(name))
+
+
+def sounds_like_result(name: str) -> bool:
+    """Whether the name of a column says that it holds results."""
+    words = [word for word in _words(name) if word not in _OF_WHAT]
+    return bool(words) and words[-1] in _RESULTS
+
+
+def _words(name: str) -> Sequence[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+    return [word for word in re.split(r"[^a-z0-9]+", spaced) if word] or [""]
+
+
+def _counts_rows(numbers: np.ndarray) -> bool:
+    """Whether the numbers are n consecutive whole ones, each once."""
+    if len(numbers) < _LEAST_VALUES or np.isnan(numbers).any():
+        return False
+    return bool((np.diff(np.sort(numbers)) == 1).all() and numbers.min() == np.floor(numbers.min()))
+
+
+def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
+    """Whether a column is a + b loss, or the rank of the loss, in all rows that have both."""
+    rows = ~np.isnan(numbers) & np.isfinite(loss)
+    x, y = numbers[rows], loss[rows]
+    if len(x) < _LEAST_ROWS or len(np.unique(x)) < _LEAST_VALUES or len(np.unique(y)) < _LEAST_VALUES:
+        return False
+    kinds = (y, *(_ranks(sign * y, kind) for sign in (1, -1) for kind in ("min", "max", "dense")))
+    return any(abs(np.corrcoef(x, kind)[0, 1]) > 1 - 1e-9 for kind in kinds)
+
+
+def _ranks(x: np.ndarray, kind: str = "average") -> np.ndarray:
+    """Ranks from 1; of equal values the average, the smallest, the largest, or the number of different ones."""
+    _, value, counts = np.unique(x, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks = {"min": last - counts + 1, "max": last, "dense": np.arange(1, len(counts) + 1)}
+    return ranks.get(kind, last - (counts - 1) / 2)[value]

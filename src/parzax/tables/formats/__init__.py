@@ -1,0 +1,27 @@
+"""Formats of tables, one file a tool; the first that recognises a table's columns reads it.
+
+A format of one's own is a `Format`, or a subclass of it, for ``Observations.from_dataframe(..., format=)``.
+"""
+
+from collections.abc import Sequence
+
+from parzax.tables.formats.ax import AX
+from parzax.tables.formats.format import Format
+from parzax.tables.formats.mlflow import MLFLOW, MLFLOW_PAGE
+from parzax.tables.formats.nested import HYPEROPT, KERAS_TUNER, NESTED
+from parzax.tables.formats.optuna import DASHBOARD, OPTUNA
+from parzax.tables.formats.ray import RAY, RAY_PROGRESS
+from parzax.tables.formats.sklearn import SKLEARN
+from parzax.tables.formats.smac import SMAC
+from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
+
+FORMATS = (
+    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED, AX, WANDB_PAGE,
+    WANDB_API, MLFLOW_PAGE,
+)  # fmt: skip
+PLAIN = Format("a plain table", needs=(), state="state")
+
+
+def recognise(columns: Sequence[str]) -> Format:
+    """The format of a table with these columns; `PLAIN` where no tool's columns are there."""
+    return next((form for form in FORMATS if form.recognises(columns)), PLAIN)

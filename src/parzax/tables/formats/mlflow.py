@@ -1,0 +1,14 @@
+"""MLflow's ``search_runs()``, and the CSV file that its user interface offers."""
+
+from parzax.tables.formats.format import Format
+
+MLFLOW = Format("MLflow", needs=("params.*",), prefix="params.", state="status", text=True)
+# Parameters and metrics stand side by side there, without a mark.
+MLFLOW_PAGE = Format(
+    "MLflow's user interface",
+    needs=("Run ID", "Status", "Source Type|Source Name|Start Time"),
+    others=r"Start Time|Duration|Run ID|Name|Source Type|Source Name|User|Status|Experiment ID|Models|Version"
+    r"|tags\..*|metrics\..*",
+    state="Status",
+    text=True,
+)

@@ -1,0 +1,9 @@
+"""scikit-learn's ``cv_results_``."""
+
+from parzax.tables.formats.format import Format
+
+SKLEARN = Format(
+    "scikit-learn",
+    needs=("param_*", "params|mean_fit_time|mean_test_*|rank_test_*"),
+    prefix="param_",
+)

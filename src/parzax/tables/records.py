@@ -1,0 +1,113 @@
+"""Nested records, from JSON or from cells of a table, as flat columns: ``config/lr`` is ``lr`` within ``config``."""
+
+import ast
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from parzax.tables.columns import Column, Table
+from parzax.tables.formats import FORMATS
+
+
+def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A record without nesting; a list becomes its JSON text, which is a label.
+
+    >>> flatten({"loss": 0.3, "config": {"lr": 0.1, "opt": {"name": "adam"}, "layers": [64, 32]}})
+    {'loss': 0.3, 'config/lr': 0.1, 'config/opt/name': 'adam', 'config/layers': '[64, 32]'}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{name}/")
+        else:
+            flat[name] = json.dumps(value, default=str) if isinstance(value, (list, tuple)) else value
+    return flat
+
+
+def to_table(records: Sequence[Mapping[str, Any]]) -> Table:
+    """A table with a row for each record; what a record lacks is missing."""
+    flat = [flatten(record) for record in records]
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    rows = np.arange(len(flat))
+    return Table(names, len(flat), lambda name: to_column(name, rows, [row.get(name) for row in flat]))
+
+
+def to_column(name: str, rows: np.ndarray, values: Sequence[Any]) -> Column:
+    """A column of Python values: numbers if all are, else labels; None and NaN are missing."""
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
+        numbers = np.array([np.nan if value is None else value for value in values], np.float64)
+        return Column(name, rows, numbers=numbers, integers=all(isinstance(x, int) for x in present))
+    return Column.of_labels(name, rows, [None if value != value else value for value in values])
+
+
+def stack_tables(tables: Sequence[Table]) -> Table:
+    """The rows of several tables; what a table lacks is missing."""
+    if len(tables) == 1:
+        return tables[0]
+    n = sum(table.n for table in tables)
+    names = list(dict.fromkeys(name for table in tables for name in table.names))
+
+    def read(name: str) -> Column:
+        parts = (_to_values(t.read(name)) if name in t.names else [None] * t.n for t in tables)
+        return to_column(name, np.arange(n), [value for part in parts for value in part])
+
+    return Table(names, n, read)
+
+
+def _to_values(column: Column) -> list[Any]:
+    """A column as Python values, None where missing."""
+    if column.index is not None:
+        return [None if i < 0 else column.labels[i] for i in column.index.tolist()]
+    kind = int if column.integers or column.promoted else float
+    return [None if x != x else kind(x) for x in column.numbers.tolist()]
+
+
+def read_documents(documents: Iterable[Any]) -> list[Mapping[str, Any]]:
+    """The records of JSON documents: each is a tool's own, a list of records, or one record.
+
+    ValueError for a document that is none of these.
+    """
+    documents, records = list(documents), []
+    for document in documents:
+        of_tool = (rows for form in FORMATS if (rows := form.records(document)) is not None)
+        records += next(of_tool, None) or _general_records(document, alone=len(documents) == 1)
+    return records
+
+
+def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
+    """The records of a document of no tool; one of several documents is one record."""
+    if isinstance(document, Mapping):
+        if not alone:
+            return [document]
+        lists = [value for value in document.values() if _is_rows(value)]
+        if len(lists) == 1:  # {"trials": [...]}
+            return lists[0]
+        parts = list(document.values())
+        if len(parts) > 1 and all(isinstance(part, Mapping) for part in parts):
+            same = [set(part) for part in parts]
+            if all(keys == same[0] for keys in same):  # {"0": {...}, "1": {...}}
+                return parts
+        return [document]
+    if not _is_rows(document):
+        raise ValueError(f"it holds {type(document).__name__}, where records with names are wanted")
+    return document
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+
+
+def parse_cell(value: Any) -> Any:
+    """What a cell of nested values holds: a dictionary, also where it is written as JSON or as Python's repr."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value

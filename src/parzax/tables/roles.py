@@ -1,0 +1,188 @@
+"""What each column of a table is: objective, parameter, state, or none of these."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from shlex import quote
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parzax.tables import evidence
+from parzax.tables.columns import Table, check_unique, listed
+from parzax.tables.formats import FORMATS, PLAIN, Format
+
+# Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
+_BOOKKEEPING = re.compile(
+    r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*"
+    r"|regimes_.*|Unnamed: 0|__index_level_0__|"
+)
+_SEED = re.compile(r"(.*[._/])?(random[._]?)?seed", re.IGNORECASE)
+MAX_PARAMETERS = 10_000
+
+
+def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[str]:
+    """The objective columns; "value" also stands for all of ``values_*``."""
+    several = [c for c in columns if c.startswith("values_")]
+    if isinstance(target, str) and target == "value" and target not in columns and several:
+        return sorted(several, key=lambda c: int(c[7:]) if c[7:].isdigit() else columns.index(c))
+    targets = named_columns("target", target, columns)
+    if not targets:
+        raise TypeError(f"target must be a column name or a list of them, got {target!r}.")
+    check_unique(targets)
+    return targets
+
+
+def named_columns(argument: str, names: Any, columns: Sequence[str], most: int | None = None) -> list[str]:
+    """A column name or a list of them as a list, each of which must exist; none for None."""
+    names = [] if names is None else names
+    names = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{argument} must be a column name or a list of them, got {names!r}.")
+    if most is not None and len(names) > most:
+        raise TypeError(f"{argument} must be one column, got {names!r}.")
+    absent = [name for name in names if name not in columns]
+    if absent:
+        words = {c: re.sub(r"[^a-z0-9]", "", re.split(r"[./]", c.lower())[-1]) for c in columns}
+        alike = [c for name in absent for c in find_similar(name, words)]
+        hint = f"did you mean {listed(alike)}?" if alike else f"its columns are {listed(columns, 60)}."
+        raise ValueError(f"{argument}: the table has no column {listed(absent)}; {hint}")
+    return names
+
+
+def find_similar(name: str, words: Mapping[str, str]) -> list[str]:
+    """At most three columns that a name may stand for; ``words`` has the columns' names without prefixes."""
+    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
+    same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
+    letters = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
+    same += [column for column, word in letters.items() if word == wanted and column not in same]
+    near = get_close_matches(wanted, letters.values(), n=3, cutoff=0.8)
+    return (same or [column for column, word in letters.items() if word in near])[:3]
+
+
+def results_of(columns: Iterable[str]) -> list[str]:
+    """Columns that hold results of runs, by their names."""
+    return [column for column in columns if evidence.sounds_like_result(column)]
+
+
+def unsaid_direction(targets: Sequence[str]) -> str:
+    """Say that objectives are minimised, since no direction is given, and whether that may be wrong."""
+    hint = "; if more is better, direction='maximize' (--direction maximize)"
+    verb = "is" if len(targets) == 1 else "are"
+    doubtful = any(map(evidence.more_is_better, targets))
+    return f"direction: not given, so {listed(targets)} {verb} minimised{hint * doubtful}"
+
+
+class Roles(NamedTuple):
+    """Which columns of a table are parameters, and what is said of the others.
+
+    Attributes:
+        column_of: name of a parameter -> its column.
+        left_out: sentences on columns that are no parameters, for the report.
+        notes: sentences on what was guessed.
+    """
+
+    column_of: dict[str, str]
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def find_parameters(
+    table: Table,
+    form: Format,
+    names: Sequence[str] | None,
+    taken: Sequence[str],
+    asked: Sequence[str],
+    numbers_of: Callable[[str], np.ndarray | None],
+    losses: np.ndarray,
+) -> Roles:
+    """The parameters of a table: a space's ``names``, the columns ``asked`` for, or what a format and values say.
+
+    Args:
+        table: all columns but those to drop.
+        form: the format of the table.
+        names: names of a space: each stands for the column of a format's parameter, else of the same name.
+        taken: columns that are something else.
+        asked: columns that the user calls parameters.
+        numbers_of: gives (n,) what a column holds as numbers, None for labels.
+        losses: (n, m) objectives, NaN in rows that are not used.
+    """
+    if asked:
+        column_of = {bare_name(column): column for column in asked}
+        check_unique([bare_name(column) for column in asked])
+        return Roles(column_of)
+    free = [column for column in table.names if column not in taken]
+    marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
+    if names is not None:
+        column_of = {name: marked.get(name, name) for name in names}
+        absent = [name for name, column in column_of.items() if column not in table.names]
+        if absent:
+            what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
+            raise ValueError(f"the table has no column for {what}; its columns are {listed(table.names)}.")
+        return Roles(column_of)
+    others = [c for c in free if c not in marked.values()]
+    if marked:
+        roles = Roles(
+            marked, tuple([f"the columns {listed(others)}"] * (form.name != "Optuna" and bool(others)))
+        )
+    else:
+        roles = _by_evidence(free, form, table.names, numbers_of, losses)
+    if form is not PLAIN and form.name != "Optuna":
+        where = f", with its parameters in {form.prefix}*" if form.prefix else ""
+        roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
+    if not roles.column_of:
+        reasons = f" ({'; '.join(roles.left_out)})" if roles.left_out else ""
+        raise ValueError(f"no column is a parameter; the columns are {listed(table.names)}{reasons}.")
+    if len(roles.column_of) > MAX_PARAMETERS:
+        what = f"{len(roles.column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
+        raise ValueError(f"{what}; name the parameters, or pass a space that does.")
+    return roles
+
+
+def _by_evidence(
+    free: Sequence[str],
+    form: Format,
+    columns: Sequence[str],
+    numbers_of: Callable[[str], np.ndarray | None],
+    losses: np.ndarray,
+) -> Roles:
+    """Parameters of a table that does not mark them: all columns that neither names nor values speak against."""
+    reasons: dict[str, list[str]] = {}
+    column_of, doubtful = {}, {}
+    for name in free:
+        if _BOOKKEEPING.fullmatch(name) and form is PLAIN:
+            reasons.setdefault("bookkeeping", []).append(name)
+        elif form.is_other(name, columns):
+            reasons.setdefault(f"written by {form.name}", []).append(name)
+        elif len(free) > MAX_PARAMETERS:
+            column_of[name] = name
+        else:
+            numbers = numbers_of(name)
+            if why := evidence.why_no_parameter(name, numbers, losses):
+                reasons.setdefault(why, []).append(name)
+                continue
+            column_of[name] = name
+            if numbers is not None and (likeness := evidence.order_as(numbers, losses)) >= evidence.DOUBTFUL:
+                doubtful[name] = likeness
+    if doubtful:
+        clear = [name for name in column_of if name not in doubtful] or list(column_of)
+        (first, likeness), *_ = doubtful.items()
+        are = "is a result" if len(doubtful) == 1 else "are results"
+        raise ValueError(
+            f"the column {first!r} orders the rows nearly as the objective does (rank correlation "
+            f"{likeness:.3f}). If {listed(list(doubtful))} {are}, name the parameters: parameters={clear!r} "
+            f"(--parameters {' '.join(map(quote, clear))}); if not, add it to them."
+        )
+    left_out = tuple(f"{listed(names)}: {why}" for why, names in reasons.items())
+    seeds = [c for c in column_of if _SEED.fullmatch(c)]
+    notes: tuple[str, ...] = ()
+    if len(seeds) == 1:
+        option = f"seed={seeds[0]!r} (--seed {quote(seeds[0])})"
+        notes = (f"{seeds[0]}: if it numbers repeated runs, {option} gives standard errors",)
+    return Roles(column_of, left_out, notes)
+
+
+def bare_name(column: str) -> str:
+    """The parameter's name without the prefix of a format."""
+    names = (form.parameter_of(column) for form in FORMATS)
+    return next((name for name in names if name is not None), column)

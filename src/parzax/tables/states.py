@@ -1,0 +1,57 @@
+"""How runs ended, in the words of many tools, as Optuna's states of trials."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from parzax.tables.columns import Column, Table
+
+PENDING = ("RUNNING", "WAITING")
+# Words in capitals, without what stands before a point, as in TrialState.COMPLETE.
+_WORDS = {
+    "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
+    "FAIL": ("FAIL", "FAILED", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "ERROR", "TIMEOUT", "MEMOUT", "MEMORYOUT",
+             "ABORT", "ABORTED", "ABANDONED", "INVALID", "CANCELED", "CANCELLED"),
+    "PRUNED": ("PRUNED", "EARLY_STOPPED", "STOPPED", "CAPPED"),
+    "RUNNING": ("RUNNING", "PAUSED"),
+    "WAITING": ("WAITING", "PENDING", "SCHEDULED", "CANDIDATE", "STAGED", "QUEUED", "IDLE"),
+}  # fmt: skip
+_STATES = {word: state for state, words in _WORDS.items() for word in words}
+
+
+def find_state(table: Table, named: str | None, columns: Iterable[str]) -> str | None:
+    """The column that says how runs ended: the one that a format names, else one that holds only such words.
+
+    A column of the name that a format gives counts if one of its words is known, others if all are and
+    some run ended well.
+    """
+    if named in table.names and _known(_labels(table, named)):
+        return named
+    for name in columns:
+        labels = _labels(table, name)
+        if labels and len(_known(labels)) == len(labels) and "COMPLETE" in _known(labels):
+            return name
+    return None
+
+
+def read_states(column: Column) -> np.ndarray:
+    """(n,) state of each row, "MISSING" where there is none; words that are not known are in capitals."""
+    column = column.as_labels()
+    names = [_STATES.get(word, word) for word in map(_word, column.labels)]
+    return np.array([*names, "MISSING"], dtype=object)[column.index]
+
+
+def _labels(table: Table, name: str) -> Sequence[object]:
+    try:
+        column = table.read(name)
+    except ValueError:  # dates, say
+        return ()
+    return () if column.index is None else column.labels
+
+
+def _known(labels: Sequence[object]) -> list[str]:
+    return [_STATES[word] for word in map(_word, labels) if word in _STATES]
+
+
+def _word(label: object) -> str:
+    return str(getattr(label, "name", label)).rsplit(".", 1)[-1].strip().upper()

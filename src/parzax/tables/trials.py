@@ -1,0 +1,85 @@
+"""Rows that belong together: epochs, budgets and repeats of one trial, of which one counts by default."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from parzax.tables.columns import Table
+from parzax.tables.formats import Format
+
+CHOICES = ("last", "best", "all")
+_STEP = re.compile(
+    r"(.*[._/])?(epoch|epochs|step|steps|iteration|training_iteration|budget|fidelity)", re.IGNORECASE
+)
+# Largest share of the rows that different configurations may be, where a column counts steps within them.
+_MOST_DIFFERENT = 0.5
+
+
+def find_step(table: Table, form: Format, candidates: Sequence[str], parameters: Sequence[str]) -> str | None:
+    """The column that counts the rows of a trial: the format's, or one of its name beside repeated configurations.
+
+    Args:
+        table: the table.
+        form: its format.
+        candidates: columns that may be it; of a table without marks, they may be among the parameters.
+        parameters: columns of parameters.
+    """
+    if form.step in table.names:
+        return form.step
+    for name in filter(_STEP.fullmatch, candidates):
+        others = [column for column in parameters if column != name]
+        if others and len(np.unique(configurations(table, others))) <= _MOST_DIFFERENT * table.n:
+            return name
+    return None
+
+
+def configurations(table: Table, columns: Sequence[str]) -> np.ndarray:
+    """(n,) number of the configuration of each row: rows with equal values in all columns share it."""
+    number = np.zeros(table.n, np.int64)
+    for name in columns:
+        index = table.read(name).as_labels().index
+        _, number = np.unique(np.stack([number, index]), axis=1, return_inverse=True)
+        number = number.reshape(-1)
+    return number
+
+
+def other_rows(
+    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, keep: np.ndarray
+) -> np.ndarray:
+    """(n,) which rows of ``keep`` are not the one of their trial that counts.
+
+    Args:
+        per_trial: "last", that of the largest step, or "best", that of the smallest loss.
+        trial: (n,) number of each row's trial.
+        step: (n,) step of each row; the order of the rows for None.
+        losses: (n,) the first objective, NaN where missing.
+        keep: (n,) rows that are used.
+    """
+    rows = np.arange(len(trial))
+    at = rows if step is None else np.nan_to_num(step, nan=-np.inf)
+    failed = np.isnan(losses)
+    by_merit = (rows, at, ~failed) if per_trial == "last" else (rows, -np.where(failed, np.inf, losses))
+    # Of a trial the last one in this order counts; rows that are not used come first.
+    order = np.lexsort((*by_merit, keep, trial))
+    last = np.append(trial[order][1:] != trial[order][:-1], True)
+    counted = np.zeros(len(trial), bool)
+    counted[order[last]] = True
+    return keep & ~counted
+
+
+def read_trials(
+    table: Table, form: Format, step: str | None, parameters: Mapping[str, str]
+) -> np.ndarray | None:
+    """(n,) number of the trial of each row, by the format's column of trials, or by configuration where rows are steps.
+
+    None where every row is a trial of its own.
+    """
+    if form.trial in table.names:
+        labels = table.read(form.trial).as_labels()
+        trial = np.where(labels.missing(), -1 - np.arange(table.n), labels.index)
+    elif step is not None:
+        trial = configurations(table, [column for column in parameters.values() if column != step])
+    else:
+        return None
+    return trial if len(np.unique(trial)) < table.n else None
