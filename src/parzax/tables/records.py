@@ -1,4 +1,4 @@
-"""Nested records, from JSON or from cells of a table, as flat columns: ``config/lr`` is ``lr`` within ``config``."""
+"""Nested records, from JSON or cells of a table, as columns: ``config/lr`` is ``lr`` within ``config``."""
 
 import ast
 import json
@@ -72,8 +72,9 @@ def read_documents(documents: Iterable[Any]) -> list[Mapping[str, Any]]:
     ValueError for a document that is none of these.
     """
     documents, records = list(documents), []
+    readers = [form.records for form in FORMATS if form.records is not None]
     for document in documents:
-        of_tool = (rows for form in FORMATS if (rows := form.records(document)) is not None)
+        of_tool = (rows for read in readers if (rows := read(document)) is not None)
         records += next(of_tool, None) or _general_records(document, alone=len(documents) == 1)
     return records
 
@@ -102,7 +103,7 @@ def _is_rows(value: Any) -> bool:
 
 
 def parse_cell(value: Any) -> Any:
-    """What a cell of nested values holds: a dictionary, also where it is written as JSON or as Python's repr."""
+    """What a cell holds: a dictionary, also where it is written as JSON or as Python's repr."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     for read in (json.loads, ast.literal_eval):

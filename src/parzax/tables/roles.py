@@ -10,7 +10,7 @@ import numpy as np
 
 from parzax.tables import evidence
 from parzax.tables.columns import Table, check_unique, listed
-from parzax.tables.formats import FORMATS, PLAIN, Format
+from parzax.tables.formats import FORMATS, OPTUNA, PLAIN, Format
 
 # Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
 _BOOKKEEPING = re.compile(
@@ -96,7 +96,7 @@ def find_parameters(
     numbers_of: Callable[[str], np.ndarray | None],
     losses: np.ndarray,
 ) -> Roles:
-    """The parameters of a table: a space's ``names``, the columns ``asked`` for, or what a format and values say.
+    """The parameters of a table: by a space's ``names``, by the columns ``asked`` for, or by format and values.
 
     Args:
         table: all columns but those to drop.
@@ -127,7 +127,7 @@ def find_parameters(
         )
     else:
         roles = _by_evidence(free, form, table.names, numbers_of, losses)
-    if form is not PLAIN and form.name != "Optuna":
+    if form not in (PLAIN, OPTUNA):
         where = f", with its parameters in {form.prefix}*" if form.prefix else ""
         roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
     if not roles.column_of:
@@ -146,13 +146,13 @@ def _by_evidence(
     numbers_of: Callable[[str], np.ndarray | None],
     losses: np.ndarray,
 ) -> Roles:
-    """Parameters of a table that does not mark them: all columns that neither names nor values speak against."""
+    """Parameters of a table that does not mark them: all columns that no name and no value speaks against."""
     reasons: dict[str, list[str]] = {}
-    column_of, doubtful = {}, {}
+    column_of, doubtful, written = {}, {}, form.find_others(columns)
     for name in free:
         if _BOOKKEEPING.fullmatch(name) and form is PLAIN:
             reasons.setdefault("bookkeeping", []).append(name)
-        elif form.is_other(name, columns):
+        elif name in written:
             reasons.setdefault(f"written by {form.name}", []).append(name)
         elif len(free) > MAX_PARAMETERS:
             column_of[name] = name

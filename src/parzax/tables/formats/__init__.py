@@ -1,6 +1,6 @@
 """Formats of tables, one file a tool; the first that recognises a table's columns reads it.
 
-A format of one's own is a `Format`, or a subclass of it, for ``Observations.from_dataframe(..., format=)``.
+Another tool's is a `Format` for ``Observations.from_dataframe(..., format=)``.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from parzax.tables.formats.smac import SMAC
 from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
 
 FORMATS = (
-    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED, AX, WANDB_PAGE,
-    WANDB_API, MLFLOW_PAGE,
+    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED, AX,
+    WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 

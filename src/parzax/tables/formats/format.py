@@ -1,15 +1,17 @@
 """How a tool writes the log of a search as a table: one `Format` a tool."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+Records = list[dict[str, Any]]
+
 
 @dataclass(frozen=True)
 class Format:
-    """The shape of the tables that a tool writes; a new one is made by arguments, or by a subclass.
+    """The shape of the tables that a tool writes.
 
     Nested records have "/" between the names of a column: ``config/lr``.
 
@@ -18,25 +20,28 @@ class Format:
         needs: patterns of columns that such a table must have, each as `fnmatch` reads it; alternatives have
             "|" between them.
         prefix: how the columns of parameters begin; "" where parameters have no mark.
-        others: regular expression of the columns that are no parameters, where parameters have no mark.
+        others: the columns that are no parameters, where parameters have no mark: a regular expression, or a
+            function of all columns that gives them.
         state: the column that says how a run ended.
         trial: the column that says which trial a row is of.
         step: the column that counts the rows of a trial, such as its epochs.
         text: whether the tool writes numbers as text.
-        file: name of the files that the tool writes one of for each trial or run, for a folder of them.
-        beside: name of a JSON file beside each of them that has the parameters.
+        file: name of the file that the tool writes for each trial or run, for a folder of them.
+        beside: name of a JSON file beside it that has the parameters.
+        records: a function that gives the rows of a JSON document of the tool's own shape, None for others.
     """
 
     name: str
     needs: tuple[str, ...]
     prefix: str = ""
-    others: str = ""
+    others: str | Callable[[Sequence[str]], Collection[str]] = ""
     state: str | None = None
     trial: str | None = None
     step: str | None = None
     text: bool = False
     file: str | None = None
     beside: str | None = None
+    records: Callable[[Any], Records | None] | None = None
 
     def recognises(self, columns: Sequence[str]) -> bool:
         """Whether a table with these columns is of this format."""
@@ -50,10 +55,8 @@ class Format:
         marked = self.prefix and column.startswith(self.prefix) and column != self.prefix
         return column[len(self.prefix) :] if marked else None
 
-    def is_other(self, column: str, columns: Sequence[str]) -> bool:
-        """Whether the tool itself says that a column is no parameter."""
-        return re.fullmatch(self.others, column) is not None
-
-    def records(self, document: Any) -> list[dict[str, Any]] | None:
-        """The rows of a JSON document of the tool's own shape; None for any other document."""
-        return None
+    def find_others(self, columns: Sequence[str]) -> set[str]:
+        """The columns of which the tool itself says that they are no parameters."""
+        if callable(self.others):
+            return set(self.others(columns))
+        return {column for column in columns if re.fullmatch(self.others, column)}

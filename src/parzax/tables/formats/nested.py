@@ -1,29 +1,27 @@
-"""Nested records: Hyperopt's trials, Keras Tuner's ``trial.json``, and any other with its parameters together."""
+"""Nested records: Hyperopt's trials, Keras Tuner's ``trial.json``, and any with its parameters together."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from parzax.tables.formats.format import Format
+from parzax.tables.formats.format import Format, Records
 
 
-@dataclass(frozen=True)
-class _Hyperopt(Format):
-    """A value is a list of one, or of none where the parameter is inactive."""
-
-    def records(self, document: Any) -> list[dict[str, Any]] | None:
-        trials = [document] if isinstance(document, dict) else document
-        try:
-            values = [trial["misc"]["vals"] for trial in trials]
-            return [
-                {**trial, "misc": {"vals": {name: x[0] if x else None for name, x in vals.items()}}}
-                for trial, vals in zip(trials, values, strict=True)
-            ]
-        except (AttributeError, KeyError, TypeError):
-            return None
+def _read_hyperopt(document: Any) -> Records | None:
+    """Trials in which a value is a list of one, or of none where the parameter is inactive."""
+    trials = [document] if isinstance(document, dict) else document
+    try:
+        values = [trial["misc"]["vals"] for trial in trials]
+        native = [{name: x[0] if x else None for name, x in vals.items()} for vals in values]
+        return [{**trial, "misc": {"vals": row}} for trial, row in zip(trials, native, strict=True)]
+    except (AttributeError, KeyError, TypeError):
+        return None
 
 
-HYPEROPT = _Hyperopt(
-    "Hyperopt", needs=("misc/vals/*", "result/*"), prefix="misc/vals/", state="result/status"
+HYPEROPT = Format(
+    "Hyperopt",
+    needs=("misc/vals/*", "result/*"),
+    prefix="misc/vals/",
+    state="result/status",
+    records=_read_hyperopt,
 )
 KERAS_TUNER = Format(
     "Keras Tuner",

@@ -1,40 +1,33 @@
 """SMAC's ``runhistory.json``: configurations by number, and a list of runs."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from parzax.tables.formats.format import Format
+from parzax.tables.formats.format import Format, Records
 
 _KEY = ("config_id", "instance", "seed", "budget")
 # Numbers that version 2 writes; version 1 writes their names.
 _STATES = ("RUNNING", "SUCCESS", "CRASHED", "TIMEOUT", "MEMORYOUT")
 
 
-@dataclass(frozen=True)
-class _Smac(Format):
-    def records(self, document: Any) -> list[dict[str, Any]] | None:
-        if not isinstance(document, dict) or not {"data", "configs"} <= document.keys():
-            return None
-        return [self._record(run, document["configs"]) for run in document["data"]]
+def _read(document: Any) -> Records | None:
+    if not isinstance(document, dict) or not {"data", "configs"} <= document.keys():
+        return None
+    return [_record(run, document["configs"]) for run in document["data"]]
 
-    def _record(self, run: Any, configurations: dict[str, Any]) -> dict[str, Any]:
-        """One run, which the versions write as two lists, as one list, or as an object."""
-        if isinstance(run, dict):
-            row = {name: run.get(name) for name in (*_KEY, "cost", "time", "status")}
-        else:
-            entries = [*run[0], *run[1]] if len(run) == 2 else list(run)
-            after_key = entries[len(entries) - 6 :] if len(run) == 2 else entries[len(_KEY) :]
-            # A list of eleven has the processor's time after the time.
-            status = after_key[3 if len(entries) > 10 else 2]
-            row = dict(zip(_KEY, entries, strict=False))
-            row |= {"cost": after_key[0], "time": after_key[1], "status": status}
-        costs = row["cost"]
-        if isinstance(costs, list):
-            row |= {f"cost_{i}": cost for i, cost in enumerate(costs)} | {"cost": None}
-        return row | {
-            "status": _state_name(row["status"]),
-            "config": configurations[str(row["config_id"])],
-        }
+
+def _record(run: Any, configurations: dict[str, Any]) -> dict[str, Any]:
+    """One run, which the versions write as two lists, as one list, or as an object."""
+    if isinstance(run, dict):
+        row = {name: run.get(name) for name in (*_KEY, "cost", "time", "status")}
+    else:
+        key, result = run if len(run) == 2 else (run[:4], run[4:])
+        # A list of eleven has the processor's time after the time.
+        status = result[3 if len(run) > 10 else 2]
+        row = dict(zip(_KEY, key, strict=False))
+        row |= {"cost": result[0], "time": result[1], "status": status}
+    if isinstance(row["cost"], list):
+        row |= {f"cost_{i}": cost for i, cost in enumerate(row.pop("cost"))}
+    return row | {"status": _state_name(row["status"]), "config": configurations[str(row["config_id"])]}
 
 
 def _state_name(status: Any) -> str:
@@ -43,10 +36,11 @@ def _state_name(status: Any) -> str:
     return _STATES[status] if isinstance(status, int) and status < len(_STATES) else str(status)
 
 
-SMAC = _Smac(
+SMAC = Format(
     "SMAC",
     needs=("config/*", "config_id", "cost|cost_0"),
     prefix="config/",
     state="status",
     file="runhistory.json",
+    records=_read,
 )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from parzax.tables.formats.format import Format
 
@@ -13,28 +12,26 @@ WANDB_PAGE = Format(
     r"|Group|Job Type|Project|Entity|Path|Artifacts|GPU Count|GPU Type|_step|_timestamp|_runtime|_wandb.*",
     state="State",
 )
+_ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|created_at|sweep")
 
 
-@dataclass(frozen=True)
-class _Api(Format):
-    """A run's configuration and its summary side by side, each in an order of its own.
+def _beside_configuration(columns: Sequence[str]) -> list[str]:
+    """The columns of a run's summary and of the run itself, of a table that has its configuration beside them.
 
     A summary is sorted, so that its own keys, which begin with "_", are its first ones. Where other columns
-    stand before them, these are the configuration, and those after them, but for the last few, the summary.
+    stand before them, these are the configuration. Where none do, the table does not say which are.
     """
-
-    def is_other(self, column: str, columns: Sequence[str]) -> bool:
-        if re.fullmatch(self.others, column):
-            return True
-        first = next(i for i, name in enumerate(columns) if name.startswith("_"))
-        configuration = [name for name in columns[:first] if not re.fullmatch(self.others, name)]
-        return bool(configuration) and column not in configuration
+    first = next(i for i, column in enumerate(columns) if column.startswith("_"))
+    configuration = [column for column in columns[:first] if not _ABOUT_RUN.fullmatch(column)]
+    if configuration:
+        return [column for column in columns if column not in configuration]
+    return [column for column in columns if _ABOUT_RUN.fullmatch(column)]
 
 
-WANDB_API = _Api(
+WANDB_API = Format(
     "Weights & Biases' API",
     needs=("_runtime|_timestamp|_wandb", "_step|_timestamp|_wandb"),
-    others=r"_.*|id|name|state|tags|notes|user|group|url|path|created_at|sweep|summary|config",
+    others=_beside_configuration,
     state="state",
 )
 WANDB_RUNS = Format(
