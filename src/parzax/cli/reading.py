@@ -52,8 +52,8 @@ def read_log(path: Path, args: Namespace) -> Observations:
 
         if not is_optuna_file(path):
             raise ValueError(
-                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), .json, "
-                ".jsonl, .parquet, .feather, .arrow or .npz."
+                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), "
+                ".json, .jsonl, .parquet, .feather, .arrow or .npz."
             )
         read, kind = _from_optuna, "an Optuna file, which says it itself"
         unfit = ("target", "direction", "space", *_TABLES)

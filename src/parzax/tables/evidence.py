@@ -7,25 +7,25 @@ import numpy as np
 
 # Words that end the names of results of a run.
 _RESULTS = frozenset((
-    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "ap", "map", "f1", "f1score", "rmse", "mse",
-    "mae", "mape", "r2", "err", "error", "errors", "score", "scores", "reward", "rewards", "return", "returns",
+    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "map", "f1", "rmse", "mse", "mae",
+    "mape", "r2", "err", "error", "errors", "score", "scores", "reward", "rewards", "return", "returns",
     "perplexity", "ppl", "bleu", "rouge", "iou", "dice", "recall", "sensitivity", "specificity", "correct",
     "incorrect", "metric", "metrics", "objective", "fitness", "regret",
 ))  # fmt: skip
 # Words that may follow them: of which rows, and how several numbers made one.
 _OF_WHAT = frozenset((
-    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "avg", "best", "final",
-    "last", "min", "max", "median",
+    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "avg", "best",
+    "final", "last", "min", "max", "median",
 ))  # fmt: skip
-_TIMES = frozenset(
-    ("runtime", "walltime", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date")
-)
-_UNITS = frozenset(
-    ("s", "sec", "secs", "seconds", "ms", "min", "minutes", "h", "hours", "total", "iter", "start", "end")
-)
-_IDENTITIES = frozenset(
-    ("id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip")
-)
+_TIMES = frozenset((
+    "runtime", "walltime", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date",
+))  # fmt: skip
+_UNITS = frozenset((
+    "s", "sec", "secs", "seconds", "ms", "minutes", "h", "hours", "total", "iter", "start", "end",
+))  # fmt: skip
+_IDENTITIES = frozenset((
+    "id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip",
+))  # fmt: skip
 # Words in the names of objectives of which more is better.
 _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
@@ -109,7 +109,7 @@ def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
 
 
 def _ranks(x: np.ndarray, kind: str = "average") -> np.ndarray:
-    """Ranks from 1; of equal values the average, the smallest, the largest, or the number of different ones."""
+    """Ranks from 1; equal values have their average, smallest or largest, or that among different values."""
     _, value, counts = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks = {"min": last - counts + 1, "max": last, "dense": np.arange(1, len(counts) + 1)}

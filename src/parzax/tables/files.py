@@ -1,7 +1,7 @@
 """Files of tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
 
-Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip. A folder is read as all files
-of one kind in it, and so is a pattern such as ``runs/*.csv``.
+Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip. A folder is read as all
+files of one kind in it, and so is a pattern such as ``runs/*.csv``.
 """
 
 import codecs
@@ -43,10 +43,10 @@ def kind_of(path: Path) -> str:
 
 
 def find_files(path: Path) -> list[Path]:
-    """The files of a table: one, all of one kind in a folder, or all that a pattern such as ``runs/*.csv`` names.
+    """The files of a table: one, all of one kind in a folder, or those of a pattern such as ``runs/*.csv``.
 
-    In a folder, the files that a tool writes for each trial are looked for at any depth. ValueError where there
-    is none, or where a folder holds tables of several kinds.
+    In a folder, the files that a tool writes for each trial are looked for at any depth. ValueError where
+    there is none, or where a folder holds tables of several kinds.
     """
     if path.is_dir():
         for form in formats.FORMATS:

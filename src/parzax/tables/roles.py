@@ -96,7 +96,7 @@ def find_parameters(
     numbers_of: Callable[[str], np.ndarray | None],
     losses: np.ndarray,
 ) -> Roles:
-    """The parameters of a table: by a space's ``names``, by the columns ``asked`` for, or by format and values.
+    """The parameters of a table: by a space's ``names``, by the columns ``asked`` for, or by evidence.
 
     Args:
         table: all columns but those to drop.

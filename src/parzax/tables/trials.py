@@ -17,7 +17,7 @@ _MOST_DIFFERENT = 0.5
 
 
 def find_step(table: Table, form: Format, candidates: Sequence[str], parameters: Sequence[str]) -> str | None:
-    """The column that counts the rows of a trial: the format's, or one of its name beside repeated configurations.
+    """The column that counts the rows of a trial: the format's, or one that is called so beside repeats.
 
     Args:
         table: the table.
@@ -71,7 +71,7 @@ def other_rows(
 def read_trials(
     table: Table, form: Format, step: str | None, parameters: Mapping[str, str]
 ) -> np.ndarray | None:
-    """(n,) number of the trial of each row, by the format's column of trials, or by configuration where rows are steps.
+    """(n,) number of each row's trial, by the format's column, or by configuration where rows are steps.
 
     None where every row is a trial of its own.
     """

@@ -16,8 +16,8 @@ from parzax.tables.formats.smac import SMAC
 from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
 
 FORMATS = (
-    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED, AX,
-    WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
+    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED,
+    AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 

@@ -25,8 +25,8 @@ def _record(run: Any, configurations: dict[str, Any]) -> dict[str, Any]:
         status = result[3 if len(run) > 10 else 2]
         row = dict(zip(_KEY, key, strict=False))
         row |= {"cost": result[0], "time": result[1], "status": status}
-    if isinstance(row["cost"], list):
-        row |= {f"cost_{i}": cost for i, cost in enumerate(row.pop("cost"))}
+    if isinstance(costs := row["cost"], list):
+        row |= {f"cost_{i}": cost for i, cost in enumerate(costs)} | {"cost": None}
     return row | {"status": _state_name(row["status"]), "config": configurations[str(row["config_id"])]}
 
 

@@ -16,7 +16,7 @@ _ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|creat
 
 
 def _beside_configuration(columns: Sequence[str]) -> list[str]:
-    """The columns of a run's summary and of the run itself, of a table that has its configuration beside them.
+    """The columns of a run's summary and of the run itself, which stand beside its configuration.
 
     A summary is sorted, so that its own keys, which begin with "_", are its first ones. Where other columns
     stand before them, these are the configuration. Where none do, the table does not say which are.
