@@ -46,6 +46,7 @@ def test_parameters_are_found(tool):
     assert obs.space["lr"][0].log
     if tool != "Optuna":
         assert any(f"a table of {tool}" in note for note in obs.report.inferred)
+        assert any("no parameters: " in line for line in obs.report.lines())
 
 
 @pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
@@ -79,31 +80,32 @@ def test_dropped_columns_are_gone():
     assert (obs.n, obs.n_objectives) == (90, 1)
 
 
-def test_other_results_are_pointed_at():
-    """A column that looks like another metric stays, with a word; dropped it is gone."""
-    df = pd.DataFrame({"lr": LR, "k": K, "train_loss": LOSS, "val_acc": LOSS, "value": LOSS})
+def test_other_results_are_left_out():
+    """A column that its name calls a result is no parameter, which the report says; asked for, it is one."""
+    results = {"train_loss": LOSS, "val_acc": LOSS}
+    df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": LR, "value": LOSS})
     obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
-    assert obs.space.names == ("lr", "k", "train_loss", "val_acc")
-    assert any("perhaps results" in x and "'train_loss', 'val_acc'" in x for x in obs.report.inferred)
-    obs = px.Observations.from_dataframe(df, direction="minimize", drop=["train_loss", "val_acc"], warn=False)
-    assert obs.space.names == ("lr", "k")
-    assert not any("perhaps" in x for x in obs.report.inferred)
-    obs = px.Observations.from_dataframe(df, direction="minimize", parameters="k", warn=False)
-    assert obs.space.names == ("k",)
+    assert obs.space.names == ("lr", "k", "loss_weight")
+    assert "no parameters: 'train_loss', 'val_acc': a result, by its name" in obs.report.lines()
+    asked = ["k", "train_loss"]
+    obs = px.Observations.from_dataframe(df, direction="minimize", parameters=asked, warn=False)
+    assert obs.space.names == ("k", "train_loss")
+    # A choice of loss is a parameter, though its name is that of a result.
+    text = pd.DataFrame({"loss": ["hinge", "log"] * 45, "lr": LR, "value": LOSS})
+    obs = px.Observations.from_dataframe(text, direction="minimize", warn=False)
+    assert obs.space.names == ("loss", "lr")
 
 
 def test_what_may_be_meant_otherwise_is_said():
     """An accuracy that is minimised, a column of seeds; catches a remedy that cannot be pasted."""
-    df = pd.DataFrame({"lr": LR, "seed": K, "train loss": LOSS, "val_accuracy": -LOSS})
+    df = pd.DataFrame({"lr": LR, "seed": K, "val_accuracy": -LOSS})
     said = "\n".join(px.Observations.from_dataframe(df, "val_accuracy", warn=False).report.inferred)
     assert "'val_accuracy' is minimised; if more is better, direction='maximize'" in said
     assert "seed='seed' (--seed seed)" in said
-    assert "drop=['train loss'] (--drop 'train loss')" in said
-    clear = df.rename(columns={"seed": "k", "train loss": "z", "val_accuracy": "y"})
+    clear = df.rename(columns={"seed": "k", "val_accuracy": "y"})
     said = "\n".join(px.Observations.from_dataframe(clear, "y", warn=False).report.inferred)
     assert "if more is better" not in said
     assert "--seed" not in said
-    assert "--drop" not in said
 
 
 def test_an_objective_may_have_decimal_commas():

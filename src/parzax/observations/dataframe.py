@@ -1,7 +1,7 @@
 """Tables as logs: roles of the columns, tasks, rows to leave out, the space, and values, in this order."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -121,12 +121,19 @@ def _read(
         table, form, names, aside, asked, lambda name: _to_numbers(read_spelled(name)[0]), losses
     )
     column_of = roles.column_of
+    if space is None:
+        column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
+        roles = roles._replace(left_out=(*roles.left_out, *unfit))
     step = trials.find_step(table, form, [c for c in table.names if c not in aside], list(column_of.values()))
-    if names is None and not asked and step in column_of.values():
+    if space is None and not asked and step in column_of.values():
         column_of = {name: column for name, column in column_of.items() if column != step}
         roles = roles._replace(left_out=(*roles.left_out, f"{step!r}: it counts the rows of a trial"))
     notes += roles.notes
-    if names is None:
+    if space is None and state is None and "state" in table.names:
+        fate_of_state = "a parameter" if "state" in column_of.values() else "ignored"
+        no_state = "none of its values is a trial state, so it leaves out no row and is"
+        notes.append(f"state: {no_state} {fate_of_state}")
+    if space is None and len(column_of) > 1:
         absent = np.logical_and.reduce([table.read(column).missing() for column in column_of.values()])
         reasons[keep & absent] = "no parameter has a value"
         _count_dropped(reasons)
@@ -143,15 +150,9 @@ def _read(
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
         columns = {name: column for name, (column, _) in spelled.items() if column is not None}
         spellings = {name: how for name, (_, how) in spelled.items()}
-        unfit = {name: why for name, why in spellings.items() if name not in columns}
-        if unfit and (asked or not columns):
-            name, why = next(iter(unfit.items()))
-            raise ValueError(f"column {column_of[name]!r} {why}")
-        roles = roles._replace(
-            left_out=(*roles.left_out, *(f"{visible(n)}: it {w}" for n, w in unfit.items()))
-        )
         kept_rows = {name: column.take(keep) for name, column in columns.items()}
-        space, guesses = infer_space(kept_rows, spellings)
+        space, guesses, unlikely = infer_space(kept_rows, spellings)
+        roles = roles._replace(left_out=(*roles.left_out, *unlikely))
         notes += guesses
     else:
         columns = {name: table.read(column) for name, column in column_of.items()}
@@ -184,6 +185,19 @@ def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tupl
         return as_numbers(table.read(name), keep, least)
     except ValueError as error:
         return None, str(error).removeprefix(f"column {name!r} ")
+
+
+def _fitting(
+    column_of: dict[str, str], read_spelled: Callable[[str], tuple[Any, str]], strict: bool
+) -> tuple[dict[str, str], list[str]]:
+    """The columns that can be parameters, and sentences on others, such as dates; ValueError if strict."""
+    read = {name: read_spelled(column) for name, column in column_of.items()}
+    unfit = {name: why for name, (column, why) in read.items() if column is None}
+    if unfit and (strict or len(unfit) == len(column_of)):
+        name, why = next(iter(unfit.items()))
+        raise ValueError(f"column {column_of[name]!r} {why}")
+    fitting = {name: column for name, column in column_of.items() if name not in unfit}
+    return fitting, [f"{visible(name)}: it {why}" for name, why in unfit.items()]
 
 
 def _to_numbers(column: Column | None) -> np.ndarray | None:

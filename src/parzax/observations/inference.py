@@ -21,10 +21,10 @@ _LEAST_IDS, _NEARLY_ALL = 30, 0.95
 
 def infer_space(
     columns: Mapping[str, Column], spelled: Mapping[str, str] | None = None
-) -> tuple[Space, list[str]]:
-    """The space of some columns, and sentences that say what was inferred; see `infer_domain`.
+) -> tuple[Space, list[str], list[str]]:
+    """The space of some columns, and sentences on what was inferred and on columns that are left out.
 
-    ``spelled`` says how a column's numbers were written, "" for plain numbers.
+    See `infer_domain`. ``spelled`` says how a column's numbers were written, "" for plain numbers.
     """
     inferred = {name: infer_domain(column) for name, column in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
@@ -33,8 +33,9 @@ def infer_space(
         raise ValueError(f"none of the columns {names} has a value that is no id.")
     notes = ["bounds and choices are those seen in the data; a space with the real ones is better"]
     hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
-    notes += [f"{visible(name)}: {note}{hows.get(name, '')}" for name, (_, note) in inferred.items()]
-    return Space(domains), notes
+    notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]
+    left_out = [f"{visible(name)}: {why}" for name, (domain, why) in inferred.items() if domain is None]
+    return Space(domains), notes, left_out
 
 
 def infer_domain(column: Column) -> tuple[Domain | None, str]:
@@ -54,7 +55,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
     """
     missing = column.missing()
     if missing.all():
-        return None, "left out, it has no values"
+        return None, "it has no values"
     gap = f"; inactive in {int(missing.sum())} of {len(missing)} rows" if missing.any() else ""
     when: Any = Recorded() if missing.any() else ()
     # Objects that hold both 1 and 1.0 mean two choices.
@@ -65,7 +66,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
     )
     if not numeric and _is_id(column):
         reason = "rows have as many different labels, as of an id or a path"
-        return None, f"left out, {len(column.labels)} {reason}"
+        return None, f"{len(column.labels)} {reason}"
     try:
         domain, what = _infer_numeric(column, when) if numeric else _infer_categorical(column, when)
     except (TypeError, ValueError) as error:
