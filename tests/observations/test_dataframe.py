@@ -259,8 +259,8 @@ def test_a_state_that_is_no_trial_state_is_a_column_like_any_other(frame):
     assert obs.report.inferred == ()
     # One trial state is enough to know the others as such, in any spelling.
     for complete in ("COMPLETE", "complete", "TrialState.COMPLETE"):
-        obs = read(frame(data | {"state": [complete, "crashed", complete]}))
-        assert obs.report.dropped == {"state CRASHED": 1}
+        obs = read(frame(data | {"state": [complete, "imploded", complete]}))
+        assert obs.report.dropped == {"state IMPLODED": 1}
         assert obs.space.names == ("x",)
 
 

@@ -30,7 +30,7 @@ def _beside_configuration(columns: Sequence[str]) -> list[str]:
 
 WANDB_API = Format(
     "Weights & Biases' API",
-    needs=("_runtime|_timestamp|_wandb", "_step|_timestamp|_wandb"),
+    needs=("_runtime|_wandb", "_step|_timestamp"),
     others=_beside_configuration,
     state="state",
 )

@@ -1,0 +1,258 @@
+"""Tables in the shapes that tools write: parameters, states and rows of each; values are made up here."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import coarse_estimator
+from reference import logs
+
+import parzax as px
+from parzax.tables import recognise
+from parzax.tables.files import read_table
+
+N = 60
+RNG = np.random.default_rng(0)
+LR, DROPOUT = 10 ** RNG.uniform(-4, -1, N), RNG.uniform(0, 0.8, N)
+OPTIMISER = RNG.choice(["adam", "sgd"], N)
+LOSS = (np.log10(LR) + 2.5) ** 2 + RNG.normal(0, 0.05, N)
+IDS = [f"{i:08x}" for i in range(N)]
+FAILED = np.arange(N) % 10 == 3
+
+
+def parameters(i):
+    return {"lr": float(LR[i]), "opt": {"name": str(OPTIMISER[i]), "dropout": float(DROPOUT[i])}}
+
+
+def wandb_page():
+    state = np.where(FAILED, "crashed", "finished")
+    return pd.DataFrame(
+        {"Name": IDS, "State": state, "Notes": "-", "User": "u", "Tags": "", "Created": "2026-01-01",
+         "Runtime": np.arange(N) * 7 % 61, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "loss": LOSS,
+         "val_acc": 1 / (1 + LOSS)}
+    )  # fmt: skip
+
+
+def wandb_runs():
+    """As the documentation's own script writes it: dictionaries as text."""
+    return pd.DataFrame(
+        {"summary": [str({"_runtime": i, "loss": float(LOSS[i]), "acc": 0.1}) for i in range(N)],
+         "config": [str({"lr": float(LR[i]), "dropout": float(DROPOUT[i])}) for i in range(N)],
+         "name": IDS}
+    )  # fmt: skip
+
+
+def ax():
+    return pd.DataFrame(
+        {"trial_index": np.arange(N), "arm_name": [f"{i}_0" for i in range(N)],
+         "trial_status": np.where(FAILED, "FAILED", "COMPLETED"), "generation_node": "Sobol", "loss": LOSS,
+         "lr": LR, "dropout": DROPOUT}
+    )  # fmt: skip
+
+
+def sklearn():
+    order = pd.Series(LOSS).rank(method="min").astype(int)
+    return pd.DataFrame(
+        {"mean_fit_time": LR * 3, "param_lr": LR, "param_dropout": DROPOUT,
+         "params": [{"lr": x, "dropout": y} for x, y in zip(LR, DROPOUT, strict=True)],
+         "split0_test_score": -LOSS, "mean_test_score": -LOSS, "rank_test_score": order}
+    )  # fmt: skip
+
+
+def trials_dataframe():
+    return pd.DataFrame(
+        {"number": np.arange(N), "value": LOSS, "datetime_start": "2026-01-01", "params_lr": LR,
+         "params_dropout": DROPOUT, "user_attrs_note": IDS, "state": np.where(FAILED, "FAIL", "COMPLETE")}
+    )  # fmt: skip
+
+
+# Table, objective, whether some runs failed.
+FRAMES = {
+    "Optuna": (trials_dataframe, "value", True),
+    "Weights & Biases": (wandb_page, "loss", True),
+    "Weights & Biases' API": (wandb_runs, "summary/loss", False),
+    "Ax": (ax, "loss", True),
+    "scikit-learn": (sklearn, "mean_test_score", False),
+}
+
+
+@pytest.mark.parametrize("tool", FRAMES)
+def test_data_frames(tool):
+    """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count."""
+    table, target, fails = FRAMES[tool]
+    direction = "maximize" if target == "mean_test_score" else "minimize"
+    obs = px.Observations.from_dataframe(table(), target, direction=direction, warn=False)
+    assert obs.space.names == ("lr", "dropout")
+    assert obs.report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
+    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] if fails else LOSS)
+
+
+def smac(version):
+    """A run history as versions 1, 2.0 and 2.2 write it."""
+    status = [2 if failed else 1 for failed in FAILED]
+    names = ["StatusType.CRASHED" if failed else "StatusType.SUCCESS" for failed in FAILED]
+    runs = {
+        1: [[[i + 1, None, 0, 0.0], [LOSS[i], 1.5, {"__enum__": names[i]}, 0, 1, {}]] for i in range(N)],
+        2: [[i + 1, None, 0, 0.0, LOSS[i], 1.5, status[i], 0, 1, {}] for i in range(N)],
+        3: [{"config_id": i + 1, "instance": None, "seed": 0, "budget": None, "cost": LOSS[i], "time": 1.5,
+             "cpu_time": 0.1, "status": status[i], "additional_info": {}} for i in range(N)],
+    }[version]  # fmt: skip
+    return {"data": runs, "configs": {str(i + 1): parameters(i) for i in range(N)}, "config_origins": {}}
+
+
+def hyperopt():
+    return [
+        {"state": 2, "tid": i, "spec": None, "exp_key": None, "owner": None,
+         "result": {"loss": float(LOSS[i]), "status": "fail" if FAILED[i] else "ok"},
+         "misc": {"tid": i, "cmd": ["a", "b"], "idxs": {"lr": [i]},
+                  "vals": {"lr": [float(LR[i])], "dropout": [float(DROPOUT[i])] if i % 2 else []}}}
+        for i in range(N)
+    ]  # fmt: skip
+
+
+def write_lines(path, rows):
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+
+
+def test_smac(tmp_path):
+    """Every version's run history; catches numbers of states that mean others, and costs of failed runs."""
+    for version in (1, 2, 3):
+        (tmp_path / "runhistory.json").write_text(json.dumps(smac(version)))
+        for source in (tmp_path / "runhistory.json", tmp_path):
+            obs = px.Observations.from_dataframe(read_table(source), "cost", direction="minimize", warn=False)
+            assert obs.space.names == ("lr", "opt/name", "opt/dropout")
+            assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
+            np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_hyperopt(tmp_path, lines):
+    """Trials as documents of a list or of lines: values in lists of one, and of none where inactive."""
+    path = tmp_path / ("trials.jsonl" if lines else "trials.json")
+    write_lines(path, hyperopt()) if lines else path.write_text(json.dumps(hyperopt()))
+    obs = px.Observations.from_dataframe(read_table(path), "result/loss", direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "dropout")
+    assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
+    np.testing.assert_array_equal(np.isnan(obs.values[:, 1]), (np.arange(N) % 2 == 0)[~FAILED])
+
+
+def test_keras_tuner(tmp_path):
+    """A folder of trials, each with its own file."""
+    for i in range(N):
+        folder = tmp_path / f"trial_{i:02d}"
+        folder.mkdir()
+        trial = {
+            "trial_id": f"{i:02d}",
+            "hyperparameters": {"space": [{"class_name": "Float"}], "values": {"lr": LR[i], "units": 32}},
+            "metrics": {"metrics": {"val_loss": {"direction": "min", "observations": []}}},
+            "score": LOSS[i],
+            "best_step": 3,
+            "status": "INVALID" if FAILED[i] else "COMPLETED",
+        }
+        (folder / "trial.json").write_text(json.dumps(trial))
+    obs = px.Observations.from_dataframe(read_table(tmp_path), "score", direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "units")
+    assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
+    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
+
+
+@pytest.mark.parametrize("kind", ["result.json", "progress.csv"])
+def test_ray(tmp_path, kind):
+    """A folder of trials with three epochs each, of which the last counts."""
+    for i in range(N):
+        folder = tmp_path / f"train_{i:02d}"
+        folder.mkdir()
+        rows = [
+            {
+                "loss": LOSS[i] + 2 - e,
+                "training_iteration": e + 1,
+                "time_total_s": 0.5 * e,
+                "pid": 7,
+                "done": e > 1,
+            }
+            for e in range(3)
+        ]
+        if kind == "result.json":
+            write_lines(
+                folder / kind, [{**row, "trial_id": f"t{i}", "config": parameters(i)} for row in rows]
+            )
+        else:
+            pd.DataFrame(rows).to_csv(folder / kind, index=False)
+            (folder / "params.json").write_text(json.dumps(parameters(i)))
+    obs = px.Observations.from_dataframe(read_table(tmp_path), "loss", direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "opt/name", "opt/dropout")
+    assert obs.report.dropped == {"not the last row of its trial": 2 * N}
+    np.testing.assert_allclose(obs.losses[:, 0], LOSS)
+
+
+@pytest.mark.parametrize("key", ["config", "params", "hyperparameters"])
+def test_nested_json(tmp_path, key):
+    """Records of nobody's format: what is nested under a usual name are the parameters, nothing else is."""
+    rows = [{"loss": float(LOSS[i]), "seconds": 3.0 * i, key: parameters(i)} for i in range(N)]
+    write_lines(tmp_path / "log.jsonl", rows)
+    (tmp_path / "log.json").write_text(json.dumps({"study": "s", "trials": rows}))
+    for name in ("log.jsonl", "log.json"):
+        table = read_table(tmp_path / name)
+        obs = px.Observations.from_dataframe(table, "loss", direction="minimize", warn=False)
+        assert obs.space.names == ("lr", "opt/name", "opt/dropout")
+        assert any("'seconds'" in line for line in obs.report.lines())
+    # A data frame with dictionaries in its cells is the same.
+    obs = px.Observations.from_dataframe(pd.DataFrame(rows), "loss", direction="minimize", warn=False)
+    assert obs.space.names == ("lr", "opt/name", "opt/dropout")
+
+
+def test_patterns_and_folders(tmp_path):
+    """Several files of one kind are one table; what one lacks is missing."""
+    first = pd.DataFrame({"params_lr": LR[:30], "value": LOSS[:30]})
+    second = pd.DataFrame({"params_lr": LR[30:], "params_dropout": DROPOUT[30:], "value": LOSS[30:]})
+    for name, part in (("a.csv", first), ("b.csv", second)):
+        part.to_csv(tmp_path / name, index=False)
+    for source in (tmp_path, tmp_path / "*.csv"):
+        obs = px.Observations.from_dataframe(read_table(source), direction="minimize", warn=False)
+        assert obs.space.names == ("lr", "dropout")
+        np.testing.assert_allclose(obs.losses[:, 0], LOSS)
+        assert np.isnan(obs.values[:30, 1]).all()
+    second.to_parquet(tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match=r"holds \.csv and \.parquet files; give a pattern"):
+        read_table(tmp_path)
+    for nothing in (tmp_path / "*.tsv", tmp_path / "no.csv"):
+        with pytest.raises(ValueError, match="there is no file"):
+            read_table(nothing)
+
+
+def shared_tables():
+    path = logs.data_path()
+    folder = None if path is None else path / "tables"
+    return {} if folder is None else json.loads((folder / "expected.json").read_text())
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", shared_tables())
+def test_tables_of_tools(name):
+    """What each table must give: the parameters, the first of them, or that nothing is above chance."""
+    folder, wanted = logs.data_path(), shared_tables()[name]
+    assert folder is not None
+    path = Path(folder) / "tables" / name
+    target, direction = wanted["target"], wanted["direction"]
+    read = pd.read_json if path.suffix == ".jsonl" else pd.read_csv
+    frame = read(path, lines=True) if path.suffix == ".jsonl" else read(path)
+    for table in (read_table(path), frame):
+        obs = px.Observations.from_dataframe(table, target, direction=direction, warn=False)
+        names = {parameter.rpartition("/")[2] for parameter in obs.space.names}
+        assert names == set(wanted.get("only", names))
+        assert names.isdisjoint(wanted.get("not", ()))
+    sampled = {"n_resamples": 0, "n_shuffles": 200} if "nothing_above_chance" in wanted else {}
+    result = px.cond_ped_anova(obs, 0.1, estimator=coarse_estimator(False), **sampled)
+    if sampled:
+        assert result.uncertainty is not None
+        assert not result.uncertainty.above_chance.any()
+    else:
+        assert result.ranking()[0].rpartition("/")[2] == wanted["top"]
+
+
+def test_plain_tables_are_of_no_tool():
+    """Catches a format that takes any table for its own."""
+    assert recognise(["lr", "dropout", "loss"]).name == "a plain table"
+    assert recognise(["lr", "trial_id", "epoch", "loss"]).name == "a plain table"
