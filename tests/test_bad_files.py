@@ -91,7 +91,7 @@ FILES = [
     ("t.csv", lambda p: p.write_bytes(b""), (), "is empty"),
     ("t.csv", lambda p: p.write_bytes(b"\xff\xfe\xfa,value\n\xff,1\n"), (), ""),
     ("t.csv", lambda p: p.write_bytes(b"params_x,value\n\xff\xfe,1\n"), (), "column 'params_x' holds Binary"),
-    ("t.csv", lambda p: p.mkdir(), (), "is not a file"),
+    ("t.csv", lambda p: p.mkdir(), (), "there is no table in"),
     ("t.csv", lambda _: None, (), "there is no file"),
     ("t.db", lambda p: p.write_bytes(b""), (), "is empty"),
     ("t.db", lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 500), (), "t.db"),

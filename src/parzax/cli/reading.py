@@ -91,9 +91,10 @@ def _from_table(path: Path, args: Namespace) -> Observations:
     if args.target is None and not any(c == "value" or c.startswith("values_") for c in table.names):
         likely = results_of(table.names)
         perhaps = f"perhaps {listed(likely)}; all columns are" if likely else "one of"
+        hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else ""
         raise ValueError(
             f"{str(path)!r} has no column 'value' or 'values_*'; name the objective column with "
-            f"--target COL, {perhaps} {listed(table.names)}."
+            f"--target COL, {perhaps} {listed(table.names)}.{hint}"
         )
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return Observations.from_dataframe(

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Numeric, Space, Varying
 from parzax.tables import Format, recognise, trials
 from parzax.tables.columns import Column, Table, listed, short
+from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
 from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
 from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
@@ -32,7 +34,7 @@ def read_logs(
 
     Without a column all rows are one log. ``arguments`` are those of `_read`.
     """
-    table = open_table(df)
+    table = read_table(Path(df)) if isinstance(df, (str, Path)) else open_table(df)
     names, log_number = [""], np.zeros(table.n, int)
     if column is not None:
         _checks.instance(what, column, str, "a column name")

@@ -122,42 +122,42 @@ class Observations:
         format: Format | None = None,
         warn: bool = True,
     ) -> "Observations":
-        """Read a table (pandas, polars, pyarrow, anything narwhals reads), one row per configuration.
+        """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
 
-        Columns are as in Optuna's ``trials_dataframe()``: ``params_*``, ``value`` or ``values_*``, ``state``
-        and bookkeeping. Where no column starts with ``params_``, every column is a parameter except
-        the targets, weight, constraints and bookkeeping (``number``, ``state``, ``datetime_*``, ``duration``,
-        ``user_attrs_*``, ``system_attrs_*``). Likewise ``config/*`` of Ray Tune, ``params.*`` of MLflow; of
-        an export of Weights & Biases all columns but its own. A missing value (null or NaN) of a parameter
-        means inactive.
-        ``state`` holds trial states if one of its values is COMPLETE, FAIL, PRUNED, RUNNING or WAITING (in
-        any case, also "TrialState.COMPLETE"); otherwise it is a column like any other.
+        The format of the tool that wrote the table says which columns are parameters, states of trials and
+        bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table every column is a
+        parameter of which neither the name nor the values say that it is a result, a state, a counter, an
+        identity or a time; ``report.left_out`` names the others. A missing value (null or NaN) of a parameter
+        means inactive. Of the rows of one trial, such as its epochs, the last one counts.
 
         Args:
-            df: the table, n rows.
+            df: the table, n rows; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several; by default ``values_*`` where there is no "value".
             direction: of `from_arrays`; "minimize" if not given.
-            space: the search space. Its parameters are looked up as ``params_<name>`` or ``<name>``. Labels
+            space: the search space. Its parameters are those of the format, or columns of their names. Labels
                 match choices by type and value, else by what a file may have made of them (1.0 for 1,
                 "True"), if only one choice fits. A parameter with several `Recorded` domains takes its regime
                 from ``regimes_<name>`` (integers, -1 = inactive). Without a space one is inferred, by the
                 rules of `parzax.observations.inference.infer_domain`.
-            failed: rows whose ``state`` is not COMPLETE, and rows without an objective value, are left out
-                ("drop") or ranked last ("worst"); running and waiting ones are always left out.
-            pruned: the same for rows whose ``state`` is PRUNED; as ``failed`` if not given.
+            failed: rows that did not complete, and rows without an objective value, are left out ("drop") or
+                ranked last ("worst"); running and waiting ones are always left out.
+            pruned: the same for pruned rows; as ``failed`` if not given.
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
-            parameters: columns of the parameters, where no space names them; guessed if not given.
+            parameters: columns of the parameters, where no space names them; they overrule format and values.
             drop: columns to leave out.
             bounds: of `from_arrays`, where a text names a column (also one of ``drop``) or else a parameter.
                 A domain that is inferred becomes a `parzax.Varying`.
             seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
+            per_trial: of several rows of one trial the "last", the "best" or "all" count.
+            format: the table's `parzax.tables.Format`; recognised by its columns if not given.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
         Raises:
             ValueError: naming row (counted from 0 in ``df``) and column, for values that do not fit; for
-                missing or repeated columns, and tables without rows or without any row to use.
+                missing or repeated columns, and tables without rows or without any row to use; where a
+                column may be a result, as it orders the rows like the objective.
             ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
 
         >>> import pandas as pd, parzax as px

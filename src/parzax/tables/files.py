@@ -69,7 +69,9 @@ def find_files(path: Path) -> list[Path]:
 def read_table(path: Path) -> Table:
     """The table in a file, a folder or the files of a pattern; ValueError for what is not one."""
     paths = find_files(path)
-    if KINDS[kind_of(paths[0])] != "json":
+    if (kind := kind_of(paths[0])) not in KINDS:
+        raise ValueError(f"{str(path)!r} is no table: its ending is none of {', '.join(KINDS)}.")
+    if KINDS[kind] != "json":
         return stack_tables([_with_parameters(file, open_table(read_frame(file))) for file in paths])
     documents = [document for file in paths for document in _read(file, _json_documents)]
     try:
