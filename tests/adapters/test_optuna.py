@@ -274,11 +274,18 @@ class TestRows:
         assert obs.report.direction == ("minimize", "maximize")
         np.testing.assert_array_equal(obs.losses, [[1, -2], [3, -4]])
 
-    def test_target_is_minimised_whatever_the_study_does(self):
+    def test_a_target_has_the_direction_of_its_objective(self):
+        # Catches a maximised study that is minimised without a word.
         d = {"x": FloatDistribution(0, 1)}
         study = study_of(({"x": 0.1}, d, 5.0), ({"x": 0.2}, d, 7.0), directions=("maximize",))
-        obs = read(study, target=lambda t: t.value * 10)
-        assert obs.losses[:, 0].tolist() == [50, 70]
+        assert read(study, target=lambda t: t.value).losses[:, 0].tolist() == [-5, -7]
+        assert read(study, target=lambda t: t.value, direction="minimize").losses[:, 0].tolist() == [5, 7]
+        obs = read(study, target=lambda t: t.value * 10, direction="maximize")
+        assert obs.losses[:, 0].tolist() == [-50, -70]
+        with pytest.raises(TypeError, match="target gives none of the study's objectives; say by direction="):
+            read(study, target=lambda t: t.value * 10)
+        with pytest.raises(TypeError, match="direction is that of target"):
+            read(study, direction="minimize")
         with pytest.raises(TypeError, match="target must return a number, got None for trial 0"):
             read(study, target=lambda t: None)
         with pytest.raises(TypeError, match="target must be a function"):

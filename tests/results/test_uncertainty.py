@@ -104,6 +104,10 @@ def test_a_verdict_extrapolates_by_the_root_of_the_rows():
         "(extrapolated: errors shrink as 1 / sqrt(rows))"
     )
     assert known.verdicts(0.4) == ["enough rows: importances are known to within 0.36"]
+    # A margin just above the tolerance does not read as the tolerance.
+    (near,) = known.verdicts(float(known.margin[0]) - 0.002)
+    assert "not enough rows: importances are known to within 0.3" in near
+    assert near.split("within ")[1].split(";")[0] != near.split("make that ")[1].split(" ")[0]
     with pytest.raises(ValueError, match="tolerance"):
         known.rows_needed(0)
 

@@ -62,6 +62,7 @@ def run_importance(args: Namespace) -> None:
     if args.objective == "all":
         with progress("compiling and computing"), jax.enable_x64(True):
             lines = _each_table(obs, levels, **how)
+        say_notes(obs)
         say(*lines)
         return
     how |= chosen_objective(args.objective, obs)

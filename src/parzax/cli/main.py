@@ -168,7 +168,8 @@ def _add_log(add: Any) -> None:
     add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
     add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
     senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
-    add("--direction", choices=senses, help="of the objective (minimize)", type=lambda x: full.get(x, x))
+    text = "of the objective, or one of each (minimize)"
+    add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
     choose("--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
     add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
     choose("--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")

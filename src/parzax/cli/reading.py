@@ -72,16 +72,17 @@ def _is_journal(path: Path) -> bool:
         return b'"op_code"' in file.readline(4096)
 
 
-def _read_space(args: Namespace) -> tuple[Space | None, str | None]:
-    """The space, and the direction, which the space's file may name too."""
+def _read_space(args: Namespace) -> tuple[Space | None, Any]:
+    """The space, and the direction or directions, which the space's file may name too."""
+    asked = args.direction[0] if args.direction and len(args.direction) == 1 else args.direction
     if args.space is None:
-        return None, args.direction
+        return None, asked
     with _checks.explain(f"--space {args.space!r}"):
         data = load(Path(args.space))
         space, direction = Space.from_json(data), data.get("direction")
         if direction not in (None, "minimize", "maximize"):
             raise ValueError(f'"direction" must be minimize or maximize, got {direction!r}.')
-    return space, args.direction or direction
+    return space, asked or direction
 
 
 def _from_table(path: Path, args: Namespace) -> Observations:

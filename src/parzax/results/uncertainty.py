@@ -238,7 +238,9 @@ def _verdict(rows: float, needed: float, margin: float, fewer: float, *, toleran
         return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
     unit = 10 ** max(len(str(int(needed - rows))) - 2, 0)
     more = int(np.ceil((needed - rows) / unit) * unit)  # rounded up to two figures
+    # With two decimals a margin just above the tolerance would read as the tolerance itself.
+    shown = f"{margin:.2f}" if round(margin, 2) > tolerance else f"{margin:.3f}"
     return (
-        f"not enough rows: importances are known to within {margin:.2f}; about {more} more would make that "
+        f"not enough rows: importances are known to within {shown}; about {more} more would make that "
         f"{tolerance:g} (extrapolated: errors shrink as 1 / sqrt(rows))"
     )

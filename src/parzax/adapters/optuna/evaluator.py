@@ -107,9 +107,12 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
                 stacklevel=_checks.outside(),
             )
         record = StudyRecord(trials, tuple(study.directions))
-        obs = observations_from_trials(record, target=target) if names else None
+        low = None if target is None else "minimize"
+        obs = observations_from_trials(record, target=target, direction=low) if names else None
         asked = names if params is None else list(dict.fromkeys(params))
-        if obs is None or np.count_nonzero(~np.isnan(obs.losses).any(axis=-1)) < 2:
+        # Optuna's evaluators leave out infinite values on either side.
+        obs = None if obs is None else obs.select(np.isfinite(obs.losses).all(axis=-1))
+        if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(asked, 0.0)
         options: Any = {"selection": "pareto", "estimator": self._estimator, "reference": self._reference}

@@ -13,6 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
+from parzax._checks import Direction
 from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
 from parzax.observations import Observations
@@ -29,6 +30,7 @@ def observations(
     failed: str = "drop",
     pruned: str | None = None,
     target: Target | None = None,
+    direction: Direction | None = None,
 ) -> Observations:
     """Read the trials of an Optuna study.
 
@@ -45,8 +47,9 @@ def observations(
             waiting trials are left out.
         pruned: the same for PRUNED trials alone; as ``failed`` if not given. What was pruned is part of what
             the study has tried, so that "worst" compares with all of it.
-        target: called with each COMPLETE trial, gives the one objective, which is minimised. By default the
-            study's m objectives with their directions.
+        target: called with each COMPLETE trial, gives the one objective. By default the study's m objectives.
+        direction: that of ``target``. Where ``target`` gives one of the study's objectives, it is that
+            objective's if not given; otherwise it must be given.
 
     Returns:
         `Observations` of n trials and d parameters, in order of first appearance. Constraint values are
@@ -56,7 +59,8 @@ def observations(
     Raises:
         ValueError: no COMPLETE trial, no parameter, a parameter both categorical and numeric; for a file,
             one that is missing, is no Optuna storage, or holds several studies while ``study_name`` is None.
-        TypeError: ``study`` is neither a study nor a path, ``target`` is not callable or gives no number.
+        TypeError: ``study`` is neither a study nor a path, ``target`` is not callable or gives no number, or
+            has no ``direction``, or there is a ``direction`` without it.
 
     Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
     domain; choices of other types than None, bool, int, float and str are known by their repr. Values
@@ -74,11 +78,18 @@ def observations(
     if isinstance(study, Study) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
     record = recorded(study) if isinstance(study, Study) else read_study(study, study_name)
-    return observations_from_trials(record, failed=failed, pruned=pruned, target=target)
+    if direction is not None and target is None:
+        raise TypeError("direction is that of target; the study has its own directions.")
+    return observations_from_trials(record, failed=failed, pruned=pruned, target=target, direction=direction)
 
 
 def observations_from_trials(
-    study: StudyRecord, *, failed: str = "drop", pruned: str | None = None, target: Target | None = None
+    study: StudyRecord,
+    *,
+    failed: str = "drop",
+    pruned: str | None = None,
+    target: Target | None = None,
+    direction: Direction | None = None,
 ) -> Observations:
     """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
     trials, directions, names = study
@@ -100,11 +111,14 @@ def observations_from_trials(
     conditional = any(first.conditions for first, *_ in domains)
     constraints, note = _constraints(kept)
     moving = {n: tuple(b.T) for n, b in zip(columns, bounds, strict=True) if not np.isnan(b).all()}
+    objectives = _objectives(kept, len(directions), target)
+    if target is not None:
+        directions = _target_direction(kept, objectives[:, 0], directions) if direction is None else direction
     obs = Observations.from_arrays(
         Space(dict(zip(columns, domains, strict=True))),
         np.stack(values, axis=-1),
-        _objectives(kept, len(directions), target),
-        directions if target is None else "minimize",
+        objectives,
+        directions,
         regime=np.stack(regimes, axis=-1) if conditional else None,
         constraints=constraints,
         bounds=moving or None,
@@ -138,6 +152,18 @@ def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | N
             what = f"target must return a number, got {value!r}"
             raise TypeError(f"{what} for trial {trial.number}.") from error
     return objectives
+
+
+def _target_direction(
+    trials: list[FrozenTrial], target: np.ndarray, directions: Sequence[Direction]
+) -> Direction:
+    """The direction of the study's objective that a target gives; TypeError where it gives none of them."""
+    complete = [i for i, trial in enumerate(trials) if trial.state == TrialState.COMPLETE]
+    values = np.array([trials[i].values for i in complete], np.float64)
+    for objective, direction in zip(values.T, directions, strict=True):
+        if np.array_equal(objective, target[complete], equal_nan=True):
+            return direction
+    raise TypeError("target gives none of the study's objectives; say by direction= which values are good.")
 
 
 def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
