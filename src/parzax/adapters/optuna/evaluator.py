@@ -24,10 +24,10 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     """Conditional PED-ANOVA for `optuna.importance.get_param_importances`, with Optuna's own arguments.
 
     Takes the place of `optuna.importance.PedAnovaImportanceEvaluator` and agrees with it to about 1e-12
-    relative, in float64 whatever JAX's settings are. The differences are deliberate: the best possible
-    loss (-inf when minimising) counts as best instead of being dropped, choices keep their type (True is not
-    1), the same choices in another order are one domain, and equal importances come in the order of the
-    parameters' first appearance. Of several objectives the trials are ranked as Optuna does it, by
+    relative, in float64 whatever JAX's settings are. The differences are deliberate: choices keep
+    their type (True is not 1), the same choices in another order are one domain, and equal importances come
+    in the order of the parameters' first appearance. Trials with an infinite value are left out, as Optuna
+    does, while elsewhere in parzax -inf is a legal best loss. Of several objectives the trials are ranked as Optuna does it, by
     non-domination rank and greedy hypervolume subset selection.
 
     Args:
@@ -81,8 +81,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         Args:
             study: its COMPLETE trials are read once.
             params: names to report, all that occur by default. What is left out has no effect on the rest.
-            target: a function of a trial, whose value is explained; low is good, and NaN and +inf are left
-                out. The objective by default; with several of them the rank towards the Pareto front.
+            target: a function of a trial, whose value is explained; low is good, and NaN and infinities are
+                left out. The objective by default; with several of them the rank towards the Pareto front.
 
         Returns:
             name -> variance >= 0; 0 for all, with a warning, where there are fewer than two usable trials,
