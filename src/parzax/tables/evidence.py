@@ -33,6 +33,8 @@ _MORE_IS_BETTER = frozenset((
 ))  # fmt: skip
 # From so many rows on values speak; fewer rows are in order by chance.
 _LEAST_ROWS, _LEAST_VALUES = 20, 5
+# Of a longer log about so many rows are looked at first.
+_PART = 4096
 # Rank correlation with the target from which on a column is doubtful.
 DOUBTFUL = 0.98
 
@@ -65,14 +67,17 @@ def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) 
 
 def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:
     """Largest rank correlation (Spearman's, without sign) of a column (n,) with an objective of (n, m)."""
-    correlations = []
-    for loss in losses.T:
-        rows = ~np.isnan(numbers) & np.isfinite(loss)
-        x, y = (_ranks(values[rows]) for values in (numbers, loss))
-        spread = len(np.unique(x)) >= _LEAST_VALUES and len(np.unique(y)) >= _LEAST_VALUES
-        enough = rows.sum() >= _LEAST_ROWS and spread
-        correlations.append(abs(np.corrcoef(x, y)[0, 1]) if enough else 0.0)
-    return max(correlations, default=0.0)
+    return max((_order_as(*_both(numbers, loss)) for loss in losses.T), default=0.0)
+
+
+def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
+    if not _speaks(x, loss):
+        return 0.0
+    # Of a long log a part says whether all of it is worth the sorting.
+    part = slice(None, None, max(len(x) // _PART, 1))
+    likeness = _correlation(_ranks(x[part]), _ranks(loss[part]))
+    doubtful = likeness > DOUBTFUL - 0.02 and len(x) > len(x[part])
+    return _correlation(_ranks(x), _ranks(loss)) if doubtful else likeness
 
 
 def more_is_better(name: str) -> bool:
@@ -93,19 +98,37 @@ def _words(name: str) -> Sequence[str]:
 
 def _counts_rows(numbers: np.ndarray) -> bool:
     """Whether the numbers are n consecutive whole ones, each once."""
-    if len(numbers) < _LEAST_VALUES or np.isnan(numbers).any():
+    n = len(numbers)
+    # Without a gap the span is n - 1, which most columns are told by; it is NaN where one is missing.
+    if n < _LEAST_VALUES or numbers.max() - numbers.min() != n - 1:
         return False
     return bool((np.diff(np.sort(numbers)) == 1).all() and numbers.min() == np.floor(numbers.min()))
 
 
 def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
     """Whether a column is a + b loss, or the rank of the loss, in all rows that have both."""
-    rows = ~np.isnan(numbers) & np.isfinite(loss)
-    x, y = numbers[rows], loss[rows]
-    if len(x) < _LEAST_ROWS or len(np.unique(x)) < _LEAST_VALUES or len(np.unique(y)) < _LEAST_VALUES:
+    x, y = _both(numbers, loss)
+    part = slice(None, None, max(len(x) // _PART, 1))
+    if not _speaks(x, y) or _correlation(_ranks(x[part]), _ranks(y[part])) < 1 - 1e-3:
         return False
     kinds = (y, *(_ranks(sign * y, kind) for sign in (1, -1) for kind in ("min", "max", "dense")))
-    return any(abs(np.corrcoef(x, kind)[0, 1]) > 1 - 1e-9 for kind in kinds)
+    return any(_correlation(x, kind) > 1 - 1e-9 for kind in kinds)
+
+
+def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers and the losses of the rows that have both."""
+    rows = ~np.isnan(numbers) & np.isfinite(loss)
+    return numbers[rows], loss[rows]
+
+
+def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether there are rows and different values enough for an order that is not by chance."""
+    different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
+    return len(x) >= _LEAST_ROWS and different
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+    return abs(float(np.corrcoef(x, y)[0, 1])) if np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0
 
 
 def _ranks(x: np.ndarray, kind: str = "average") -> np.ndarray:

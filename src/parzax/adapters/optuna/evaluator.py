@@ -27,8 +27,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     relative, in float64 whatever JAX's settings are. The differences are deliberate: choices keep
     their type (True is not 1), the same choices in another order are one domain, and equal importances come
     in the order of the parameters' first appearance. Trials with an infinite value are left out, as Optuna
-    does, while elsewhere in parzax -inf is a legal best loss. Of several objectives the trials are ranked as Optuna does it, by
-    non-domination rank and greedy hypervolume subset selection.
+    does, while elsewhere in parzax -inf is a legal best loss. Trials with several objectives are ranked as
+    Optuna does it, by non-domination rank and greedy hypervolume subset selection.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
