@@ -58,7 +58,7 @@ def interactions() -> None:
     code = next(block for block in page.split("```python\n") if "px.interactions(" in block).split("```")[0]
     names: dict = {}
     exec(code, names)
-    px.plotting.interactions(names["found"], level=0.5)
+    px.plotting.interactions(names["result"], level=0.5)
     plt.savefig(HERE / "interactions.png", dpi=110)
 
 

@@ -388,7 +388,7 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
 def test_names_in_any_script(tmp_path, capsys):
     """Columns of a terminal, and one line where no font has the characters; catches tables out of step."""
     x = np.random.default_rng(0).uniform(size=(60, 2))
-    df = pd.DataFrame({"学習率": x[:, 0], "\U00012000": x[:, 1], "value": (x[:, 0] - 0.1) ** 2})
+    df = pd.DataFrame({"学習率": x[:, 0], "\U00012000": x[:, 1], "value": (x[:, 0] - 0.4) ** 2})
     df.to_csv(tmp_path / "t.csv", index=False)
     asked = ["--plot", str(tmp_path / "p.png"), "--resamples", "0"]
     assert main(["importance", str(tmp_path / "t.csv"), *asked]) == 0

@@ -351,14 +351,14 @@ Case("regime of another shape", options={"regime": np.zeros((N, 3), int)}, error
 Case(
     "regime inactive, value present",
     options={"regime": np.full((N, 2), -1)},
-    error="is given but the parameter",
+    error="is -1, but by the conditions of the space it is 0; leave regime out",
 )
 Case(
     "regime active, value missing",
     space=GATED,
     values=gated(),
     options={"regime": np.zeros((N, 2), int)},
-    error="is missing but the parameter is active",
+    error="is 0, but by the conditions of the space it is -1; leave regime out",
 )
 Case(
     "regime against the conditions",

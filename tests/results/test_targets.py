@@ -103,7 +103,7 @@ class TestObjective:
     def test_by_name(self):
         x = log().values
         df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.array(["u", "v"])[x[:, 2].astype(int)]})
-        df["loss"], df["acc"] = x[:, 0], x[:, 1]
+        df["loss"], df["acc"] = np.abs(x[:, 0] - 0.4), -np.abs(x[:, 1] - 0.4)
         obs = px.Observations.from_dataframe(
             df, ["loss", "acc"], direction=["minimize", "maximize"], warn=False
         )

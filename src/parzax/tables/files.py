@@ -74,10 +74,11 @@ def read_table(path: Path) -> Table:
     if KINDS[kind] != "json":
         return stack_tables([_with_parameters(file, open_table(read_frame(file))) for file in paths])
     documents = [document for file in paths for document in _read(file, _json_documents)]
-    try:
-        return to_table(read_documents(documents))
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r} cannot be read as a log: {error}.") from error
+    with _checks.explain(f"{str(path)!r} cannot be read as a log"):
+        table = to_table(read_documents(documents))
+        if not table.names:
+            raise ValueError("it holds no record with names")
+    return table
 
 
 def read_frame(path: Path) -> Any:
