@@ -1,4 +1,4 @@
-"""Entries of arrays of rows that are wrong: where the first one is, and how an error names it."""
+"""Bad entries in arrays of rows: the position of the first one, and its name in an error message."""
 
 from typing import Any
 

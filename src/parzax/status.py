@@ -56,7 +56,7 @@ class Status(enum.IntFlag):
         """What happened, in a few words: how the advice of a single bit begins.
 
         >>> Status.TIED_CUTOFF.fact
-        'ties at the cut-off made the target larger than asked'
+        'ties with the last target row made the target larger than asked'
         """
         return _ADVICE[self][0].lower() + re.split("[,:;.]| [(]", _ADVICE[self])[0][1:]
 
@@ -67,8 +67,8 @@ _ADVICE = {
     "whose objectives are known.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
     Status.SAME_SETS: "Target and region are the same rows: no local importance; choose a lower level γ′.",
-    Status.TIED_CUTOFF: "Ties at the cut-off made the target larger than asked; the number of rows shown is "
-    "its real size.",
+    Status.TIED_CUTOFF: "Ties with the last target row made the target larger than asked; the number of rows "
+    "shown is its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
     Status.LOW_REGIME_DATA: "Few rows in a regime: one that holds a quarter of the parameter's rows, or "
@@ -104,7 +104,7 @@ _ADVICE = {
     Status.FEW_FEASIBLE: "Fewer rows are feasible than should be below, so every row is below and the "
     "objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
-    "violating it; give +inf for that, or augment the state with rows of which only some are known.",
+    "violating it; give +inf instead, or add the row without objectives, by the sampler's augment.",
     Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
     "one before they are told.",
     Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "
@@ -113,9 +113,9 @@ _ADVICE = {
     Status.CROWDED: "Most rows at one end of the range: more than half lie in its lowest or highest 2 %, "
     "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "
     "and is not searched so yet.",
-    Status.REGIME_BOUNDARY: "The cut-off lies between regimes: nearly all rows of some are in the target, of "
-    "others nearly none, so the importance can change sharply at neighbouring levels or in another log; "
-    "compare both sides.",
+    Status.REGIME_BOUNDARY: "The target's cut-off lies between regimes: nearly all rows of some are in the "
+    "target, of others nearly none, so the importance can change sharply at neighbouring levels or in another "
+    "log; compare both sides.",
 }
 # Statuses of a level as a whole; the others of an importance are those of single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF

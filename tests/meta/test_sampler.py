@@ -199,7 +199,7 @@ def test_identical_tasks_weigh_the_same():
     np.testing.assert_allclose(s, 1, atol=1e-6)
     found = px.samplers.similarities(sampler, told(sampler, own))
     np.testing.assert_allclose(px.meta.task_kernel(found), 0.25, atol=1e-6)
-    with pytest.raises(ValueError, match=r"^similarities are those of source tasks.*meta_learn_tpe"):
+    with pytest.raises(ValueError, match=r"^similarities needs a sampler.*meta_learn_tpe"):
         px.samplers.similarities(px.mo_tpe(SPACE_OF["categories"]), told(sampler, own))
 
 

@@ -26,14 +26,14 @@ def _weights(sampler, state):
 _mixture_weights = jax.jit(mixture_weights)
 
 
-def by_rounds(log_prob: np.ndarray, doubt: float, rounds: int = 30) -> np.ndarray:
+def by_rounds(log_prob: np.ndarray, prior_weight: float, rounds: int = 30) -> np.ndarray:
     """Expectation and maximisation."""
     n_tasks, n_rows = log_prob.shape
     weight = np.full(n_tasks, 1 / n_tasks)
     likelihood = np.exp(log_prob - log_prob.max(axis=0)) if n_rows else log_prob
     for _ in range(rounds):
         joint = weight[:, None] * likelihood
-        total = doubt / n_tasks + (joint / joint.sum(axis=0)).sum(axis=1)
+        total = prior_weight / n_tasks + (joint / joint.sum(axis=0)).sum(axis=1)
         weight = total / total.sum()
     return weight
 
@@ -152,8 +152,8 @@ def test_tasks_share_the_candidates(double):
 
 def test_refused():
     space = px.Space({"x": px.Float(0, 1)})
-    for doubt in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(ValueError, match="doubt must be"):
-            px.meta.stacking(doubt)
+    for prior_weight in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="prior_weight must be"):
+            px.meta.stacking(prior_weight)
     with pytest.raises(TypeError, match=r"^task_weights must be a rule.*0\.5"):
         px.meta_learn_tpe(space, [_log(space, 0.5, 0)], task_weights=0.5)

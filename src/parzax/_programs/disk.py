@@ -1,7 +1,7 @@
 """Executables that an earlier process compiled, in the user's own cache folder.
 
 An entry is a pickle with a checksum. Its name is the hash of everything that it was compiled from and for,
-so that one that fits is right and another is never looked at. docs/compilation.md says what is stored, and
+so an entry with the right name is valid, and no other is opened. docs/compilation.md says what is stored, and
 why it is safe.
 """
 
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     name: str
 
     def remove(self) -> None:
-        """Remove one that fails."""
+        """Delete the file."""
         self.folder.remove(self.name)
 
     def read(self) -> tuple[Callable[..., Any], Any] | None:

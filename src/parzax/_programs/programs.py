@@ -33,21 +33,21 @@ _every: "weakref.WeakSet[CachedJit[..., Any]]" = weakref.WeakSet()
 
 
 class CachedJit(Generic[P, R]):
-    """``function``, compiled for every structure, shape and static part of its arguments.
+    """``function``, compiled once for each combination of structure, shapes and static arguments.
 
-    Arrays of JAX and NumPy are data, everything else is static and must have a hash, as in
-    `equinox.filter_jit`, which serves where this is part of another program, under ``jax.disable_jit``,
-    with JAX's checks for NaN and for arrays that were put on a device. The function must be pure, and what
-    it returns may be arrays and picklable values.
+    JAX and NumPy arrays are data; everything else is static and must be hashable, as in
+    `equinox.filter_jit`. That is used instead inside another program, under ``jax.disable_jit``, with JAX's
+    checks for NaN, and for arrays that were put on a device. The function must be pure; it may return arrays
+    and picklable values.
 
     Args:
-        function: what is compiled.
+        function: the function to compile.
         size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
             `parzax._programs.effort`.
-        weight: how much its work counts; above 1 where full optimisation pays more than usual. Or a
-            function of the arguments, of shapes and static parts only: what is compiled serves others.
-        library: share of its operations that are of products of matrices, which no option makes faster; or
-            a function of the same kind.
+        weight: weight of its work, above 1 where full optimisation pays more than usual. Or a function of the
+            arguments that uses shapes and static parts only, as the executable serves other values too.
+        library: share of its operations in matrix products, which no option makes faster; or a function as
+            for ``weight``.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CachedJit(Generic[P, R]):
         return self._inlined(*args, **kwargs) if kind is None else self._executable(kind)(kind.arrays)
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:
-        """Compile for such arguments, of which the arrays may be `jax.ShapeDtypeStruct`, and return then."""
+        """Compile for these arguments before returning; arrays may be `jax.ShapeDtypeStruct`."""
         kind = _Kind.of((args, kwargs))
         if kind is not None:
             self._executable(kind)
@@ -146,7 +146,7 @@ _SLOT: Any = ...
 
 
 class _Kind(NamedTuple):
-    """Arguments apart into arrays and all that decides about the executable."""
+    """Arguments split into arrays and everything that determines the executable."""
 
     arrays: list[Any]
     key: Hashable
@@ -228,6 +228,6 @@ def clear() -> None:
         one.clear()
 
 
-# The state of a thread that traces nothing, whatever this one does now.
+# Trace state of a thread that traces nothing; this one may be tracing now.
 with ThreadPoolExecutor(1) as _pool:
     _OUTSIDE = _pool.submit(get_opaque_trace_state, convention="parzax").result()

@@ -1,4 +1,4 @@
-"""Labels for sort keys: floats in the order of the keys, which float32 tells apart."""
+"""Labels for sort keys: floats in the order of the keys, with gaps that float32 resolves."""
 
 from bisect import bisect_left
 from collections.abc import Iterable

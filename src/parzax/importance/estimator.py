@@ -13,7 +13,7 @@ _DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Smoo
 
 @dataclass(frozen=True)
 class GridEstimator:
-    """What `cond_ped_anova` and its relatives compute with.
+    """How `cond_ped_anova` and related functions estimate importance.
 
     The default explains membership in the target by functions of the parameter, at the resolutions that
     predict it best, and subtracts what chance would explain. It converges as rows grow. A constant parameter
@@ -50,7 +50,7 @@ class GridEstimator:
         return cls(Grid.optuna(), Pearson(), balance=False, uniform_when_undefined=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold; ValueError for a divergence that is not parzax's own."""
+        """The settings as JSON values; ValueError for a divergence that is not parzax's own."""
         name = type(self.divergence).__name__
         if _DIVERGENCES.get(name) is not type(self.divergence):
             raise ValueError(

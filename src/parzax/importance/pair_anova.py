@@ -36,7 +36,7 @@ _BLOCK = 256
 
 
 class SlotRows(NamedTuple):
-    """What the rows of slots fix, for the partitions into cells, grid rows and grid columns."""
+    """Constants of the slots' rows, for the partitions into cells, grid rows and grid columns."""
 
     cells: Float[Array, "*r w w"]  # r, rows per cell
     # 1 / r of each partition's cells; 0 without rows.
@@ -148,8 +148,8 @@ def count_larger_draws(
 ) -> Int[Array, "q p"]:
     """How many draws from the null have an interaction of at least ``least``.
 
-    Pairs and levels share the random words, as each is compared with its own draws alone; slots of a pair do
-    not. The words depend on the regimes of a slot and the place of a cell, not on what else is computed.
+    All pairs and levels use the same random words, since each is compared with its own draws alone. Slots of
+    one pair use different words. These depend only on the regimes of the slot and the place of the cell.
     ``rows``, ``target`` and ``fit`` are those of `null_interactions`.
     """
     n_rounds, k = -(-n_draws // _BLOCK), where.layout.n_regimes

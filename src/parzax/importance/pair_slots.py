@@ -1,4 +1,4 @@
-"""Pairs of parameters, their slots, and the rows that each slot has on its cells."""
+"""Pairs of parameters, their slots (pairs of regimes), and row counts in the cells of each slot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class PairLayout:
 
     @property
     def blocks(self) -> list[list[Block]]:
-        """The regimes with cells of each parameter."""
+        """For each parameter, its regimes that have cells."""
         return [[block for block in blocks if block.has_cells] for blocks in self.layout.by_parameter]
 
     @property
@@ -49,7 +49,7 @@ class PairLayout:
 
     @property
     def block_of_column(self) -> Int[np.ndarray, " w"]:
-        """Which of its parameter's `blocks` each column of ``layout`` belongs to; their number for none."""
+        """Index of each column of ``layout`` in its parameter's `blocks`; the number of blocks for none."""
         number = np.repeat([len(blocks) for blocks in self.blocks], self.layout.n_codes).astype(np.int32)
         for blocks in self.blocks:
             for i, block in enumerate(blocks):

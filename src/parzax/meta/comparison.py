@@ -82,13 +82,13 @@ class SimilarityEstimator(eqx.Module):
     # Every call draws with the same random numbers, so that similarities change with the data alone.
     of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
-    scattered: Points  # (2 s, d) uniform ones, for the estimates that use them
+    scattered: Points  # (2 s, d) uniform points, for the estimates that use them
     reduction: Reduction
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
     def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
-        """Half of the points of an estimate come from either task."""
+        """Build the estimator; half of the points of an estimate come from each task."""
         half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
         families, smallest = smoothing.families, smoothing.bandwidth.smallest
         basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
@@ -104,7 +104,7 @@ class SimilarityEstimator(eqx.Module):
         return fit_density(self.basis, plain, rows, mask, size)
 
     def prepare(self, density: KernelMixture) -> Prepared:
-        """Ready for evaluation."""
+        """Prepare a density for evaluation."""
         return density.prepare(self.basis, POINTS, "product" if self.basis.form == "product" else "max")
 
     def compared_rows(
@@ -115,7 +115,7 @@ class SimilarityEstimator(eqx.Module):
         counted: Bool[Array, "t n"],
         size: int,
     ) -> ComparedTasks:
-        """The tasks' densities of the rows below, at most ``size`` of each, which are among those counted."""
+        """Each task's density of its rows below (at most ``size``), which are among its ``counted`` rows."""
 
         def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
             density = self.density(smoothing, at, below, size)

@@ -71,8 +71,8 @@ class TaskMixtures(AbstractDensities):
     """Densities p(x) = sum_m W_m p_m(x) over tasks, of g groups; the target is the first task."""
 
     basis: Basis
-    target: AbstractDensities  # the target's, of all groups
-    sources: tuple[TaskDensities, ...]  # (g,) the source tasks'
+    target: AbstractDensities  # densities of the target, of all groups
+    sources: tuple[TaskDensities, ...]  # (g,) densities of the source tasks
     log_weight: Float[Array, "g t1"]  # log W_m; W sums to 1 over tasks
     most: int = eqx.field(static=True)  # candidates of all groups together
     joint: bool = eqx.field(static=True)  # as of `Smoothing`

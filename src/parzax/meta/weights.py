@@ -68,32 +68,32 @@ class BySimilarity(AbstractTaskWeights):
         return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
 
 
-def _doubt(doubt: Any) -> float | Array:
-    number = _checks.scalar("doubt", doubt)
+def _prior_weight(prior_weight: Any) -> float | Array:
+    number = _checks.scalar("prior_weight", prior_weight)
     if number is not None and not 0 < number < jnp.inf:
-        raise ValueError(f"doubt must be positive and finite, got {doubt!r}.")
-    return _checks.plain(doubt)
+        raise ValueError(f"prior_weight must be positive and finite, got {prior_weight!r}.")
+    return _checks.plain(prior_weight)
 
 
 @final
 class Stacking(AbstractTaskWeights):
     """Weights by how well each task predicts the target's rows, in two ways at once.
 
-    Weights W maximise the prediction sum_i log sum_m W_m q_m(x_i) + doubt sum_m log(W_m) / T. There are two
-    kinds: by where the rows below are, q_m = l_m, over these rows (stacked densities, Smyth and Wolpert
-    1999), and by which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma) g_m) or 1 less that
-    (stacking, Wolpert 1992). At each row the target's densities leave this row out; pending rows do not
-    count. A source has the product of both weights, in both groups, and the target has the rest: without
-    rows of the target each source has 1 / T^2.
+    Weights W maximise sum_i log sum_m W_m q_m(x_i) + prior_weight sum_m log(W_m) / T. There are two kinds: by
+    where the rows below are, q_m = l_m, over these rows (stacked densities, Smyth and Wolpert 1999), and by
+    which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma) g_m) or 1 less that (stacking,
+    Wolpert 1992). At each row the target's densities leave this row out; pending rows do not count. A source
+    has the product of both weights, in both groups, and the target has the rest: without rows of the target
+    each source has 1 / T^2.
 
-    By the first kind alone a source can speak for itself, as rows below stand where it sent the search; by
-    the second alone it goes on counting where it can tell good rows from bad and all are good.
+    With the first kind alone a source confirms itself, as rows below stand where it sent the search; with the
+    second alone it goes on counting when all rows are good.
 
     Attributes:
-        doubt: how many rows' worth of equal weights is added; above 0, or ValueError is raised.
+        prior_weight: weight of the prior (all W_m equal), in rows; above 0, or ValueError is raised.
     """
 
-    doubt: float | Float[Array, ""] = eqx.field(default=1.0, converter=_doubt)
+    prior_weight: float | Float[Array, ""] = eqx.field(default=1.0, converter=_prior_weight)
 
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
@@ -120,8 +120,8 @@ class Stacking(AbstractTaskWeights):
         odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
-        places = mixture_weights(log_below, below, there, self.doubt)
-        sides = mixture_weights(log_chance, measured, there, self.doubt)
+        places = mixture_weights(log_below, below, there, self.prior_weight)
+        sides = mixture_weights(log_chance, measured, there, self.prior_weight)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         n_below, _, n_measured = _sizes(sources, state, split, group)
@@ -136,9 +136,9 @@ def mixture_weights(
     log_prob: Float[Array, "t k"],
     present: Bool[Array, " k"],
     there: Bool[Array, " t"],
-    doubt: float | Float[Array, ""],
+    prior_weight: float | Float[Array, ""],
 ) -> Float[Array, " t"]:
-    """The maximiser W of sum_i log sum_m W_m exp(log_prob_mi) + doubt sum_m log(W_m) / T.
+    """The maximiser W of sum_i log sum_m W_m exp(log_prob_mi) + prior_weight sum_m log(W_m) / T.
 
     By 30 rounds of expectation and maximisation, from equal weights (Dempster, Laird and Rubin 1977).
 
@@ -146,7 +146,7 @@ def mixture_weights(
         log_prob: (t, k) logs of t densities at k rows; arbitrary where absent.
         present: (k,) which rows are there.
         there: (t,) which densities are, T in all; the others have weight 0. At least one.
-        doubt: rows' worth of equal weights.
+        prior_weight: weight of the prior (all W equal), in rows.
     """
     equal = there.astype(log_prob.dtype) / there.sum().astype(log_prob.dtype)
     usable = there[:, None] & present[None] & ~jnp.isnan(log_prob)
@@ -158,7 +158,7 @@ def mixture_weights(
         joint = weight[:, None] * ratio
         total = joint.sum(axis=0)
         shares = (joint / jnp.where(total > 0, total, 1)[None]).sum(axis=1)
-        return (shares + doubt * equal) / (shares.sum() + doubt)
+        return (shares + prior_weight * equal) / (shares.sum() + prior_weight)
 
     return jax.lax.fori_loop(0, _ROUNDS, step, equal)
 

@@ -1,7 +1,7 @@
-"""Pools of rows with like bounds, where the bounds of a domain move: values by their place between these.
+"""Pools of rows with similar bounds, for domains whose bounds move; values are places between the bounds.
 
-Of x in [0, c] rows with different c share no grid; places x / c do. A pool of rows with like c is to Eq. 11
-of conditional PED-ANOVA (arXiv 2601.20800) what a regime is. (The paper suggests fixed intervals in its
+For x in [0, c], rows with different c share no grid, but their places x / c do. A pool of rows with similar c
+is a regime in Eq. 11 of conditional PED-ANOVA (arXiv 2601.20800). (The paper suggests fixed intervals in its
 Appendix B.2; in native units these would give importance to x where c alone matters.)
 """
 
@@ -17,7 +17,7 @@ from parzax.space import Varying
 
 # Relative difference of numbers that count as equal.
 _SAME = 1e-9
-# Rank correlation of widths and middles above which one of them is enough.
+# Rank correlation of widths and middles above which pools are by width alone.
 _ALIKE = 0.99
 # The pool of the narrowest ranges is halved if their widths differ by more than this factor and each half has
 # this many rows.
@@ -79,13 +79,13 @@ def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domai
 
 
 def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
-    """Which of at most ``most`` pools, from 0 on, each of n rows is in.
+    """Pool number of each of n rows, from 0 to at most ``most`` - 1.
 
     Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
-    ranges stay together. The pools are those of the width, of the middle where that alone moves, and of
-    middles within fewer pools of widths where one does not follow from the other. That treats either end
-    alike, and of [0, c] these are pools of c. In the pool of the narrowest ranges widths may differ by any
-    factor, and places with them, so that it is halved once if it has the rows.
+    ranges stay together. Pools are by width; by middle, if all widths are equal. If width and middle are not
+    correlated, fewer pools are made by width, and each is split by middle. This treats both ends alike; for
+    [0, c] the pools are those of c. In the pool of the narrowest ranges widths may differ by any factor, so
+    it is halved if it has enough rows.
 
     Args:
         start, end: (n,) ends of the ranges on the axis of the domain.
@@ -110,7 +110,7 @@ def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int
 
 
 def _halve_narrowest(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The pools with that of the narrowest ranges as two, if it has the rows and widths that differ."""
+    """Halve the pool of the narrowest ranges, if it has enough rows and its widths differ enough."""
     first = pool == pool.min()
     narrow = width[first]
     if weight[first].sum() < 2 * _LEAST_HALF or narrow.max() <= _DIFFERENT * narrow.min():

@@ -1,4 +1,4 @@
-"""Everything that a page says, in the order of the page, and the data of its pictures."""
+"""The text of a page, in its order, and the data of its pictures."""
 
 import platform
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ _MOST_LINES = 100
 _MOST_DOMAINS = 4  # of one parameter in the table of the space
 _GENERAL = (
     "Importances are shares of one log: they say what separates its best rows from the others, and add up to "
-    "1 at each level, so that one that falls lets others rise.",
-    "A log of a sampler that learns has few rows where it expects nothing, and can say little about these.",
+    "1 at each level, so others rise if one falls.",
+    "A sampler that learns leaves few rows where it expects poor results, so its log says little about them.",
 )
 
 
@@ -40,10 +40,10 @@ def content(
     command: str | None = None,
     date: str | None = None,
 ) -> dict[str, Any]:
-    """What the template shows of the ``most`` important parameters, by name of its variables.
+    """Variables of the page's template, by name, for the ``most`` important parameters.
 
-    ``data`` is what the script draws, at all levels; the template shows the level ``start`` of it.
-    ``title``, ``command`` and ``date`` say what the page is about, and what made it.
+    The script draws ``data``, at all levels; the template shows the level ``start``. ``title``, ``command``
+    and ``date`` are printed on the page.
     """
     stats = numbers(result)
     start = stats.default

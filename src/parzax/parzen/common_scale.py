@@ -28,7 +28,7 @@ _EMPTY = 8.0
 
 
 class LinearTerms(NamedTuple):
-    """What some regimes add to log kernel - log anchor at j points: features times centres, and ``added``."""
+    """Terms of some regimes in log kernel - log anchor at j points: features @ centres + ``added``."""
 
     features: Float[Array, "g j f"]  # of the points under each group's scale
     centres: Float[Array, "f n"]  # of the rows, the same for all groups
@@ -37,17 +37,17 @@ class LinearTerms(NamedTuple):
 
 
 class CommonScale(AbstractDensities):
-    """g mixtures with the wide prior, as `KernelMixture` has them, over groups of n rows.
+    """g mixtures with the wide prior, each like a `KernelMixture`, over groups of n rows.
 
     With one scale per group what depends on a group moves from the kernels to the points: the log of a
     product kernel is again linear in features, whose coefficients (the rows' places and one-hot values) all
     groups share.
     """
 
-    basis: Basis  # its product form holds
+    basis: Basis  # of the product form
     rows: Points  # absent ones have regime -1
-    scale: Float[Array, "#g s"]  # (1, s) where all groups have the same: exponentials are computed once
-    weight: Float[Array, "g n"]  # with the prior's a group's sum to 1
+    scale: Float[Array, "#g s"]  # (1, s) if all groups share a scale: exponentials are computed once
+    weight: Float[Array, "g n"]  # a group's weights and its prior weight sum to 1
     prior_weight: Float[Array, " g"]
     joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 

@@ -18,8 +18,8 @@ from parzax.parzen.log_kernels import matmul, pair_logs, point_features, prior_r
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
-# Pairs of point and kernel in one block, on a CPU (2 MiB in float32, what a core keeps close) and elsewhere;
-# and the same where each pair has many intermediates.
+# Pairs of point and kernel per block, on a CPU (2 MiB in float32, a core's cache) and elsewhere. The key is
+# whether each pair has many intermediates.
 _PAIRS = {False: (1 << 19, 1 << 24), True: (1 << 17, 1 << 22)}
 
 

@@ -123,7 +123,7 @@ def check_masses(space: Space, priors: tuple[UserPrior, ...], dtype: Any) -> Non
             logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
             mass = float(jnp.exp(logs).sum()) / (1 if n else points)
         name, domain = space.names[prior.parameter], space.domains[prior.parameter][prior.regime]
-        mass_of = f"prior: the density of {name!r} has mass {mass:.4g} on {domain!r}"
+        mass_of = f"prior: the density of {name!r} has mass {mass:.4g}, not 1, on {domain!r}"
         if n and not abs(mass - 1) < _MASS_ERROR:
             raise ValueError(f"{mass_of}; divide its masses by their sum.")
         if not n and not abs(mass - 1) < _INTEGRAL_ERROR:

@@ -132,7 +132,7 @@ def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
     _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low, vmax=high)
     if not finite.size:
         _axes.write_note(ax, "No score is finite here.")
-    others = ", or the others have no values there" if len(plane.space) > 2 else ""
+    others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
     return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
 
 

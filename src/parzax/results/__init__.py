@@ -1,4 +1,4 @@
-"""What a person reads: results with names, tables, files, uncertainty, comparisons."""
+"""Results for readers: named importances with tables, files, uncertainty and comparisons."""
 
 from parzax.results.comparison import Comparison as Comparison
 from parzax.results.comparison import compare as compare

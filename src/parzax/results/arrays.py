@@ -1,4 +1,4 @@
-"""What a result holds, arrays by level and parameter, and what follows from them alone."""
+"""Arrays of a result, by level and parameter, and quantities computed from them alone."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from parzax.status import Status
 
 @dataclass(frozen=True, eq=False)
 class ResultArrays(AbstractResult):
-    """The part of `ImportanceResult` that its tables, densities and files are made of."""
+    """The arrays of `ImportanceResult`, from which its tables, densities and files are made."""
 
     estimates: Importance
     uncertainty: Uncertainty | None = None
@@ -128,7 +128,7 @@ def _divisor(total: np.ndarray) -> np.ndarray:
 
 
 def may_matter(result: ResultArrays, level: int, parameters: Any) -> bool:
-    """Whether any of some parameters is above chance at a level; True where that was not tested."""
+    """Whether any of ``parameters`` is above chance at a level; True where that was not tested."""
     sampled = result.uncertainty
     if sampled is None or result.n_seeds > 1:
         return True

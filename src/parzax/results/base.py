@@ -82,7 +82,7 @@ class AbstractResult(Readable):
 
     @abc.abstractmethod
     def ranking(self, level: int = 0) -> list[Any]:
-        """What is ranked by its mean importance at the ``level``-th level, highest first."""
+        """Parameters, or pairs, by mean importance at the ``level``-th level, highest first."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class AbstractResult(Readable):
         return int(np.prod(self.estimates.variance.shape[:-2], dtype=int))
 
     def by_seed(self, array: np.ndarray) -> np.ndarray:
-        """(s, ...) a (..., *) array with all its seed axes as one, of length 1 if there is none."""
+        """(s, *) a (..., *) array with its seed axes merged into one, of length 1 without seed axes."""
         return array.reshape(self.n_seeds, *array.shape[self.estimates.variance.ndim - 2 :])
 
     def mean_over_seeds(self, array: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ class AbstractResult(Readable):
         return self.mean_over_seeds(self.estimates.status & int(bit) != 0)
 
     def to_columns(self) -> dict[str, np.ndarray]:
-        """The columns of `to_dataframe`, each with an entry for every row of it."""
+        """The columns of `to_dataframe`, as arrays with one entry per row."""
         shape = self.estimates.variance.shape
         seeds = np.arange(self.n_seeds).reshape(*shape[:-2], 1, 1)
         columns = {"seed": seeds} if len(shape) > 2 else {}
@@ -166,8 +166,8 @@ def attributes(*names: str, of: str = "estimates") -> Any:
 def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
     """Index of the level shown first: the nearest to 0.1 that has more than ten rows on either side.
 
-    Seeds with few rows rule a level out where they are half of them or more; if every level is ruled out, it
-    is the nearest to 0.1 all the same.
+    A level is ruled out if half of the seeds or more have few rows there; if all levels are ruled out, the
+    nearest to 0.1 is shown.
 
     Args:
         levels: (q,) target quantiles.
@@ -180,9 +180,9 @@ def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
 
 
 def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (0 of no seed) and standard error (NaN of fewer than 2) over the first axis, where ``counts``.
+    """Mean (0 without seeds) and standard error (NaN below two) over the seeds, axis 0, where ``counts``.
 
-    The error is that from deviations over n - 1; all seeds count by default.
+    The variance divides by n - 1; by default all seeds count.
 
     >>> mean, error = mean_and_error(np.array([1.0, 0.0, 0.5]), np.array([True, False, True]))
     >>> float(mean), float(error)

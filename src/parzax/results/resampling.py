@@ -84,7 +84,7 @@ def estimate_uncertainty(
     usable = (~np.isnan(losses)).sum(axis=1)
     spread = np.ones(len(usable))
     if method == "half-sampling":
-        # Deviations of m of n rows, drawn without replacement, are sqrt((n - m) / m) of those of n new rows.
+        # Means of m of n rows, without replacement, deviate sqrt((n - m) / m) times as much as of n new rows.
         spread = np.sqrt(usable // 2 / np.maximum(usable - usable // 2, 1))
     return Uncertainty(
         np.moveaxis(sampled, 1, 0).reshape(-1, *shape),

@@ -18,7 +18,7 @@ Scalarisation = Callable[[Any, Any], Any]
 
 
 def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
-    """The log with only those rows at a weight above 0 that count; the report says how many are left out.
+    """The log with weight 0 for rows that do not count; the report says how many these are.
 
     Args:
         rows: "all"; "complete", those with a loss, so that rows kept by ``failed="worst"`` or
@@ -65,7 +65,7 @@ def objective_names(obs: Observations) -> tuple[str, ...]:
 
 
 def objective_index(obs: Observations, objective: int | str) -> int:
-    """The number of an objective that is given by its number or its name."""
+    """Index of an objective, from its index or its name."""
     if isinstance(objective, str):
         names = objective_names(obs)
         return names.index(_checks.one_of("objective", objective, names))
@@ -75,10 +75,11 @@ def objective_index(obs: Observations, objective: int | str) -> int:
 def ranking_losses(
     obs: Observations, objective: Any, selection: str, ties: Any, levels: Sequence[float], raw: bool
 ) -> np.ndarray:
-    """(s, n) the loss by which rows are in a level set or not; NaN for rows that cannot be ranked.
+    """(s, n) losses that rank the rows for level sets; NaN for rows that cannot be ranked.
 
-    One objective ("objective"), or places by non-domination rank and a tie-break ("pareto"), for sets that
-    end at ``levels``; see `parzax.results.fronts.pareto_places`. ``raw`` rounds and orders as Optuna does.
+    These are one objective ("objective"), or places by non-domination rank and a tie-break ("pareto"), for
+    sets that end at ``levels``; see `parzax.results.fronts.pareto_places`. ``raw`` rounds and orders as in
+    Optuna.
     """
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)

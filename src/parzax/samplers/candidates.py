@@ -1,4 +1,4 @@
-"""Candidates, random or all configurations of a small space; and suggestions, the best that differ."""
+"""Candidates (random, or all configurations of a small space), and the best different ones of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -121,12 +121,12 @@ def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
 
 
 def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
-    """Which point of a pool each of n of its points is, the first among equals."""
+    """Index in a pool of each of n of its points; of equal points the first."""
     return jnp.argmax(same_rows(at, pool), axis=-1)
 
 
 def concatenate(*parts: Points) -> Points:
-    """All points of some, one after the other."""
+    """Concatenate sets of points."""
     return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
 
 
@@ -165,8 +165,8 @@ def best_of_candidates(
 ) -> Points:
     """The n best of the candidates ``drawn``, after ``n_steps`` of ascent from the best ones.
 
-    ``fillers`` fill a batch whose candidates may be equal or ``seen``. Seen configurations come last, but for
-    candidates outside the space, which a pool may have.
+    ``fillers`` complete a batch if candidates are equal or ``seen``. Seen configurations come after the
+    others; candidates outside the space, which a pool may have, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)

@@ -220,8 +220,8 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
     smoothing = sampler.smoothing
     if not isinstance(smoothing, MixedSmoothing):
         raise ValueError(
-            "similarities are those of source tasks in the densities; parzax.paper_meta_learn_tpe, or "
-            "meta_learn_tpe with task_weights, makes such a sampler."
+            "similarities needs a sampler whose densities mix source tasks: use "
+            "parzax.paper_meta_learn_tpe, or parzax.meta_learn_tpe with task_weights."
         )
     smoothing.sources.check_precision(state.x.dtype)
     return call(_similarities, sampler.split, smoothing, state)

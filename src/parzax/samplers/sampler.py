@@ -145,8 +145,8 @@ class Sampler(Parts, InSpace):
         """
         if not self.n_constraints:
             raise ValueError(
-                "augment adds rows of which only constraints are known, but this sampler has none "
-                "(n_constraints=0); use tell."
+                "augment adds constraint-only rows, but this sampler has no constraints (n_constraints=0); "
+                "use tell."
             )
         return self._add(state, x, None, constraints, True)
 

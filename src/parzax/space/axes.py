@@ -27,7 +27,7 @@ class AbstractAxis(eqx.Module):
     n_values: eqx.AbstractVar[Any]  # number of values, 0 for a continuum
     discrete: ClassVar[bool]
 
-    # Equinox binds methods anew as modules, which takes longer than what they do to a row.
+    # Equinox wraps a method in a module at each access, which costs more than the method on one row.
     __getattribute__ = object.__getattribute__
 
     @abc.abstractmethod
@@ -36,14 +36,14 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def place(self, x: Any, index: Any) -> Any:
-        """Place in [0, 1] of x, which has that `index`: for a value its cell's centre.
+        """Place in [0, 1] of x, whose index is ``index``; for a discrete value its cell's centre.
 
         It is finite, with a finite slope, for any x.
         """
 
     @abc.abstractmethod
     def has(self, x: Any, index: Any) -> Any:
-        """Whether the domain has x, which has that `index`, up to rounding of its dtype; False for NaN."""
+        """Whether the domain has x, whose index is ``index``, up to rounding of its dtype; False for NaN."""
 
     def unit(self, x: Any) -> Any:
         """`place` of x alone."""
@@ -55,7 +55,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def native(self, unit: Any, index: Any) -> Any:
-        """The value at a place of a continuum, else with a number; in the dtype of ``unit``."""
+        """The value at a place on a continuum, otherwise with an index; in the dtype of ``unit``."""
 
     def log_jacobian(self, unit: Any) -> Any:
         """log |d unit / d native|: from a density on [0, 1] to one of native values; 0 for masses."""
@@ -71,11 +71,11 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def log_uniform(self, index: Any, dtype: Any) -> Any:
-        """log density, or mass, of what `drawn` draws."""
+        """log density, or log mass, of the values that `drawn` draws."""
 
     @abc.abstractmethod
     def resolved(self, dtype: Any, native: bool) -> bool:
-        """Whether a dtype tells the values apart: places, and with ``native`` native values too."""
+        """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
 
 
 @final

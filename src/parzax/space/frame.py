@@ -61,16 +61,16 @@ class Frame(eqx.Module):
     first: Int[Any, " d"]  # the first slot of each parameter
     is_parent: Bool[Any, " d"]  # whether conditions look at a parameter
     counted: Bool[Any, " s"]  # whether a slot has values to count; else it is on a continuum
-    # Axes of slots that have one structure, stacked; on the host lists of values one by one.
+    # Stacked axes of the slots with one structure; on the host a list of values is not stacked.
     axes: tuple[AbstractAxis, ...]
-    which: tuple[Int[Any, " _"], ...]  # slots of each of them
+    which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
     back: Int[Any, " s"]  # where each slot is in the concatenation of ``which``
     walk: Walk | None  # None where every slot always applies
     # (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = eqx.field(static=True)
 
-    # As of `AbstractAxis`.
+    # For the same reason as in `AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod
@@ -138,7 +138,7 @@ class Frame(eqx.Module):
     def nearest(self, x: Float[Any, "n d"]) -> Points:
         """Points of the values nearest to ``x`` in each domain; inactive parameters have none.
 
-        A point is valid but for parameters that are active and have no value.
+        An entry is valid unless its parameter is active and has no value.
         """
         value = self.spread(x)
         unit, number = self.over(lambda axis, v: (axis.unit(v), axis.index(v)), value)
@@ -238,7 +238,7 @@ class Frame(eqx.Module):
     ) -> tuple[Any, Callable[[Any], Any]]:
         """The regime of every parameter, None where all are 0, and a function that picks its values.
 
-        Of inactive parameters it picks any.
+        For inactive parameters the pick is arbitrary.
         """
         if self.walk is None:
             return None, lambda x: x
@@ -255,7 +255,7 @@ class Frame(eqx.Module):
 
 
 def axis_shape(axis: AbstractAxis) -> Any:
-    """Key of axes that can be stacked; lists are padded to a power of two."""
+    """Key that axes share if they can be stacked; lists are padded to a power of two."""
     room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
     return jax.tree.structure(axis), room
 

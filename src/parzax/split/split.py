@@ -23,14 +23,14 @@ _LEAST_ROWS = 8
 
 
 class SplitRows(eqx.Module):
-    """Groups of the objective, then of every constraint; a row that takes part is below or above."""
+    """Groups below and above, of the objective and then of every constraint; a row may be in neither."""
 
     below: Bool[Array, "c1 n"]
     above: Bool[Array, "c1 n"]
     gamma: Float[Array, " c1"]  # share of the group below among the rows that were evaluated
-    n_measured: Int[Array, " c1"]  # number of those rows
-    most: int = eqx.field(static=True)  # a bound on the rows below of the objective
-    # Mixture weights of the rows below of the objective, 1 for all others; None: all alike.
+    n_measured: Int[Array, " c1"]  # number of rows that were evaluated
+    most: int = eqx.field(static=True)  # a bound on the objective's rows below
+    # Mixture weights of the objective's rows below, 1 for all others; None: equal weights.
     merit: Float[Array, " n"] | None = None
 
     @property
@@ -56,8 +56,8 @@ class Split(AbstractSplit):
     """The splits of the TPE family.
 
     The best rows fall below: by loss, or by non-domination rank and ``ties``; as many as the gamma rule says.
-    Of a constraint the rows that satisfy it do. Pending rows are above, and constraint-only rows take part
-    where their constraint is known.
+    For a constraint these are the rows that satisfy it. Pending rows are above, and constraint-only rows
+    take part where their constraint is known.
 
     Attributes:
         gamma: how many rows fall below.
@@ -71,7 +71,7 @@ class Split(AbstractSplit):
             as c-TPE's main text says, or the first of them (its appendix and the authors' code). In a
             discrete space the repeats of one configuration then outweigh everything else, and a run may
             never leave it; static.
-        ties: which rows of a front fall below where not all do.
+        ties: which rows of a front fall below, if only some do.
         merit: how much more the best of the rows below count.
     """
 
@@ -158,7 +158,7 @@ def padded_size(most: int, capacity: int) -> int:
 def split_by_order(
     order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
 ) -> Bool[Array, " n"]:
-    """All rows up to the ``count``-th one that counts, the best first; with fewer of them all present."""
+    """Present rows up to the ``count``-th counted one in ``order``; all of them if fewer count."""
     counts = (counted & present)[order].astype(jnp.int32)
     before = jnp.zeros_like(counts).at[order].set(jnp.cumsum(counts) - counts, unique_indices=True)
     return present & (before < count)
@@ -169,7 +169,7 @@ def constraint_split(
 ) -> Bool[Array, " n"]:
     """The rows that satisfy one constraint, value <= 0; without any, the first row at the smallest value.
 
-    With ``every_minimum`` all rows there, see `Split`. NaN is not measured: it is never below.
+    With ``every_minimum`` all rows at that value, see `Split`. A row with NaN is never below.
     """
     measured = present & ~jnp.isnan(value)
     satisfied = measured & (value <= 0)

@@ -21,7 +21,7 @@ _Count = Int[Array, ""]
 
 
 class AbstractTies(eqx.Module):
-    """Which rows of a front fall below where not all do."""
+    """A rule for which rows of a front fall below, if only some do."""
 
     @abc.abstractmethod
     def order(
@@ -33,13 +33,13 @@ class AbstractTies(eqx.Module):
             losses: (n, m), minimised.
             rank: (n,) as of `non_domination_rank`; absent rows come last.
             evaluated: (n,) rows that have their objectives.
-            counted: (n,) rows of which ``count`` shall be below.
-            count: how many; the split is there.
+            counted: (n,) rows that count; ``count`` of them fall below.
+            count: number of counted rows that fall below.
             most: a bound on the rows of a front that can be below without the whole front being so, static.
         """
 
     def check(self, n_objectives: int) -> None:
-        """Raise ValueError for a number of objectives that rows cannot be told apart by; any will do here."""
+        """Raise ValueError if the rule cannot order rows of ``n_objectives`` objectives; this one can."""
 
 
 @final

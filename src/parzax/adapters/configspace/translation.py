@@ -27,8 +27,8 @@ def space(cs: ConfigurationSpace) -> Space:
 
     Floats and integers become `Float` and `Int`, of which only bounds and log matter; ordinals of ascending
     or descending numbers `Ordinal`, other ordinals and constants `Categorical`. Choices that are not None,
-    bool, int, float or str go by their repr. All of a parameter's conditions must hold; "or" is possible
-    where it amounts to one condition on one parent.
+    bool, int, float or str are named by their repr. All of a parameter's conditions must hold; "or" is
+    possible where it amounts to one condition on one parent.
 
     Raises:
         TypeError: ``cs`` is not a ConfigurationSpace, or has a hyperparameter of an unknown class.

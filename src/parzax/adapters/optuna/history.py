@@ -117,7 +117,7 @@ class History:
         others = (t for t in trials[len(self._settled) :] if t.number != number)
         changing = [t for t in others if t.state in (*LEARNED, TrialState.RUNNING)]
         fresh = [t for t in self._settled[self._n_told :] if t.state in LEARNED]
-        # Optuna makes a new dict at every look.
+        # Read once: Optuna makes a new dict at each access.
         constraints = {t.number: t.constraints for t in (*fresh, *changing) if t.state in LEARNED}
         if not set(self._constraints).issuperset(chain.from_iterable(constraints.values())):
             # A constraint that no trial had before: all rows get one more column.

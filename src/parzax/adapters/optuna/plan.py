@@ -13,7 +13,7 @@ from parzax.adapters.optuna.distributions import Parameter, declared, inferred, 
 from parzax.adapters.session import MOST_STEPS, smoothed
 from parzax.space import INACTIVE, Space, host_frame
 
-# A parameter whose range took more forms is left out of the plan.
+# A parameter that had more ranges than this is left out of the plan.
 _MOST_RANGES = 2
 
 

@@ -102,7 +102,7 @@ class Settings:
 
 
 def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
-    """Raise for unknown arguments, and for those of ``always`` that are switched off."""
+    """Raise TypeError for unknown arguments, ValueError for arguments in ``always`` that are False."""
     for name in others:
         if name in OPTUNAS:
             raise TypeError(f"{name} is no argument of this sampler; {OPTUNAS[name]}.")

@@ -80,7 +80,7 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
         reason = f"; without a complete trial: {listed(empty)}" if empty else ""
         raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
     if empty:
-        warnings.warn(f"left out of the sources, without a complete trial: {listed(empty)}", stacklevel=2)
+        warnings.warn(f"sources leaves out studies without a complete trial: {listed(empty)}", stacklevel=2)
     return logs
 
 
@@ -103,7 +103,7 @@ class SourceTasks:
         return SourceTasks, self._arguments  # without the fits
 
     def check(self, study_name: str, n_objectives: int) -> None:
-        """Raise ValueError where the sources cannot be those of a study."""
+        """Raise ValueError if a source has the study's name, or another number of objectives."""
         if study_name in self._logs:
             raise ValueError(
                 f"source_studies: {study_name!r} is the name of the study itself; leave it out with "

@@ -212,7 +212,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
         f": {n_pooled} domains were seen in one trial each; together they count as one that moves"
         + f", {n_kinds} by kind" * (n_kinds > 1): n_pooled,
         f" has {len(regimes)} domains; each trial records which one applied": len(regimes) > 1,
-        ": choices that are not None, bool, int, float or str go by their repr": relabelled,
+        ": choices that are not None, bool, int, float or str are named by their repr": relabelled,
         f": {n_moved} values outside their domain (enqueued, say) count as the nearest inside": n_moved,
     }
     true_notes = [name + note for note, holds in notes.items() if holds]

@@ -19,7 +19,7 @@ from parzax.kernels.shapes import Scalar
 # and 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best.
 _POINTS = 9
 _STEPS = 8
-# No step comes nearer to an end of its interval than this share of it.
+# A step keeps at least this share of its interval's length away from both ends.
 _MARGIN = 0.05
 # Rows whose kernels are evaluated at once: memory is this many times n, not n^2.
 _CHUNK = 256
