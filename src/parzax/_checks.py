@@ -281,7 +281,7 @@ def quantile(name: str, value: Any) -> float:
 
 
 def checked_counts(name: str, counts: Any) -> jax.Array:
-    """Counts or weights as an array: of integers for whole numbers whose sum they hold, else of floats."""
+    """Counts or weights as an array: of integers if the dtype is and their sum fits, else of floats."""
     traced = is_traced(counts)
     host = counts if traced else unmasked(name, counts)
     floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4

@@ -114,8 +114,8 @@ _ADVICE = {
     "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "
     "and is not searched so yet.",
     Status.REGIME_BOUNDARY: "The target's cut-off lies between regimes: nearly all rows of some are in the "
-    "target, of others nearly none, so the importance can change sharply at neighbouring levels or in another "
-    "log; compare both sides.",
+    "target, of others nearly none, so the importance can change sharply at neighbouring levels or in "
+    "another log; compare both sides.",
 }
 # Statuses of a level as a whole; the others of an importance are those of single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF

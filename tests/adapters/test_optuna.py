@@ -284,7 +284,7 @@ class TestRows:
         assert obs.losses[:, 0].tolist() == [-50, -70]
         with pytest.raises(TypeError, match="target gives none of the study's objectives; say by direction="):
             read(study, target=lambda t: t.value * 10)
-        with pytest.raises(TypeError, match="direction is that of target"):
+        with pytest.raises(TypeError, match="direction needs target"):
             read(study, direction="minimize")
         with pytest.raises(TypeError, match="target must return a number, got None for trial 0"):
             read(study, target=lambda t: None)

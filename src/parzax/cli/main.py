@@ -155,13 +155,13 @@ def _add_log(add: Any) -> None:
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
-    text = "of several rows of one trial, such as its epochs: last, best or all count (last)"
+    text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
     add("--per-trial", choices=("last", "best", "all"), help=text)
-    add("--seed", metavar="COL", help="column of seeds: runs of their own, which give standard errors")
+    add("--seed", metavar="COL", help="column of seeds: each is one run, and the runs give standard errors")
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
-    text = "of several objectives a number or name, all for a table of each, or pareto for their front (0)"
+    text = "which of several objectives: number or name, all (a table for each) or pareto (their front) (0)"
     add("--objective", default="0", metavar="WHICH", help=text)
-    text = "samples of the log for intervals; 0 for none, and no p-values (1000, or 200 for several levels)"
+    text = "samples of the log for intervals; 0: no intervals or p-values (1000, or 200 for several levels)"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
     add("--study", metavar="NAME", help="which study of an Optuna file, if it has several")
     add("--space", metavar="space.json", help="the search space; inferred from a table if not given")

@@ -148,5 +148,5 @@ def _left_out_error(
 
 
 def product(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """A product in full precision, on accelerators too."""
+    """Matrix product in full precision, on accelerators too."""
     return jnp.matmul(a, b, precision="highest")

@@ -191,7 +191,7 @@ def _check_static(space: Any, grid: Any) -> None:
     for name, domains in zip(space.names, space.domains, strict=True):
         if grid.max_pools and any(isinstance(domain, Varying) for domain in domains):
             raise ValueError(
-                f"the bounds of {name!r} move, and rows with like bounds are pooled by log; {remedy}"
+                f"the bounds of {name!r} move, and rows with similar bounds are pooled by log; {remedy}"
             )
         if len(domains) > 1 and any(isinstance(c, Recorded) for domain in domains for c in domain.conditions):
             raise ValueError(f"only the log knows which domain of {name!r} applies (Recorded); {remedy}")

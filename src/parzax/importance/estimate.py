@@ -29,7 +29,7 @@ class Importance(eqx.Module):
     Attributes:
         variance: (..., q, d) within-regime local marginal variance, Eq. 11 of arXiv 2601.20800; signed where
             the divergence is debiased.
-        inter: (..., q, d) inter-regime term of Eq. 17; each pool with like bounds counts as a regime.
+        inter: (..., q, d) inter-regime term of Eq. 17; each pool with similar bounds counts as a regime.
         unweighted: (..., q, d) ablation without regime probabilities, Eq. 18.
         divergence: (..., q, d, k) estimate of D_PE (Eq. 6) in each regime; 0 for "inactive".
         regime_target: (..., q, d, k) rows (weight) of each target set in each regime, ties included.

@@ -27,7 +27,7 @@ class Grid:
         mirror: whether steps that lie midway between cells go towards the middle of the domain, and
             the number of cells is odd when the number of steps is, so that ``x -> high - x`` mirrors
             the counts exactly. False sends them down (the references' rule).
-        max_pools: most pools of rows with like bounds, within which values of a domain that moves are
+        max_pools: most pools of rows with similar bounds, within which values of a domain that moves are
             compared by their places between these; see `parzax.observations.pools`. 0 leaves them
             without a grid, so that they have no importance (the references' rule).
         optuna_rounding: whether a level set has ceil(q * N) rows for the raw floating-point product, and of

@@ -58,7 +58,7 @@ def _variances(
 ) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
     """Within-regime, inter-regime and unweighted variance of every parameter at one level.
 
-    A pool of rows with like bounds is a regime here.
+    A pool of rows with similar bounds is a regime here.
     """
     # Every row is in exactly one regime of the first parameter.
     total_target, total_region = total(n_target[0]), total(n_region[0])

@@ -106,7 +106,7 @@ class AbstractKernel(eqx.Module):
 
 
 class AbstractPlainKernel(AbstractKernel):
-    """A family whose log density is evaluated pair by pair, and whose matrix on a grid entry by entry."""
+    """A family that evaluates its log density pair by pair, and its matrix on a grid entry by entry."""
 
     @classmethod
     def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:

@@ -82,10 +82,10 @@ def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int
     """Pool number of each of n rows, from 0 to at most ``most`` - 1.
 
     Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
-    ranges stay together. Pools are by width; by middle, if all widths are equal. If width and middle are not
-    correlated, fewer pools are made by width, and each is split by middle. This treats both ends alike; for
-    [0, c] the pools are those of c. In the pool of the narrowest ranges widths may differ by any factor, so
-    it is halved if it has enough rows.
+    ranges stay together. Pools are by width; by middle, if all widths are equal. If the rank correlation of
+    width and middle is at most 0.99, fewer pools are made by width, and each is split by middle. This treats
+    both ends alike; for [0, c] the pools are those of c. In the pool of the narrowest ranges widths may
+    differ by any factor, so it is halved if it has enough rows.
 
     Args:
         start, end: (n,) ends of the ranges on the axis of the domain.

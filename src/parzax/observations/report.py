@@ -23,7 +23,7 @@ class ImportReport:
         inferred: sentences about whatever was not given but guessed.
         n_total: rows of all seeds, where these have different numbers of them; None otherwise.
         moving: name of a parameter whose bounds move from row to row -> a sentence about them; in a result it
-            has the pools of rows with like bounds, within which values are compared.
+            has the pools of rows with similar bounds, within which values are compared.
         objectives: names of the objectives; () where they have none.
         left_out: sentences on columns of a table that are taken for no parameters, and why.
     """

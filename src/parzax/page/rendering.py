@@ -1,4 +1,4 @@
-"""From content to HTML: everything in one file, every text escaped, and nothing that may be loaded."""
+"""Render the page as one HTML file that escapes every text and loads nothing from elsewhere."""
 
 import base64
 import hashlib

@@ -54,7 +54,7 @@ class Prepared(eqx.Module):
         return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
 
     def log_sum(self, basis: Basis, at: Points, weight: Float[Array, "#j n"]) -> Float[Array, " j"]:
-        """log density, as in the forms beside "product", with weights of the kernels for every point."""
+        """log density with weights of the kernels for every point, computed as in all forms but "product"."""
         ratio, anchor = self.logs(basis, at)
         prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         prior_weight = jnp.broadcast_to(self.prior_weight, (len(weight), 1))

@@ -106,7 +106,7 @@ def find_places(x: np.ndarray, lines: np.ndarray, widths: Any, height: float, to
             for low in (line.max() + _NEAR, line.min() - _NEAR - height):
                 high = low + height
                 room = np.nanmin(np.maximum(low - tops, bottoms - high), initial=np.inf)
-                # Beside a steep piece a name is far from most of the line; high places matter most.
+                # Penalise steep pieces, where a name is far from most of its line; prefer high places.
                 score = min(room, _ENOUGH) - 0.5 * np.ptp(line) + _HIGH * line.mean() / top
                 if room >= _CLEAR and low >= 0 and high <= top and score > best:
                     best, places[i], chosen = score, (middle, low + height / 2), [(left, right, low, high)]

@@ -12,7 +12,7 @@ from parzax.results.base import mean_and_error
 from parzax.results.phrases import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
-# More values than this are not named one by one, and more whole numbers have a log axis if that is theirs.
+# More values than this are not named one by one; more whole numbers than this keep a domain's log axis.
 _MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
 _MOST_BESIDE = 128  # more values than this do not stand side by side
 _FEW_CELLS = 20  # with more cells than this a curve needs no dots
@@ -23,8 +23,8 @@ class ParameterAxis(NamedTuple):
     """The values of one parameter in a picture."""
 
     values: np.ndarray  # (g,) native values (codes of categories), one per cell
-    places: np.ndarray  # (g,) where they are drawn
-    # (g,) what turns a density per native unit, or the mass of a value, into a density per unit of the axis
+    places: np.ndarray  # (g,) positions of the values on the axis
+    # (g,) factor from a density per native unit, or the mass of a value, to a density per unit of the axis
     # (per decade on a logarithmic one); 1 where values stand side by side.
     per_unit: np.ndarray
     log: bool = False  # whether the axis is logarithmic
@@ -72,12 +72,12 @@ def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
 
 
 def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
-    """Cells around ``values``, on a logarithmic axis where that is the domain's."""
+    """Cells around ``values``, on a logarithmic axis if the domain has one."""
     return ParameterAxis(values, values, np.ones(len(values)), getattr(domain, "log", False))
 
 
 def _cut(domain: Numeric, size: int) -> ParameterAxis:
-    """Cells of equal width on the axis of the domain; where it has few values, those around its values."""
+    """Cells of equal width on the axis of the domain, or around its values if these are few."""
     step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
     low, high = domain.low, domain.high
     cut = np.geomspace if domain.log else np.linspace

@@ -18,7 +18,7 @@ from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
 
 Arrays = list[np.ndarray]
 _CURVE, _MAP = 1001, 121  # cells of a curve, and of each side of a map
-_COLOURS = ("C0", "C3")  # of below and above
+_COLOURS = ("C0", "C3")  # of the densities below and above
 _MOST_BITS = 100.0  # a ratio beyond this many bits is drawn as this many
 _MOST_CHOICES = 20  # more choices than this cannot be read
 _REGION = "0.55"

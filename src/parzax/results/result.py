@@ -58,7 +58,7 @@ class ImportanceResult(ResultArrays):
     Attributes:
         estimates: `parzax.importance.Importance`, in NumPy; its attributes are those of the result too.
             ``variance`` is signed where debiased: importances count negative ones as 0, and make up for them.
-            Where bounds move, ``divergence`` is a mean over pools with like bounds, such that Eq. 11 has
+            Where bounds move, ``divergence`` is a mean over pools with similar bounds, such that Eq. 11 has
             their sum.
         space: the search space.
         target_quantile: (q,) levels as asked.

@@ -159,7 +159,7 @@ class Uncertainty(Tested):
         return ends[..., 0], ends[..., 1]
 
     def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
-        """Whether any of some parameters of a single log is above chance; True where that was not tested."""
+        """Whether any of ``parameters`` of a single log is above chance; True where that was not tested."""
         p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
         tested = ~np.isnan(p).all(axis=-1)
         return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
@@ -167,7 +167,7 @@ class Uncertainty(Tested):
     def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
         """One sentence per level: whether the rows are enough, or about how many more are needed.
 
-        Of several seeds, each a log of its own, for a log of the mean size of those that have an importance.
+        With several seeds, each a log, a verdict uses means over the seeds that have an importance.
         """
         rows = np.asarray(self.n_rows)[..., None]
         arrays = np.broadcast_arrays(rows, self.rows_needed(tolerance), self.margin, self.n_fewer)

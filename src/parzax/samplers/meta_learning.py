@@ -75,13 +75,13 @@ def meta_learn_tpe(
         sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go
             by name: rows that lack one of the target's, or have a value outside its domains, are not
             suggested; ``sampler.start.report`` says what could be used. A task may lack the constraints, and
-            objectives may be NaN. With ``task_weights`` the prior stands for what is missing, rows whose
-            objectives are NaN speak of the constraints alone, and so does a task of which too few rows are
-            feasible to tell which are good.
+            objectives may be NaN. With ``task_weights`` the prior replaces missing densities. Rows whose
+            objectives are NaN enter the densities of the constraints only, as do all rows of a task with too
+            few feasible rows.
         n_objectives: m; that of the sources when None.
         n_constraints: c; with some the score is that of `tpe`.
         task_weights: None: the target alone counts. Or a rule for the tasks in the densities:
-            `parzax.meta.stacking()`, by what each foretells of the target's own rows, or the paper's
+            `parzax.meta.stacking()`, by how well each predicts the target's own rows, or the paper's
             `parzax.meta.by_similarity()`. Without a rule ``eta`` to ``key`` are refused; all of them but
             ``max_candidates`` are of the second rule, and of `similarities`.
         eta: above 1; None compares tasks by all parameters, and `math.inf` by none: every source then counts
@@ -92,10 +92,10 @@ def meta_learn_tpe(
         n_samples: points of the estimate.
         max_candidates: None: ``n_candidates`` per group below, as without sources, which the tasks share by
             their weights. With a number: ``n_candidates`` per task, or so many in all if that is less.
-        importance: of a parameter over all T tasks, from v_1 of the target and v_m of the sources: the
-            paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
-        n_good: |D_1^(l)| of the number of parameters as a rule of the target's number of rows, such as
-            ``parzax.gamma.linear(0.1, down=True)``; its rows below when None. No more than those count.
+        importance: how the variances v_1 of the target and v_m of the sources give a parameter's importance:
+            the paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
+        n_good: rule for |D_1^(l)|, which sets the number of parameters kept, from the target's number of
+            rows, such as ``parzax.gamma.linear(0.1, down=True)``. At most, and when None, the rows below.
         key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
         directions: as of `tpe`; a source's are those of its log.
         start: first suggestions; the best rows of the sources when None. Without ``task_weights`` the sources

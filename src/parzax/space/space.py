@@ -214,8 +214,8 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
 def check_dtype(space: Space, dtype: Any, *, native: bool, arrays: bool = True) -> None:
     """Raise ValueError for a domain whose values a dtype cannot tell apart.
 
-    Values come as numbers of that dtype if ``native``, else they were encoded in float64, for kernels in it;
-    ``arrays`` says that NumPy arrays would be encoded in float64, so that giving them helps.
+    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
+    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
     """
     for slot in space.slots:
         axis = slot.domain.axis

@@ -94,7 +94,7 @@ class Walk(eqx.Module):
     before: Float[Any, "s s"] | None
     n_rounds: int = eqx.field(static=True)  # generations of parameters; static
 
-    # As of `parzax.space.AbstractAxis`.
+    # For the same reason as in `parzax.space.AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod

@@ -80,7 +80,7 @@ class Plan:
         return _row(self.parameters, reserve | params)
 
     def at_level(self, level: float) -> np.ndarray:
-        """The row that is everywhere at ``level`` in [0, 1), uniform on the axes or over listed values."""
+        """The row that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
         assert self.space is not None
         frame = host_frame(self.space)
         return frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0]

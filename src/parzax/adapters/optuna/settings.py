@@ -36,7 +36,7 @@ OPTUNAS = {
 _ALWAYS = {
     "multivariate": "parameters are always sampled jointly",
     "group": "conditional parameters are always sampled jointly",
-    "constant_liar": "running trials are always above",
+    "constant_liar": "running trials always count as bad (the group above)",
 }
 # Options of the presets. A study has its own directions.
 _OPTIONS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]

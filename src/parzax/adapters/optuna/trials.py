@@ -79,7 +79,7 @@ def observations(
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
     record = recorded(study) if isinstance(study, Study) else read_study(study, study_name)
     if direction is not None and target is None:
-        raise TypeError("direction is that of target; the study has its own directions.")
+        raise TypeError("direction needs target; without target the study's own directions apply.")
     return observations_from_trials(record, failed=failed, pruned=pruned, target=target, direction=direction)
 
 
