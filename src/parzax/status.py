@@ -104,7 +104,7 @@ _ADVICE = {
     Status.FEW_FEASIBLE: "Fewer rows are feasible than should be below, so every row is below and the "
     "objective has no say yet.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
-    "violating it; give +inf instead, or add the row without objectives, by the sampler's augment.",
+    "violating it; give +inf instead, or use the sampler's augment for rows with constraints only.",
     Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
     "one before they are told.",
     Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "

@@ -91,7 +91,7 @@ def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: 
         if len(bad):
             raise ValueError(
                 f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
-                "constraint counts as violated, NaN objectives where the row has failed, or augment for a "
-                "row without objectives."
+                "constraint counts as violated, NaN objectives where the row has failed, or use augment for "
+                "rows that have constraints only."
             )
     return violations(values, dtype)
