@@ -2,7 +2,6 @@
 
 import numbers
 import sys
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -182,16 +181,6 @@ def floating_array(name: str, values: Any) -> jax.Array:
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
 
-def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return ``mask`` as a boolean array of ``shape``, or raise."""
-    mask = unmasked(name, mask)
-    if mask.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}.")
-    if mask.dtype != bool:
-        raise TypeError(f"{name} must be a boolean mask, got dtype {mask.dtype}.")
-    return mask
-
-
 def _mask(values: Any) -> Any:
     """The mask of a masked array or of a sequence of them, which `numpy.asarray` would drop."""
     if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
@@ -209,19 +198,6 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
             remedy = "rename its columns to the space's names, or give an array."
             raise ValueError(f"{name} has no column {column!r}; {remedy}")
     return values[wanted]
-
-
-def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
-    """Warn where frequency weights (..., n) sum to 1, a habit from packages where only ratios matter."""
-    if weight is None:
-        return
-    if ((np.count_nonzero(weight, axis=-1) > 2) & (np.abs(weight.sum(axis=-1) - 1) < 1e-6)).any():
-        warnings.warn(
-            f"weight sums to 1, so all rows together count as one{besides}; multiply by the number of rows "
-            "if the weights are relative.",
-            UserWarning,
-            stacklevel=outside(),
-        )
 
 
 def outside() -> int:

@@ -1,5 +1,6 @@
-"""Bad entries in arrays of rows: the position of the first one, and its name in an error message."""
+"""Rows of arrays: the first bad entry in words, and checks of their weights and masks."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -33,3 +34,26 @@ def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> n
         entry = f"{axis_label(where)} is {float(weight[where])!r}"
         raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
     return weight
+
+
+def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``mask`` as a boolean array of ``shape``, or raise."""
+    mask = _checks.unmasked(name, mask)
+    if mask.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}.")
+    if mask.dtype != bool:
+        raise TypeError(f"{name} must be a boolean mask, got dtype {mask.dtype}.")
+    return mask
+
+
+def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
+    """Warn where frequency weights (..., n) sum to 1, a habit from packages where only ratios matter."""
+    if weight is None:
+        return
+    if ((np.count_nonzero(weight, axis=-1) > 2) & (np.abs(weight.sum(axis=-1) - 1) < 1e-6)).any():
+        warnings.warn(
+            f"weight sums to 1, so all rows together count as one{besides}; multiply by the number of rows "
+            "if the weights are relative.",
+            UserWarning,
+            stacklevel=_checks.outside(),
+        )

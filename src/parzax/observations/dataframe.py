@@ -11,6 +11,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._entries import row_mask, warn_of_normalised
 from parzax._words import visible
 from parzax.observations.bounds import read_bounds
 from parzax.observations.inference import infer_space
@@ -56,7 +57,7 @@ def read_logs(
             raise ValueError(f"{what} {name!r}: {error}") from error
         kept = np.flatnonzero(rows & (reasons == ""))
         logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
-        _checks.warn_of_normalised(logs[name].weight)
+        warn_of_normalised(logs[name].weight)
     warn_of_inferred(inferred if warn else ())
     return space, logs
 
@@ -279,7 +280,7 @@ def _find_reasons(
     for reason, mask in exclude.items():
         if not isinstance(reason, str) or not reason:
             raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
-        reasons[_checks.row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
+        reasons[row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
     for state in sorted(set(() if states is None else states) - {"COMPLETE"}):
         if (pruned if state == "PRUNED" else failed) == "drop" or state in PENDING:
             reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
-from parzax._entries import check_weight
+from parzax._entries import check_weight, row_mask, warn_of_normalised
 from parzax._html import table
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
@@ -98,7 +98,7 @@ class Observations:
         arrays = check_arrays(
             space, values, objectives, direction, regime, constraints, weight, failed, bounds
         )
-        _checks.warn_of_normalised(arrays.weight)
+        warn_of_normalised(arrays.weight)
         return cls(space, *arrays)
 
     @classmethod
@@ -283,10 +283,10 @@ class Observations:
     def with_weight(self, weight: Any) -> "Observations":
         """The same rows under other frequency weights, (..., n); a filter is a weight of 0 or 1."""
         weight = check_weight(weight, self.values.shape[:-1])
-        _checks.warn_of_normalised(weight)
+        warn_of_normalised(weight)
         return replace(self, weight=weight)
 
     def select(self, keep: Any) -> "Observations":
         """The rows where ``keep`` (..., n) is true, the others at weight 0."""
-        keep = _checks.row_mask("keep", keep, self.values.shape[:-1])
+        keep = row_mask("keep", keep, self.values.shape[:-1])
         return replace(self, weight=np.where(keep, 1.0 if self.weight is None else self.weight, 0.0))

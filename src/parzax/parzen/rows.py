@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax._entries import check_weight
+from parzax._entries import check_weight, warn_of_normalised
 from parzax._numerics import capacity, to_device
 from parzax._programs import program
 from parzax.parzen.basis import Basis
@@ -52,7 +52,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
-        _checks.warn_of_normalised(checked[0], ", and the prior as much as they do")
+        warn_of_normalised(checked[0], ", and the prior as much as they do")
         space.derive_regimes(x[:0])  # raises if only a log can tell the regimes
         # A row of weight 0 may hold anything.
         counts = checked[0] > 0
