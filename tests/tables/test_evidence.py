@@ -55,7 +55,8 @@ def test_doubt_stops():
     assert "'near' orders the rows nearly as the objective does" in str(error.value)
     for chosen in ({"parameters": ["lr", "depth"]}, {"drop": "near"}):
         assert read({"lr": LR, "depth": DEPTH, "near": near}, **chosen).space.names == ("lr", "depth")
-    # A format that marks its parameters leaves no doubt.
+    # Nor do bounds, and a format that marks its parameters.
+    assert read({"depth": DEPTH, "near": near}, bounds={"near": (-1, 2)}).space.names == ("depth", "near")
     assert read({"params_lr": LR, "params_near": near}).space.names == ("lr", "near")
     # Few rows are in the same order by chance.
     few = pd.DataFrame({"x": [0.1, 0.4, 0.9], "y": [1.0, 2.0, 4.0]})

@@ -121,7 +121,14 @@ def _read(
     losses = np.where(keep[:, None], objectives, np.nan)
     aside = [*taken, *([] if state is None else [state])]
     roles = find_parameters(
-        table, form, names, aside, asked, lambda name: _to_numbers(read_spelled(name)[0]), losses
+        table,
+        form,
+        names,
+        aside,
+        asked,
+        lambda name: _to_numbers(read_spelled(name)[0]),
+        losses,
+        bounds or (),
     )
     column_of = roles.column_of
     if space is None:

@@ -1,7 +1,7 @@
 """What each column of a table is: objective, parameter, state, or none of these."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, NamedTuple
@@ -95,6 +95,7 @@ def find_parameters(
     asked: Sequence[str],
     numbers_of: Callable[[str], np.ndarray | None],
     losses: np.ndarray,
+    certain: Collection[str] = (),
 ) -> Roles:
     """The parameters of a table: by a space's ``names``, by the columns ``asked`` for, or by evidence.
 
@@ -106,6 +107,7 @@ def find_parameters(
         asked: columns that the user calls parameters.
         numbers_of: gives (n,) what a column holds as numbers, None for labels.
         losses: (n, m) objectives, NaN in rows that are not used.
+        certain: columns that are parameters whatever they look like, as their bounds are given.
     """
     if asked:
         column_of = {bare_name(column): column for column in asked}
@@ -126,7 +128,7 @@ def find_parameters(
             marked, tuple([f"the columns {listed(others)}"] * (form.name != "Optuna" and bool(others)))
         )
     else:
-        roles = _by_evidence(free, form, table.names, numbers_of, losses)
+        roles = _by_evidence(free, form, table.names, numbers_of, losses, certain)
     if form not in (PLAIN, OPTUNA):
         where = f", with its parameters in {form.prefix}*" if form.prefix else ""
         roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
@@ -145,12 +147,15 @@ def _by_evidence(
     columns: Sequence[str],
     numbers_of: Callable[[str], np.ndarray | None],
     losses: np.ndarray,
+    certain: Collection[str],
 ) -> Roles:
     """Parameters of a table that does not mark them: all columns that no name and no value speaks against."""
     reasons: dict[str, list[str]] = {}
     column_of, doubtful, written = {}, {}, form.find_others(columns)
     for name in free:
-        if _BOOKKEEPING.fullmatch(name) and form is PLAIN:
+        if name in certain:
+            column_of[name] = name
+        elif _BOOKKEEPING.fullmatch(name) and form is PLAIN:
             reasons.setdefault("bookkeeping", []).append(name)
         elif name in written:
             reasons.setdefault(f"written by {form.name}", []).append(name)
