@@ -120,16 +120,12 @@ def _read(
     read_spelled = cache(partial(_read_spelled, table, keep, 1 if form.text else LEAST_NUMBERS))
     losses = np.where(keep[:, None], objectives, np.nan)
     aside = [*taken, *([] if state is None else [state])]
-    roles = find_parameters(
-        table,
-        form,
-        names,
-        aside,
-        asked,
-        lambda name: _to_numbers(read_spelled(name)[0]),
-        losses,
-        bounds or (),
-    )
+
+    def numbers_of(name: str) -> np.ndarray | None:
+        return _to_numbers(read_spelled(name)[0])
+
+    certain = () if bounds is None else bounds.keys()
+    roles = find_parameters(table, form, names, aside, asked, numbers_of, losses, certain)
     column_of = roles.column_of
     if space is None:
         column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
