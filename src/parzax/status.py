@@ -56,7 +56,7 @@ class Status(enum.IntFlag):
         """What happened, in a few words: how the advice of a single bit begins.
 
         >>> Status.TIED_CUTOFF.fact
-        'ties with the last target row made the target larger than asked'
+        'ties with the last row made the target larger than asked'
         """
         return _ADVICE[self][0].lower() + re.split("[,:;.]| [(]", _ADVICE[self])[0][1:]
 
@@ -67,7 +67,7 @@ _ADVICE = {
     "whose objectives are known.",
     Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
     Status.SAME_SETS: "Target and region are the same rows: no local importance; choose a lower level γ′.",
-    Status.TIED_CUTOFF: "Ties with the last target row made the target larger than asked; the number of rows "
+    Status.TIED_CUTOFF: "Ties with the last row made the target larger than asked; the number of rows "
     "shown is its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",

@@ -92,7 +92,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
         (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
         (px.Status.LOW_DATA, "ten rows or fewer in the target or in the region outside it"),
-        (px.Status.TIED_CUTOFF, "ties with the last target row"),
+        (px.Status.TIED_CUTOFF, "ties with the last row"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
         (px.Status.NO_DATA, "too few usable rows"),
