@@ -114,6 +114,39 @@ def test_one_row_a_trial(trial_id):
         read(df, "y", direction="minimize", per_trial="first")
 
 
+@pytest.mark.parametrize("name", ["params_budget", "config/step", "epochs"])
+def test_a_parameter_counts_no_rows(name):
+    """Catches a grid over budgets or epochs that is reduced to one row for each setting of the others."""
+    lr, budget = np.repeat([0.1, 0.2, 0.3], 12), np.tile(np.arange(4), 9)
+    beside = "lr" if name == "epochs" else name.replace("budget", "lr").replace("step", "lr")
+    df = pd.DataFrame({beside: lr, name: budget, "y": RNG.random(36)})
+    obs = px.Observations.from_dataframe(df, "y", direction="minimize", warn=False)
+    assert (obs.n, len(obs.space)) == (36, 2)
+
+
+def test_what_is_asked_for_counts_no_rows():
+    """``parameters`` overrules the name of a column of steps, and that of states."""
+    df = epochs(trial_id=False)
+    asked = ["lr", "epoch"]
+    obs = px.Observations.from_dataframe(df, "y", direction="minimize", parameters=asked, warn=False)
+    assert (obs.n, obs.space.names) == (3 * N, ("lr", "epoch"))
+    df["state"] = np.where(np.arange(3 * N) % 2, "COMPLETE", "FAIL")
+    asked = ["lr", "state"]
+    obs = px.Observations.from_dataframe(df, "y", direction="minimize", parameters=asked, warn=False)
+    assert obs.space.names == ("lr", "state")
+    assert "state FAIL" not in obs.report.dropped
+
+
+def test_only_a_doubtful_column():
+    """Where no other column is left, the remedy is to say that it is a parameter."""
+    df = pd.DataFrame({"x": LOSS + RNG.normal(0, 0.002, N), "y": LOSS})
+    with pytest.raises(ValueError, match=r"If 'x' is a parameter, name the parameters: parameters=\['x'\]"):
+        px.Observations.from_dataframe(df, "y", direction="minimize", warn=False)
+    infinite = pd.DataFrame({"x": np.where(np.arange(N) % 7, LR, np.inf), "lr": LR, "y": LOSS})
+    with pytest.raises(ValueError, match="column 'x': row 0 is inf"):
+        px.Observations.from_dataframe(infinite, "y", direction="minimize", warn=False)
+
+
 def test_rows_of_a_trial_stay_within_their_log():
     """Equal numbers of trials in two tasks are two trials."""
     df = epochs().drop(columns=["lr", "depth", "epoch"])

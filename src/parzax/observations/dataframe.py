@@ -102,7 +102,7 @@ def _read(
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
 
     free = (c for c in table.names if c not in (*taken, *asked) and form.parameter_of(c) is None)
-    state = find_state(table, form.state, free)
+    state = find_state(table, None if form.state in asked else form.state, free)
     states = None if state is None else read_states(table.read(state))
     reasons = _find_reasons(table.n, states, failed, fate, exclude or {})
     _count_dropped(reasons)
@@ -130,8 +130,11 @@ def _read(
     if space is None:
         column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
         roles = roles._replace(left_out=(*roles.left_out, *unfit))
-    step = trials.find_step(table, form, [c for c in table.names if c not in aside], list(column_of.values()))
-    if space is None and not asked and step in column_of.values():
+    # A parameter that is marked, asked for or bounded counts no rows, whatever its name.
+    named = [*aside, *asked, *certain, *(() if names is None else column_of.values())]
+    candidates = [c for c in table.names if c not in named and form.parameter_of(c) is None]
+    step = trials.find_step(table, form, candidates, list(column_of.values()))
+    if step in column_of.values():
         column_of = {name: column for name, column in column_of.items() if column != step}
         roles = roles._replace(left_out=(*roles.left_out, f"{step!r}: it counts the rows of a trial"))
     notes += roles.notes
@@ -150,7 +153,7 @@ def _read(
         steps = None if step is None else _to_numbers(read_spelled(step)[0])
         senses = _checks.directions("minimize" if direction is None else direction, len(targets))
         first = -losses[:, 0] if senses[0] == "maximize" else losses[:, 0]
-        notes += _choose_rows(per_trial, trial.reshape(-1), steps, first, reasons)
+        notes += trials.choose_rows(per_trial, trial.reshape(-1), steps, first, reasons)
         keep = reasons == ""
     if space is None:
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
@@ -212,22 +215,6 @@ def _to_numbers(column: Column | None) -> np.ndarray | None:
         return None
     numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in column.labels)
     return column.as_numbers() if column.index is None or numeric else None
-
-
-def _choose_rows(
-    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
-) -> list[str]:
-    """Give a reason to the rows of a trial that do not count, and say so."""
-    keep = reasons == ""
-    n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
-    if n_rows == n_trials:
-        return []
-    held = f"{n_rows} rows hold {n_trials} trials"
-    if per_trial == "all":
-        return [f"{held}, whose rows are not independent: intervals and p-values say too much"]
-    reasons[trials.other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
-    option = "per_trial='all' (--per-trial all) takes all rows"
-    return [f"{held}; the {per_trial} one of each counts, {option}"]
 
 
 def _let_bounds_move(

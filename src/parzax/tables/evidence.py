@@ -31,11 +31,11 @@ _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
     "r2", "return",
 ))  # fmt: skip
-# From so many rows on values speak; fewer rows are in order by chance.
+# Fewer rows, or fewer different values, may be in the same order by chance.
 _LEAST_ROWS, _LEAST_VALUES = 20, 5
-# Of a longer log about so many rows are looked at first.
+# Number of rows of a longer log that are compared first.
 _PART = 4096
-# Rank correlation with the target from which on a column is doubtful.
+# Least rank correlation with the objective of a column that may be a result.
 DOUBTFUL = 0.98
 
 
@@ -99,8 +99,8 @@ def _words(name: str) -> Sequence[str]:
 def _counts_rows(numbers: np.ndarray) -> bool:
     """Whether the numbers are n consecutive whole ones, each once."""
     n = len(numbers)
-    # Without a gap the span is n - 1, which most columns are told by; it is NaN where one is missing.
-    if n < _LEAST_VALUES or numbers.max() - numbers.min() != n - 1:
+    # A cheap test first: numbers without a gap span n - 1.
+    if n < _LEAST_VALUES or not np.isfinite(numbers).all() or np.ptp(numbers) != n - 1:
         return False
     return bool((np.diff(np.sort(numbers)) == 1).all() and numbers.min() == np.floor(numbers.min()))
 
@@ -116,13 +116,13 @@ def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
 
 
 def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers and the losses of the rows that have both."""
-    rows = ~np.isnan(numbers) & np.isfinite(loss)
+    """The numbers and the losses of the rows where both are finite."""
+    rows = np.isfinite(numbers) & np.isfinite(loss)
     return numbers[rows], loss[rows]
 
 
 def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether there are rows and different values enough for an order that is not by chance."""
+    """Whether rows and different values are so many that an order is not by chance."""
     different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
     return len(x) >= _LEAST_ROWS and different
 

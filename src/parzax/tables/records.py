@@ -67,7 +67,7 @@ def _to_values(column: Column) -> list[Any]:
 
 
 def read_documents(documents: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """The records of JSON documents: each is a tool's own, a list of records, or one record.
+    """The records of JSON documents: each has a tool's shape, or is a list of records, or one record.
 
     ValueError for a document that is none of these.
     """

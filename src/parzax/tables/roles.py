@@ -124,9 +124,8 @@ def find_parameters(
         return Roles(column_of)
     others = [c for c in free if c not in marked.values()]
     if marked:
-        roles = Roles(
-            marked, tuple([f"the columns {listed(others)}"] * (form.name != "Optuna" and bool(others)))
-        )
+        told = others and form is not OPTUNA
+        roles = Roles(marked, (f"the columns {listed(others)}",) if told else ())
     else:
         roles = _by_evidence(free, form, table.names, numbers_of, losses, certain)
     if form not in (PLAIN, OPTUNA):
@@ -170,13 +169,17 @@ def _by_evidence(
             if numbers is not None and (likeness := evidence.order_as(numbers, losses)) >= evidence.DOUBTFUL:
                 doubtful[name] = likeness
     if doubtful:
-        clear = [name for name in column_of if name not in doubtful] or list(column_of)
-        (first, likeness), *_ = doubtful.items()
-        are = "is a result" if len(doubtful) == 1 else "are results"
+        clear = [name for name in column_of if name not in doubtful]
+        names, (first, likeness) = listed(list(doubtful)), next(iter(doubtful.items()))
+        one = len(doubtful) == 1
+        if clear:
+            kind, rest = "a result" if one else "results", f"; if not, add {'it' if one else 'them'}"
+        else:
+            kind, rest, clear = "a parameter" if one else "parameters", "", list(column_of)
         raise ValueError(
             f"the column {first!r} orders the rows nearly as the objective does (rank correlation "
-            f"{likeness:.3f}). If {listed(list(doubtful))} {are}, name the parameters: parameters={clear!r} "
-            f"(--parameters {' '.join(map(quote, clear))}); if not, add it to them."
+            f"{likeness:.3f}). If {names} {'is' if one else 'are'} {kind}, name the parameters: "
+            f"parameters={clear!r} (--parameters {' '.join(map(quote, clear))}){rest}."
         )
     left_out = tuple(f"{listed(names)}: {why}" for why, names in reasons.items())
     seeds = [c for c in column_of if _SEED.fullmatch(c)]

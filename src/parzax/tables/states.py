@@ -22,20 +22,20 @@ _STATES = {word: state for state, words in _WORDS.items() for word in words}
 def find_state(table: Table, named: str | None, columns: Iterable[str]) -> str | None:
     """The column that says how runs ended: the one that a format names, else one that holds only such words.
 
-    A column of the name that a format gives counts if one of its words is known, others if all are and
-    some run ended well.
+    A column with the format's name needs one word of a state. Any other must hold nothing else, and the state
+    of a complete run.
     """
-    if named in table.names and _known(_labels(table, named)):
+    if named in table.names and _to_states(_labels(table, named)):
         return named
     for name in columns:
         labels = _labels(table, name)
-        if labels and len(_known(labels)) == len(labels) and "COMPLETE" in _known(labels):
+        if labels and len(_to_states(labels)) == len(labels) and "COMPLETE" in _to_states(labels):
             return name
     return None
 
 
 def read_states(column: Column) -> np.ndarray:
-    """(n,) state of each row, "MISSING" where there is none; words that are not known are in capitals."""
+    """(n,) state of each row, "MISSING" where there is none; other words are in capitals."""
     column = column.as_labels()
     names = [_STATES.get(word, word) for word in map(_word, column.labels)]
     return np.array([*names, "MISSING"], dtype=object)[column.index]
@@ -49,7 +49,7 @@ def _labels(table: Table, name: str) -> Sequence[object]:
     return () if column.index is None else column.labels
 
 
-def _known(labels: Sequence[object]) -> list[str]:
+def _to_states(labels: Sequence[object]) -> list[str]:
     return [_STATES[word] for word in map(_word, labels) if word in _STATES]
 
 

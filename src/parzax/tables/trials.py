@@ -9,10 +9,8 @@ from parzax.tables.columns import Table
 from parzax.tables.formats import Format
 
 CHOICES = ("last", "best", "all")
-_STEP = re.compile(
-    r"(.*[._/])?(epoch|epochs|step|steps|iteration|training_iteration|budget|fidelity)", re.IGNORECASE
-)
-# Largest share of the rows that different configurations may be, where a column counts steps within them.
+_STEP = re.compile(r"(.*[._/])?(epoch|step|iteration|training_iteration|budget|fidelity)", re.IGNORECASE)
+# Largest ratio of different configurations to rows where a column counts steps.
 _MOST_DIFFERENT = 0.5
 
 
@@ -22,7 +20,7 @@ def find_step(table: Table, form: Format, candidates: Sequence[str], parameters:
     Args:
         table: the table.
         form: its format.
-        candidates: columns that may be it; of a table without marks, they may be among the parameters.
+        candidates: columns that may be it: none that a format or the user calls a parameter.
         parameters: columns of parameters.
     """
     if form.step in table.names:
@@ -44,18 +42,37 @@ def configurations(table: Table, columns: Sequence[str]) -> np.ndarray:
     return number
 
 
-def other_rows(
-    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, keep: np.ndarray
-) -> np.ndarray:
-    """(n,) which rows of ``keep`` are not the one of their trial that counts.
+def choose_rows(
+    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
+) -> list[str]:
+    """Give a reason to leave out the rows of a trial that do not count, in place, and say so.
 
     Args:
-        per_trial: "last", that of the largest step, or "best", that of the smallest loss.
+        per_trial: "last", the row of the largest step counts; "best", that of the smallest loss; or "all".
         trial: (n,) number of each row's trial.
         step: (n,) step of each row; the order of the rows for None.
         losses: (n,) the first objective, NaN where missing.
-        keep: (n,) rows that are used.
+        reasons: (n,) reason to leave out each row, "" for none.
+
+    Returns:
+        Sentences for the report.
     """
+    keep = reasons == ""
+    n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
+    if n_rows == n_trials:
+        return []
+    held = f"{n_rows} rows hold {n_trials} trials"
+    if per_trial == "all":
+        return [f"{held}, whose rows are not independent: intervals are too narrow, p-values too small"]
+    reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
+    option = "per_trial='all' (--per-trial all) takes all rows"
+    return [f"{held}; the {per_trial} one of each counts, {option}"]
+
+
+def _other_rows(
+    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, keep: np.ndarray
+) -> np.ndarray:
+    """(n,) rows of ``keep`` (n,) that are not the one of their trial that counts; see `choose_rows`."""
     rows = np.arange(len(trial))
     at = rows if step is None else np.nan_to_num(step, nan=-np.inf)
     failed = np.isnan(losses)
@@ -73,7 +90,7 @@ def read_trials(
 ) -> np.ndarray | None:
     """(n,) number of each row's trial, by the format's column, or by configuration where rows are steps.
 
-    None where every row is a trial of its own.
+    None where every row is another trial.
     """
     if form.trial in table.names:
         labels = table.read(form.trial).as_labels()

@@ -28,7 +28,7 @@ class Format:
         text: whether the tool writes numbers as text.
         file: name of the file that the tool writes for each trial or run, for a folder of them.
         beside: name of a JSON file beside it that has the parameters.
-        records: a function that gives the rows of a JSON document of the tool's own shape, None for others.
+        records: a function that gives the rows of a JSON document in the tool's shape, None for others.
     """
 
     name: str
