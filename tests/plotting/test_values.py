@@ -4,10 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import parzax as px
 from parzax.plotting import values
 
 from .conftest import activation, analyse
-from .reading import panel, ribbons
+from .reading import in_legend, panel, ribbons
 
 
 def texts(ax):
@@ -92,7 +93,7 @@ def test_many_choices_are_cut_and_said_so(mixed):
 def test_regimes_without_target_rows_have_a_note(seeds):
     # Catches the prior's leftovers drawn as if they were data.
     ax = values(seeds, "x", level=0.1)
-    assert texts(panel(ax, "ratio 1")) == ["No target rows in this regime."]
+    assert texts(panel(ax, "ratio 1")) == ["No target rows in this regime\n(γ′ = 0.1)."]
     assert not panel(ax, "ratio 1").lines
     assert [own.get_label() for own in panel(ax, "densities 1").lines] == ["region  $p_R$"]
     of_region = 100 * seeds.beta[:, 0, 1, 0].mean()
@@ -130,6 +131,27 @@ def test_nothing_is_cut_off(seeds):
     # Catches limits set from one panel where panels share an axis.
     for ax in values(seeds, "x", level=0.7).figure.axes:
         assert max(np.max(own.get_ydata()) for own in ax.lines) <= ax.get_ylim()[1]
+
+
+def test_the_level_is_said(single, mixed):
+    # Catches a picture of which nobody can say what its target is; curves, and bars.
+    for ax in (values(single, "x", level=0.7, regime=1), values(mixed, "booster", level=0.6)):
+        level = 0.7 if ax.lines else 0.6
+        assert in_legend(ax)[-1] == f"target  $p_T$, γ′ = {level}"
+
+
+def test_a_ratio_has_gaps_where_there_are_no_rows():
+    # Catches the ratio of two priors drawn as if it came from rows, as a curve and as a bar.
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.uniform(0, 0.4, 80), rng.integers(0, 2, 80)], axis=-1)
+    space = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b", "never"])})
+    result = analyse(px.Observations.from_arrays(space, x, x[:, 0]), 0.3)
+    ratio = line(panel(values(result, "x"), "ratio 0"), "ratio")
+    places, heights = ratio.get_data()
+    assert np.isfinite(heights[places < 0.4]).all()
+    assert np.isnan(heights[places > 0.7]).all()
+    heights = [bar.get_height() for bar in panel(values(result, "c"), "ratio 0").patches]
+    np.testing.assert_array_equal(np.isnan(heights), [False, False, True])
 
 
 BAD_REGIMES = [2, -1, [0, 5], 0.5, "0", True]

@@ -9,17 +9,22 @@ import numpy as np
 try:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea, VPacker
     from matplotlib.text import Text
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 except ModuleNotFoundError as error:
     message = f"parzax.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
     raise ModuleNotFoundError(message) from error
 
 from parzax import _checks
+from parzax.results.phrases import number
 
 Entry = tuple[Artist | None, str]
+# Decades below which a log axis has evenly spaced labels; 1, 2 and 5; 1 and 3.
+_FEW_DECADES = (0.7, 1.3, 2.0)
 _MOST_HEADROOM = 0.6  # a legend takes at most this share of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
 
@@ -58,6 +63,23 @@ def get_figure(ax: Axes) -> Figure:
     if ax.figure is None:
         raise ValueError("ax belongs to no figure (it was removed from its own).")
     return ax.figure.figure
+
+
+def set_log_scale(which: XAxis | YAxis, low: float, high: float) -> None:
+    """A logarithmic axis for values from ``low`` to ``high``, two to six of which are labelled.
+
+    Powers of ten where there are two decades or more; fewer decades have values in between.
+    """
+    which.axes.set(**{f"{which.axis_name}scale": "log"})
+    # Matplotlib's own labels between powers of ten run into each other.
+    which.set_minor_formatter(NullFormatter())
+    decades = np.log10(high) - np.log10(low)
+    if decades < _FEW_DECADES[0]:
+        which.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        which.set_major_formatter(ScalarFormatter())
+    elif decades < _FEW_DECADES[2]:
+        which.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < _FEW_DECADES[1] else (1, 3)))
+        which.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
 
 
 def tidy(ax: Axes) -> None:

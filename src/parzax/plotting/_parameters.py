@@ -119,7 +119,7 @@ class Parameters(NamedTuple):
         for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
             which.set_label_text(_text.shorten_name(name))
             if axis.log:
-                ax.set(**{f"{which.axis_name}scale": "log"})
+                _axes.set_log_scale(which, *axis.places[[0, -1]])
             if axis.discrete:
                 n = len(axis.places)
                 at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)

@@ -38,7 +38,7 @@ def density(
     as dots. With ``above`` there are three panels: below, above, and log2 of their ratio, which TPE
     maximises. The second and the third have the labels "above" and "ratio", as in
     ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade, so that
-    areas are probabilities.
+    areas are probabilities. Far from all rows the ratio is that of the priors' weights, as TPE sees it.
 
     Args:
         below, above: fitted estimators on one space.
@@ -155,10 +155,10 @@ def values(
     Values whose ratio is above 1 are over-represented among the best configurations. With several seeds
     lines are means over the seeds with target rows in the regime, and ribbons (whiskers on bars) are one
     standard error to either side. Densities are per grid cell, on the domain's axis: logarithmic where
-    the domain is, side by side where it has few values. A regime without rows, with a single value or with
-    unknown bounds that move has a sentence in place of curves. Where moving bounds are known, values are
-    places between them. The panels of a regime have the labels "densities 0" and "ratio 0", and so on:
-    ``{a.get_label(): a for a in ax.figure.axes}``.
+    the domain is, side by side where it has few values. The ratio has a gap where the region has no rows. A
+    regime without rows, with a single value or with unknown bounds that move has a sentence in place of
+    curves. Where moving bounds are known, values are places between them. The panels of a regime have the
+    labels "densities 0" and "ratio 0", and so on: ``{a.get_label(): a for a in ax.figure.axes}``.
 
     Args:
         result, level: as in all pictures.
@@ -202,6 +202,10 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         columns = np.sort(np.argsort(-common, kind="stable")[:_MOST_CHOICES])
     target, region, ratio = (values[:, columns] for values in densities)
     axis = _make_axis(density, columns)
+    rows = result.by_seed(density.rows)[:, -1, columns].sum(axis=0)
+    # Where the region has only the prior, whose weight is that of a row, a ratio says nothing.
+    prior = 2 / (len(density.values) * (rows.sum() / result.n_seeds + 1))
+    empty = rows == 0 if axis.discrete else region.mean(axis=0) < prior
     Parameters(result.space, [name], [axis]).label(bottom)
     if hidden := len(density.values) - len(columns):
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
@@ -221,17 +225,18 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         for ax in (top, bottom):
             ax.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
         return axis.discrete
-    colour = colours(result)[name]
+    colour, quantile = colours(result)[name], f"γ′ = {result.target_quantile[level.number]:g}"
     n = 1 + int(alpha.any())
     look = {"color": _REGION, "label": "region  $p_R$"}
     draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
     if alpha.any():
-        draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label="target  $p_T$")
-        draw_density(bottom, axis, ratio[alpha > 0], color=colour, label="ratio")
+        label = f"target  $p_T$, {quantile}"
+        draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label=label)
+        draw_density(bottom, axis, np.where(empty, np.nan, ratio[alpha > 0]), color=colour, label="ratio")
         bottom.axhline(1, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)
     else:
         # Without rows p_T is the prior, which says nothing about values.
-        _axes.write_note(bottom, "No target rows in this regime.")
+        _axes.write_note(bottom, f"No target rows in this regime\n({quantile}).")
     look = {"fontsize": _axes.get_font_size(top, 0.8), "frameon": False, "borderaxespad": 0}
     top.legend(loc="upper right", ncols=2, **look)
     return axis.discrete

@@ -74,7 +74,10 @@ def convergence(
     if log and not regret and (drawn <= 0).any():
         raise ValueError(f"log: there are values of {drawn.min():g}; give optimum=, or log=False.")
     ax = _axes.get_axes(ax, 6.0, 3.8)
-    ax.set(yscale="log" if log else "linear", ylim=_choose_limits(drawn, log))
+    limits = _choose_limits(drawn, log)
+    if log:
+        _axes.set_log_scale(ax.yaxis, *limits)
+    ax.set_ylim(limits)
     ax.set(xlim=(1, max(2, *(len(curve.median) for curve in curves))), xlabel="evaluations")
     ax.set_ylabel(_write_label(samplers, objective, regret, zero=log and bool((drawn == 0).any())))
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
