@@ -1,6 +1,7 @@
 """Rows of arrays: the first bad entry in words, and checks of their weights and masks."""
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     if mask.dtype != bool:
         raise TypeError(f"{name} must be a boolean mask, got dtype {mask.dtype}.")
     return mask
+
+
+def number_rows(columns: Iterable[np.ndarray], n: int) -> np.ndarray:
+    """(n,) numbers of rows, the same for rows with equal entries in all columns (n,); NaN equals NaN."""
+    number = np.zeros(n, np.int64)
+    for column in columns:
+        _, index = np.unique(column, return_inverse=True)
+        _, number = np.unique(number * n + index.reshape(-1), return_inverse=True)
+        number = number.reshape(-1)
+    return number
 
 
 def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:

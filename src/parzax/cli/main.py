@@ -157,6 +157,8 @@ def _add_log(add: Any) -> None:
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
     add("--per-trial", choices=("last", "best", "all"), help=text)
+    text = "column of labels of rows that belong together, such as repeats of a configuration"
+    add("--group", metavar="COL", help=text)
     add("--seed", metavar="COL", help="column of seeds: each is one run, and the runs give standard errors")
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
     text = "which of several objectives: number or name, all (a table for each) or pareto (their front) (0)"

@@ -23,7 +23,7 @@ from parzax.tables.roles import results_of, unsaid_direction
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
 # Options that go with tables alone.
-_TABLES = ("parameters", "drop", "seed", "constraints", "per_trial")
+_TABLES = ("parameters", "drop", "seed", "constraints", "per_trial", "group")
 
 
 def log_path(text: str) -> Path:
@@ -101,7 +101,7 @@ def _from_table(path: Path, args: Namespace) -> Observations:
     return Observations.from_dataframe(
         table, target, direction=direction, space=space, failed=args.failed, pruned=args.pruned,
         exclude=exclude, constraints=args.constraints, parameters=args.parameters, drop=args.drop,
-        seed=args.seed, per_trial=args.per_trial or "last", warn=False,
+        seed=args.seed, per_trial=args.per_trial or "last", groups=args.group, warn=False,
     )  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 Rows stand in the order of their losses, best first; rows that are left out, and padding, come last.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +47,11 @@ def bootstrap_sample(
 METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}
 
 
+def sample_size(usable: Any, method: str) -> Any:
+    """Rows of a sample of ``usable`` rows."""
+    return usable // 2 if method == "half-sampling" else usable
+
+
 def sample_levels(
     weight: Int[Array, "b n"], first_tied: Int[Array, " n"], level_after: Int[Array, " n1"]
 ) -> Int[Array, "b n"]:
@@ -55,6 +62,10 @@ def sample_levels(
         first_tied: the first row, in order, of those with the same loss.
         level_after: first level set of a row, by the number of better rows in the sample.
     """
+    return level_after[rows_before(weight, first_tied)]
+
+
+def rows_before(weight: Int[Array, "b n"], first_tied: Int[Array, " n"]) -> Int[Array, "b n"]:
+    """Number of better rows in the sample, for each row; arguments as in `sample_levels`."""
     upto = jnp.cumsum(weight, axis=1, dtype=jnp.int32)
-    better = (upto - weight)[:, first_tied]
-    return level_after[better]
+    return (upto - weight)[:, first_tied]

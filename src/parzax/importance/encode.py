@@ -1,5 +1,6 @@
 """What an estimator sees of a log, `Encoded`; and the encoder on a device: regimes, cells, level sets."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,8 @@ class Encoded(eqx.Module):
         rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; n for rows that
             are left out. None where no resampling was asked for.
         weight: (n,) frequency weights, or None for 1 each.
+        groups: (n,) int32 labels of rows that belong together, such as the epochs of one configuration, or
+            None where every row stands alone. Only `resample` and `shuffle` use them.
         status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
         layout: where each cell is counted; static.
         levels: the q levels, in the order in which they were asked for; static.
@@ -49,6 +52,7 @@ class Encoded(eqx.Module):
     levels: tuple[float, ...] = eqx.field(static=True)
     region: float = eqx.field(static=True)
     grid: Grid = eqx.field(static=True)
+    groups: Int[Any, "*s n"] | None = None
 
     @property
     def place(self) -> tuple[int, ...]:
@@ -63,7 +67,7 @@ def check_encoded(encoded: Any, function: str) -> None:
         raise ValueError(
             f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function})."
         )
-    _checks.check_mesh(encoded.codes, encoded.level, encoded.rank, encoded.weight, encoded.status)
+    _checks.check_mesh(*jax.tree.leaves(encoded))
 
 
 def encode_arrays(
@@ -74,6 +78,7 @@ def encode_arrays(
     region: float = 1.0,
     weight: Any = None,
     grid: Grid | None = None,
+    groups: Any = None,
 ) -> Encoded:
     """`parzax.encode` of JAX arrays, traced or not; the arrays stay where they are."""
     grid = Grid() if grid is None else grid
@@ -90,8 +95,17 @@ def encode_arrays(
         weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
         if weight.shape != losses.shape:
             raise ValueError(f"weight must have shape {losses.shape}, got {weight.shape}.")
-    _checks.check_mesh(x, losses, weight)
-    return _encoded(x, losses, weight, space=space, grid=grid, levels=tuple(target.tolist()), region=region)
+    if groups is not None:
+        groups = jnp.asarray(groups)
+        if groups.dtype.kind not in "iu" or groups.shape != losses.shape:
+            got = f"shape {groups.shape} of {groups.dtype}"
+            raise ValueError(f"groups must be integers of shape {losses.shape}, got {got}.")
+        groups = groups.astype(jnp.int32)
+    _checks.check_mesh(x, losses, weight, groups)
+    encoded = _encoded(
+        x, losses, weight, space=space, grid=grid, levels=tuple(target.tolist()), region=region
+    )
+    return replace(encoded, groups=groups)
 
 
 @partial(jax.jit, static_argnames=("space", "grid", "levels", "region"))

@@ -12,10 +12,11 @@ from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
 from parzax.importance.counts import sweep_counts
-from parzax.importance.draws import METHODS, sample_levels
+from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_estimator, from_counts
 from parzax.importance.estimator import GridEstimator
+from parzax.importance.groups import group_sample_counter, group_shuffle_counter
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
@@ -40,7 +41,8 @@ def resample(
 
     Args:
         key: a typed key such as ``jax.random.key(0)``.
-        encoded: of `parzax.encode`, with ranks and without weights.
+        encoded: of `parzax.encode`, with ranks and without weights. Where it has groups, these are drawn
+            instead of rows, each with all its rows.
         n: number of samples; static.
         method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
             as there are, with replacement.
@@ -72,6 +74,10 @@ def shuffle(
     parameter has another permutation. ``(1 + (shuffled.variance >= imp.variance).sum(axis=0)) / (n + 1)`` is
     the p-value of the null that a parameter has no effect within its regimes.
 
+    Where ``encoded`` has groups, the rows of a group that share a cell of the parameter keep together: they
+    exchange their cell with those of another group. The number of rows per cell then varies with the sizes
+    of the groups.
+
     Arguments, restrictions and the answer are those of `resample`.
     """
     return _replicate("shuffle", key, encoded, n, estimator, reference)
@@ -89,16 +95,19 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, re
         )
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    replicates = _replicates(key, encoded, draw=draw, n=n, estimator=estimator, reference=reference)
+    replicates = replicate(key, encoded, draw=draw, n=n, estimator=estimator, reference=reference)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
 @partial(jax.jit, static_argnames=("draw", "n", "estimator", "reference"))
-def _replicates(
+def replicate(
     key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, estimator: GridEstimator, reference: str
 ) -> Importance:
+    """`resample` by the method ``draw``, or `shuffle`, without their checks."""
     if draw == "shuffle":
         count = shuffle_counter(encoded)
+    elif encoded.groups is not None:
+        count = group_sample_counter(encoded, draw)
     else:
         rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
         size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
@@ -125,11 +134,6 @@ def _replicates(
     on_cpu, on_accelerator = (partial(estimate_in_rounds, limits=limits) for limits in (_CPU, _ACCELERATOR))
     numbers = jnp.arange(n, dtype=jnp.uint32)
     return jax.lax.platform_dependent(numbers, cpu=on_cpu, default=on_accelerator)
-
-
-def sample_size(usable: Any, method: str) -> Any:
-    """Rows of a sample of ``usable`` rows."""
-    return usable // 2 if method == "half-sampling" else usable
 
 
 def sample_counter(
@@ -170,6 +174,8 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array,
     level = encoded.level.astype(jnp.int32)
     block = jnp.asarray(block_of_code)[jnp.arange(len(codes))[:, None], codes.astype(jnp.int32)]
     block = jnp.where((level <= n_levels)[None], block, layout.n_slots + 1)
+    if encoded.groups is not None:
+        return group_shuffle_counter(encoded, block)
     # Grid codes regime by regime; rows outside the region come last.
     _, ordered = jax.lax.sort((block, codes), num_keys=1)
 

@@ -78,6 +78,7 @@ def _read(
     pruned: str | None,
     form: Format | None,
     per_trial: str,
+    groups: str | None,
 ) -> tuple[Space, Arrays, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
@@ -90,11 +91,12 @@ def _read(
     targets = find_targets(table.names, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
+    grouped = named_columns("groups", groups, table.names, most=1)
     _checks.one_of("per_trial", per_trial, trials.CHOICES)
     form = recognise(table.names) if form is None else form
     _checks.instance("format", form, Format, "a parzax.tables.Format")
     notes = [] if direction is not None else [unsaid_direction(targets)]
-    names, taken = None if space is None else space.names, [*targets, *weights, *constrained]
+    names, taken = None if space is None else space.names, [*targets, *weights, *constrained, *grouped]
     asked = named_columns("parameters", parameters, table.names)
     if asked and names is not None:
         raise TypeError("parameters: the space names them; give one of the two.")
@@ -148,6 +150,7 @@ def _read(
         _count_dropped(reasons)
         keep = reasons == ""
     trial = trials.read_trials(table, form, step, column_of)
+    members = trials.read_labels(table.read(grouped[0])) if grouped else None
     if trial is not None:
         _, trial = np.unique(np.stack([trial, log_number]), axis=1, return_inverse=True)
         steps = None if step is None else _to_numbers(read_spelled(step)[0])
@@ -155,6 +158,8 @@ def _read(
         first = -losses[:, 0] if senses[0] == "maximize" else losses[:, 0]
         notes += trials.choose_rows(per_trial, trial.reshape(-1), steps, first, reasons)
         keep = reasons == ""
+        if per_trial == "all" and members is None:
+            members = trial.reshape(-1)
     if space is None:
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
         columns = {name: column for name, (column, _) in spelled.items() if column is not None}
@@ -182,7 +187,9 @@ def _read(
     limits = _read_numbers(table, constrained, keep) if constrained else None
     counts = np.where(keep, _read_numbers(table, weights, keep)[:, 0], 0) if weights else None
     direction = "minimize" if direction is None else direction
-    arrays = check_arrays(space, values, objectives, direction, regime, limits, counts, failed, moving, keep)
+    arrays = check_arrays(
+        space, values, objectives, direction, regime, limits, counts, failed, moving, members, keep
+    )
     report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out)
     arrays = arrays._replace(report=report)
     return space, arrays, reasons, tuple(notes)

@@ -17,12 +17,13 @@ def encode(
     region: float = 1.0,
     weight: Any = None,
     grid: Grid | None = None,
+    groups: Any = None,
 ) -> Encoded:
     """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
 
-    With JAX arrays, traced or not, it is a pure function of ``x``, ``losses`` and ``weight``; all else is
-    static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host. Both ways give the same
-    codes and levels bit by bit: in float64, and in float32 for values that float32 holds.
+    With JAX arrays, traced or not, it is a pure function of ``x``, ``losses``, ``weight`` and ``groups``; all
+    else is static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host. Both ways give the
+    same codes and levels bit by bit: in float64, and in float32 for values that float32 holds.
 
     Args:
         space: the search space.
@@ -33,6 +34,9 @@ def encode(
         region: level gamma of the region, in (0, 1].
         weight: (n,) frequency weights, at least 0; None counts every row once.
         grid: `parzax.Grid()` by default.
+        groups: (n,) whole numbers, the same for rows that belong together, such as the epochs of one
+            configuration: `parzax.importance.resample` and `shuffle` take these together. By default every
+            row of JAX arrays stands alone; for NumPy arrays see `parzax.Observations.from_arrays`.
 
     Returns:
         `parzax.importance.Encoded`. A row of a JAX array is left out where a value is outside its domain or
@@ -51,6 +55,7 @@ def encode(
     >>> px.encode(space, x, losses, [0.3, 0.6]).level.tolist()
     [0, 2, 1]
     """
-    if any(isinstance(array, jax.Array) for array in (x, losses, weight)):
-        return encode_arrays(space, x, losses, levels, region, weight, grid)
-    return Observations.from_arrays(space, x, losses, weight=weight).encode(levels, region, grid=grid)
+    if any(isinstance(array, jax.Array) for array in (x, losses, weight, groups)):
+        return encode_arrays(space, x, losses, levels, region, weight, grid, groups)
+    obs = Observations.from_arrays(space, x, losses, weight=weight, groups=groups)
+    return obs.encode(levels, region, grid=grid)

@@ -10,6 +10,7 @@ import numpy as np
 from parzax.importance import Encoded, Grid
 from parzax.importance.layout import grid_axis, layout, nearest_cells
 from parzax.importance.levels import rank_levels
+from parzax.observations.groups import find_groups
 from parzax.observations.levels import level_sets
 from parzax.observations.pools import assign_pools
 from parzax.space import Space
@@ -31,7 +32,8 @@ def encode_log(
     """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter.
 
     ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. There are
-    ``rows`` with padding, which is in no set. ``ranks`` says whether `Encoded.rank` is needed.
+    ``rows`` with padding, which is in no set. ``ranks`` says whether `Encoded.rank` and `Encoded.groups` are
+    needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)
@@ -43,6 +45,7 @@ def encode_log(
         codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
         sets.status[:, rank_levels(levels)], layout=layout(obs.space, grid),
         levels=tuple(levels.tolist()), region=region, grid=grid,
+        groups=pad_groups(find_groups(obs), rows) if ranks else None,
     )  # fmt: skip
     return encoded, pools
 
@@ -53,6 +56,11 @@ def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
         return None
     exact = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
     return np.pad(weight, ((0, 0), (0, size - weight.shape[1]))).astype(np.int32 if exact else float)
+
+
+def pad_groups(groups: np.ndarray | None, rows: int) -> np.ndarray | None:
+    """(s, rows) numbers of groups; padding, which no sample holds, has the number 0."""
+    return None if groups is None else np.pad(groups, ((0, 0), (0, rows - groups.shape[1])))
 
 
 def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:

@@ -38,6 +38,7 @@ class Observations:
         weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
         bounds: name -> (..., n, 2) low and high of the rows in which the parameter has bounds that move
             (`parzax.Varying`), NaN in others; None if none are known.
+        groups: (..., n) int32 numbers of groups of rows that belong together, or None.
         report: how the log was read.
     """
 
@@ -48,6 +49,7 @@ class Observations:
     constraints: np.ndarray | None
     weight: np.ndarray | None
     bounds: dict[str, np.ndarray] | None
+    groups: np.ndarray | None
     report: ImportReport
 
     @classmethod
@@ -62,6 +64,7 @@ class Observations:
         constraints: Any = None,
         weight: Any = None,
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        groups: Any = None,
         failed: str = "drop",
     ) -> "Observations":
         """Check arrays against a space and keep them.
@@ -82,6 +85,10 @@ class Observations:
             bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`): each a number, an
                 array (..., n), or the name of a parameter whose value it is, as in ``{"x": (0, "c")}``. In
                 rows where the parameter has another domain, or none, they play no part.
+            groups: (..., n) labels, whole numbers or text, of rows that belong together, such as the epochs
+                of one configuration. Samples and shuffles take such rows together. By default rows with
+                exactly the same configuration belong together, if that has an active parameter with
+                continuous values and at least a tenth of the rows repeats another one.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:
@@ -96,7 +103,7 @@ class Observations:
         """
         _checks.instance("space", space, Space, "a parzax.Space")
         arrays = check_arrays(
-            space, values, objectives, direction, regime, constraints, weight, failed, bounds
+            space, values, objectives, direction, regime, constraints, weight, failed, bounds, groups
         )
         warn_of_normalised(arrays.weight)
         return cls(space, *arrays)
@@ -119,6 +126,7 @@ class Observations:
         seed: str | None = None,
         pruned: str | None = None,
         per_trial: str = "last",
+        groups: str | None = None,
         format: Format | None = None,
         warn: bool = True,
     ) -> "Observations":
@@ -150,7 +158,9 @@ class Observations:
             bounds: of `from_arrays`, where a text names a column (also one of ``drop``) or else a parameter.
                 A domain that is inferred becomes a `parzax.Varying`.
             seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
-            per_trial: of several rows of one trial the "last", the "best" or "all" count.
+            per_trial: of several rows of one trial the "last", the "best" or "all" count; "all" makes the
+                rows of a trial a group.
+            groups: column of labels of rows that belong together; see `from_arrays`.
             format: the table's `parzax.tables.Format`; recognised by its columns if not given.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
@@ -167,7 +177,7 @@ class Observations:
         """
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-            format, per_trial,
+            format, per_trial, groups,
         )  # fmt: skip
         space, logs = read_logs(df, seed, "seed", *settings, warn=warn)
         (arrays,) = logs.values() if seed is None else [stack_seeds(list(logs.values()))]
@@ -191,6 +201,7 @@ class Observations:
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         pruned: str | None = None,
         per_trial: str = "last",
+        groups: str | None = None,
         format: Format | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
@@ -200,8 +211,8 @@ class Observations:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks, which is no parameter.
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-                warn: of
-                `from_dataframe`, for the whole table; a space that is not given is inferred from all tasks.
+                per_trial, groups, format, warn: of `from_dataframe`, for the whole table; a space that is not
+                given is inferred from all tasks.
 
         Returns:
             Name of the task -> log, in order of appearance.
@@ -212,7 +223,7 @@ class Observations:
         """
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-            format, per_trial,
+            format, per_trial, groups,
         )  # fmt: skip
         _checks.instance("task", task, str, "a column name")
         space, logs = read_logs(df, task, "task", *settings, warn=warn)

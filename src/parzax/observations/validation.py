@@ -12,6 +12,7 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._entries import axis_label, check_weight, find_first
 from parzax.observations.bounds import Bounds, check_bounds, describe_bounds, read_bounds
+from parzax.observations.groups import check_groups
 from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Space, check_regimes
 
@@ -25,6 +26,7 @@ class Arrays(NamedTuple):
     constraints: np.ndarray | None
     weight: np.ndarray | None
     bounds: Bounds | None
+    groups: np.ndarray | None
     report: ImportReport
 
     def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
@@ -75,6 +77,7 @@ def check_arrays(
     weight: Any,
     failed: str,
     bounds: Any = None,
+    groups: Any = None,
     keep: np.ndarray | None = None,
 ) -> Arrays:
     """Check the arguments of `Observations.from_arrays`; rows outside ``keep`` may hold anything."""
@@ -113,7 +116,8 @@ def check_arrays(
         moving = check_bounds(space, values, regimes, moving, used)
     sentences = describe_bounds(space, moving or {})
     report = ImportReport(shape[-1], directions, failed, _n_failed(losses), moving=sentences)
-    return Arrays(values, regimes, losses, constraints, weight, moving, report)
+    groups = None if groups is None else check_groups(groups, shape)
+    return Arrays(values, regimes, losses, constraints, weight, moving, groups, report)
 
 
 def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -87,7 +87,8 @@ def summary(
     sure = stats.verdicts[i] or sure or "unknown: this is one run, and no resamples were asked for"
     lines.append(f"How sure? {_sentence(sure)}")
     if result.n_seeds == 1 and result.uncertainty is not None:
-        lines[-1] += f" {DEPENDENT}"
+        grouping = result.uncertainty.grouping
+        lines[-1] += f" {_sentence(grouping)}" * bool(grouping) + f" {DEPENDENT}"
     return lines
 
 

@@ -11,6 +11,7 @@ from parzax import _checks
 from parzax.importance import GridEstimator
 from parzax.importance.draws import METHODS
 from parzax.observations import Observations
+from parzax.observations.groups import find_groups
 from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import analyse_losses, checked_key, checked_task
@@ -104,9 +105,9 @@ def cond_ped_anova(
     (encoded,), (result,) = analyse_losses(task, losses[None])
     if key is None:
         return result
-    return replace(
-        result, uncertainty=estimate_uncertainty(key, losses, encoded, result, numbers, resampling)
-    )
+    groups = find_groups(task.obs)
+    uncertainty = estimate_uncertainty(key, losses, encoded, groups, result, numbers, resampling)
+    return replace(result, uncertainty=uncertainty)
 
 
 def ped_anova(

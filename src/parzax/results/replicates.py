@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from typing import Any
 
 import jax
@@ -13,9 +14,10 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 
 from parzax._programs import program
 from parzax.importance import Encoded, GridEstimator
+from parzax.importance.draws import sample_size
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes
-from parzax.importance.resample import sample_counter, sample_size
+from parzax.importance.resample import replicate, sample_counter
 from parzax.observations.levels import level_weight
 
 # Limits of a batch: scattered entries, counts, and replicates.
@@ -43,6 +45,9 @@ def draw_replicates(
         static: of `compiled_replicates`, which compiles once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
+    keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
+    if encoded.groups is not None:
+        return _draw_groups(keys, encoded, numbers, **static)
     # The program has the levels in ascending order, so that it serves all orders.
     counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
@@ -56,7 +61,6 @@ def draw_replicates(
     ranks = np.asarray(encoded.rank)
     sizes = sample_size((ranks < m).sum(axis=1), static["method"]).tolist()
     needed = np.array([[level_weight(level, size, raw=raw) for level in levels] for size in sizes], np.int32)
-    keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
 
     def variances(call: int) -> np.ndarray:
         seed, part = divmod(call, n_parts)
@@ -77,6 +81,24 @@ def draw_replicates(
     parts = np.split(by_part, [rounds[0] * b], axis=2)
     sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(parts, numbers, strict=True))
     return sampled, shuffled
+
+
+# Most of the work is in loops.
+_replicate = program(size="middling")(replicate)
+
+
+def _draw_groups(
+    keys: PRNGKeyArray, encoded: Encoded, numbers: Sequence[int], *, method: str, **static: Any
+) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
+    """`draw_replicates` of logs with groups of rows, by the programs of `parzax.importance`."""
+    logs = [jax.tree.map(itemgetter(seed), (keys, encoded)) for seed in range(len(keys))]
+
+    def draw_variances(draw: str, n: int) -> Float[np.ndarray, "s n q d"]:
+        if not n:
+            return np.zeros((len(logs), 0, len(encoded.levels), encoded.codes.shape[1]))
+        return np.stack([np.asarray(_replicate(*log, draw=draw, n=n, **static).variance) for log in logs])
+
+    return draw_variances(method, numbers[0]), draw_variances("shuffle", numbers[1])
 
 
 @program(size="middling")

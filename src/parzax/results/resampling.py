@@ -9,7 +9,8 @@ import numpy as np
 from parzax import _checks
 from parzax.importance import Encoded
 from parzax.observations import Observations
-from parzax.observations.encoding import loss_ranks
+from parzax.observations.encoding import loss_ranks, pad_groups
+from parzax.observations.groups import find_groups
 from parzax.results.replicates import draw_replicates
 from parzax.results.result import ImportanceResult
 from parzax.results.uncertainty import Uncertainty, shuffles_for
@@ -44,7 +45,8 @@ def choose_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> 
     """``n_resamples`` and ``n_shuffles`` of `cond_ped_anova`, for the page and the command line.
 
     Unless ``n_resamples`` are asked for, only a single log whose rows count once is resampled. A log that is
-    too large for samples gets shuffles alone, whose time does not grow with the rows.
+    too large for samples gets shuffles alone, whose time does not grow with the rows; if its rows belong
+    together in groups, shuffles take as long as samples, and it gets neither.
     """
     if n_resamples is None:
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
@@ -56,6 +58,8 @@ def choose_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> 
     else:
         n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     n_shuffles = 0 if n_resamples == 0 else _default_shuffles(max(n_samples, _SHUFFLES), len(obs.space))
+    if n_resamples is None and not n_samples and find_groups(obs) is not None:
+        n_shuffles = 0
     return {"n_resamples": n_samples, "n_shuffles": n_shuffles}
 
 
@@ -66,32 +70,45 @@ def _default_shuffles(n_samples: int, n_parameters: int) -> int:
 
 
 def estimate_uncertainty(
-    key: Any, losses: np.ndarray, log: Encoded, result: ImportanceResult, numbers: Sequence[int], method: str
+    key: Any,
+    losses: np.ndarray,
+    log: Encoded,
+    groups: np.ndarray | None,
+    result: ImportanceResult,
+    numbers: Sequence[int],
+    method: str,
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable; ``numbers``
-    are those of samples and of shuffles.
+    ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable; ``groups`` (s,
+    n) number rows that belong together. ``numbers`` are those of samples and of shuffles.
     """
     shape, codes = result.variance.shape, log.codes
+    groups = pad_groups(groups, codes.shape[2])
     if log.weight is not None:
-        codes, losses = _repeated(codes, losses, log.weight)
+        codes, losses, groups = _repeat_rows(codes, losses, groups, log.weight)
     # The level sets of the log are not used: every sample has its level sets.
-    rows = replace(log, codes=codes, rank=loss_ranks(losses, None, codes.shape[2]), weight=None)
+    ranks = loss_ranks(losses, None, codes.shape[2])
+    rows = replace(log, codes=codes, rank=ranks, weight=None, groups=groups)
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
     how = {"estimator": result.estimator, "reference": result.reference, "method": method}
     sampled, shuffled = draw_replicates(key, rows, counts, numbers, **how)
-    usable = (~np.isnan(losses)).sum(axis=1)
+    usable = ~np.isnan(losses)
+    n_rows = n_groups = usable.sum(axis=1)
+    if groups is not None:
+        seeds = zip(groups[:, : usable.shape[1]], usable, strict=True)
+        n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
     spread = np.ones(len(usable))
     if method == "half-sampling":
         # Means of m of n rows, without replacement, deviate sqrt((n - m) / m) times as much as of n new rows.
-        spread = np.sqrt(usable // 2 / np.maximum(usable - usable // 2, 1))
+        spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
     return Uncertainty(
         np.moveaxis(sampled, 1, 0).reshape(-1, *shape),
         result.estimates,
         _p_values(result.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape),
         spread.reshape(shape[:-2]),
-        usable.reshape(shape[:-2]),
+        n_rows.reshape(shape[:-2]),
+        n_groups.reshape(shape[:-2]),
         numbers[1],
         method,
     )
@@ -106,8 +123,10 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
 
 
-def _repeated(codes: np.ndarray, losses: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat each row as often as its weight says; return codes and losses."""
+def _repeat_rows(
+    codes: np.ndarray, losses: np.ndarray, groups: np.ndarray | None, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Repeat each row as often as its weight says; return codes, losses and groups."""
     if (weight != np.floor(weight)).any():
         raise ValueError(
             "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
@@ -124,4 +143,5 @@ def _repeated(codes: np.ndarray, losses: np.ndarray, weight: np.ndarray) -> tupl
     for filled, counts in zip(rows, times, strict=True):
         filled[: counts.sum()] = np.repeat(np.arange(len(counts)), counts)
     repeated = np.where(rows < 0, np.nan, np.take_along_axis(losses, rows, axis=1))
-    return np.take_along_axis(codes, rows[:, None], axis=2), repeated
+    groups = None if groups is None else np.take_along_axis(groups, rows, axis=1)
+    return np.take_along_axis(codes, rows[:, None], axis=2), repeated, groups

@@ -48,6 +48,8 @@ class Uncertainty(Tested):
         spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
             n rows without replacement, which is about 1 for halves.
         n_rows: (...,) rows that have a loss, n.
+        n_groups: (...,) groups of rows that belong together, of which samples are made; n where every row
+            stands alone.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
         level: nominal coverage of the intervals.
@@ -58,21 +60,26 @@ class Uncertainty(Tested):
     p_value: np.ndarray
     spread: np.ndarray
     n_rows: np.ndarray
+    n_groups: np.ndarray
     n_shuffles: int
     method: str
     level: float = 0.9
 
     # What a file stores: arrays that the result does not have, and settings as JSON.
-    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows")
+    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
     SETTINGS: ClassVar = ("n_shuffles", "method", "level")
 
     variance, importance = attributes("variance", "share")
 
     @property
     def n_fewer(self) -> np.ndarray:
-        """(..., q) rows in the target, or in the region outside it where these are fewer."""
+        """(..., q) rows in the target, or in the region outside it where these are fewer.
+
+        Rows that belong together count less: by the number of groups over that of rows.
+        """
         n_target = self.estimates.n_target
-        return np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
+        fewer = np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
+        return fewer * (self.n_groups / np.maximum(self.n_rows, 1))[..., None]
 
     @property
     def n_resamples(self) -> int:
@@ -102,6 +109,14 @@ class Uncertainty(Tested):
     def importance_interval(self) -> np.ndarray:
         """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself."""
         return self._interval(self.importances)
+
+    @property
+    def grouping(self) -> str:
+        """Say how many groups the rows of a log make, where rows belong together; "" where none do."""
+        n_rows, n_groups = int(self.n_rows.sum()), int(self.n_groups.sum())
+        if n_groups == n_rows:
+            return ""
+        return f"{n_rows} rows make {n_groups} groups, which samples and shuffles keep together"
 
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.

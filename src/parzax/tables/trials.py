@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from parzax.tables.columns import Table
+from parzax._entries import number_rows
+from parzax.tables.columns import Column, Table
 from parzax.tables.formats import Format
 
 CHOICES = ("last", "best", "all")
@@ -34,12 +35,7 @@ def find_step(table: Table, form: Format, candidates: Sequence[str], parameters:
 
 def configurations(table: Table, columns: Sequence[str]) -> np.ndarray:
     """(n,) number of the configuration of each row: rows with equal values in all columns share it."""
-    number = np.zeros(table.n, np.int64)
-    for name in columns:
-        index = table.read(name).as_labels().index
-        _, number = np.unique(np.stack([number, index]), axis=1, return_inverse=True)
-        number = number.reshape(-1)
-    return number
+    return number_rows((table.read(name).as_labels().index for name in columns), table.n)
 
 
 def choose_rows(
@@ -63,7 +59,7 @@ def choose_rows(
         return []
     held = f"{n_rows} rows hold {n_trials} trials"
     if per_trial == "all":
-        return [f"{held}, whose rows are not independent: intervals are too narrow, p-values too small"]
+        return [f"{held}; samples and shuffles take the rows of a trial together"]
     reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
     option = "per_trial='all' (--per-trial all) takes all rows"
     return [f"{held}; the {per_trial} one of each counts, {option}"]
@@ -85,6 +81,12 @@ def _other_rows(
     return keep & ~counted
 
 
+def read_labels(column: Column) -> np.ndarray:
+    """(n,) number of the label of each row; rows without one have numbers of their own."""
+    labels = column.as_labels()
+    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
+
+
 def read_trials(
     table: Table, form: Format, step: str | None, parameters: Mapping[str, str]
 ) -> np.ndarray | None:
@@ -93,8 +95,7 @@ def read_trials(
     None where every row is another trial.
     """
     if form.trial in table.names:
-        labels = table.read(form.trial).as_labels()
-        trial = np.where(labels.missing(), -1 - np.arange(table.n), labels.index)
+        trial = read_labels(table.read(form.trial))
     elif step is not None:
         trial = configurations(table, [column for column in parameters.values() if column != step])
     else:

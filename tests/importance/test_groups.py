@@ -1,0 +1,156 @@
+"""Rows that belong together: samples and shuffles take whole groups of rows."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import COARSE
+
+import parzax as px
+from parzax.importance.groups import group_sample_counter, number_groups
+from parzax.importance.resample import replicate, sample_counter, shuffle_counter
+
+LEVELS = (0.2, 0.5)
+SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})
+KEY = jax.random.key(0)
+PEARSON = px.GridEstimator(COARSE, px.divergence.Pearson())
+# 40 configurations: half-samples hold 20, and the levels 4 and 10 of these.
+N, REPEATS = 40, 5
+
+
+def configurations(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations and a loss, without ties."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, 3))
+    x[:, 1] = rng.integers(3, size=n)
+    return x, x[:, 0] + 0.1 * rng.permutation(n)
+
+
+def repeated(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows in a random order, of which each configuration has five with one loss; and their groups."""
+    x, loss = configurations(seed, n)
+    rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(n), REPEATS))
+    # The number of a group is the place of its loss, as in logs without groups.
+    return x[rows], loss[rows], np.argsort(np.argsort(loss))[rows]
+
+
+def test_groups_are_numbered_by_their_usable_rows() -> None:
+    groups, usable = jnp.array([7, -3, 7, 4, 9], jnp.int32), jnp.array([True, True, True, False, True])
+    number, n_groups = jax.jit(number_groups)(groups, usable)
+    assert number[jnp.array([0, 1, 2, 4])].tolist() == [1, 0, 1, 2]
+    assert n_groups == 3
+    assert number_groups(groups, jnp.zeros(5, bool))[1] == 0
+
+
+@pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
+def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> None:
+    """Five rows of each configuration give five times the counts of one row, for the same draws."""
+    keys = jax.random.split(KEY, 7)
+    five = px.encode(SPACE, *repeated(1)[:2], LEVELS, grid=COARSE, groups=repeated(1)[2])
+    size = N // 2 if method == "half-sampling" else N
+    needed = jnp.array([0.2 * size, 0.5 * size, size], jnp.int32)
+    # As many rows as five times the log has, for the same random numbers.
+    one = px.encode(SPACE, *pad(configurations(1), len(five.rank) - N), LEVELS, grid=COARSE)
+    codes, rank = jnp.asarray(one.codes), jnp.asarray(one.rank)
+    count = sample_counter(codes, rank, needed, one.place, one.layout, method)
+    expected = np.asarray(jax.jit(count)(keys))
+    np.testing.assert_array_equal(
+        np.asarray(jax.jit(group_sample_counter(five, method))(keys)), REPEATS * expected
+    )
+
+
+def pad(log: tuple[np.ndarray, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The log with n more rows, which have no loss."""
+    x, loss = log
+    return np.concatenate([x, np.full((n, 3), x[0])]), np.concatenate([loss, np.full(n, np.nan)])
+
+
+def test_shuffled_groups_keep_their_rows_together() -> None:
+    """Equal groups exchange cells: all counts are multiples of five, and those of the region stay."""
+    five = px.encode(SPACE, *repeated(2)[:2], LEVELS, grid=COARSE, groups=repeated(2)[2])
+    shuffled = np.asarray(jax.jit(shuffle_counter(five))(jax.random.split(KEY, 200)))
+    assert (shuffled % REPEATS == 0).all()
+    np.testing.assert_array_equal(shuffled[:, -1], np.broadcast_to(shuffled[0, -1], shuffled[:, -1].shape))
+    region, sizes = shuffled[0, -1] / REPEATS, np.array([8, 20])
+    # The number of groups per cell is hypergeometric.
+    mean = sizes[:, None] * region / N
+    sd = np.sqrt(mean * (1 - region / N) * (N - sizes[:, None]) / (N - 1) / 200)
+    assert (np.abs(shuffled[:, :-1].mean(axis=0) / REPEATS - mean) <= 4.5 * sd + 1e-9).all()
+
+
+def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
+    """Each parameter has all rows of each set, however large the groups are."""
+    x, loss = configurations(3)
+    rows = np.repeat(np.arange(N), np.random.default_rng(0).integers(1, 9, size=N))
+    log = px.encode(SPACE, x[rows], loss[rows], LEVELS, grid=COARSE, groups=rows)
+    counts = np.asarray(jax.jit(shuffle_counter(log))(jax.random.split(KEY, 20)))
+    ends = (*log.layout.offsets, log.layout.n_columns)
+    sets = [(log.level <= level).sum() for level in range(len(LEVELS) + 1)]
+    for first, end in itertools.pairwise(ends):
+        np.testing.assert_array_equal(counts[:, :, first:end].sum(axis=2), np.broadcast_to(sets, (20, 3)))
+
+
+def noise(key: jax.Array, n: int, repeats: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Epochs of n configurations whose three parameters do nothing."""
+    keys = jax.random.split(key, 3)
+    x, groups = jax.random.uniform(keys[0], (n, 3)), jnp.repeat(jnp.arange(n), repeats)
+    loss = jax.random.normal(keys[1], (n,))[groups] + 0.1 * jax.random.normal(keys[2], groups.shape)
+    return x[groups], loss, groups
+
+
+def count_false_positives(n: int, repeats: int, n_shuffles: int, together: bool) -> int:
+    """Of 100 logs those in which a parameter is above chance at 5 %, after Holm's adjustment."""
+    space = px.Space({name: px.Float(0, 1) for name in "abc"})
+    estimator = PEARSON
+
+    @jax.jit
+    def p_values(key: jax.Array) -> jax.Array:
+        x, loss, groups = noise(key, n, repeats)
+        log = px.encode(space, x, loss, 0.1, grid=COARSE, groups=groups if together else None)
+        how = {"estimator": estimator, "reference": "region"}
+        variance = px.importance.estimate(log, estimator).variance
+        shuffled = replicate(key, log, draw="shuffle", n=n_shuffles, **how).variance
+        return (1 + (shuffled >= variance[None]).sum(axis=0)) / (n_shuffles + 1)
+
+    p = np.stack([np.asarray(p_values(key))[0] for key in jax.random.split(jax.random.key(5), 100)])
+    return int((px.results.uncertainty.holm(p) <= 0.05).any(axis=-1).sum())
+
+
+def test_noise_is_above_chance_in_a_twentieth_of_logs_with_groups() -> None:
+    assert count_false_positives(25, 20, 79, together=True) <= 9
+    assert count_false_positives(25, 20, 79, together=False) >= 90
+
+
+@pytest.mark.slow
+def test_noise_over_100_configurations_of_20_epochs() -> None:
+    assert count_false_positives(100, 20, 399, together=True) <= 9
+
+
+def test_one_rule_for_numpy_and_jax_arrays() -> None:
+    x, loss, groups = (np.asarray(a) for a in noise(KEY, 25, 4))
+    space = px.Space({name: px.Float(0, 1) for name in "abc"})
+    with jax.enable_x64(True):
+        host = px.encode(space, x, loss, 0.2, grid=COARSE, groups=groups)
+        device = px.encode(
+            space, jnp.asarray(x), jnp.asarray(loss), 0.2, grid=COARSE, groups=jnp.asarray(groups)
+        )
+        obs = px.Observations.from_arrays(space, x, loss, groups=groups)
+        result = px.cond_ped_anova(obs, 0.2, estimator=PEARSON, n_resamples=20, key=KEY)
+        for log in (host, device):
+            sampled = px.importance.resample(KEY, log, 20, PEARSON)
+            assert isinstance(sampled.variance, jax.Array if log is device else np.ndarray)
+            np.testing.assert_allclose(result.uncertainty.sampled, sampled.variance, rtol=1e-9, atol=1e-12)
+    assert result.uncertainty.n_groups == 25
+    assert "100 rows make 25 groups" in str(result)
+
+
+def test_refused_groups() -> None:
+    x, loss = configurations(0)
+    with pytest.raises(ValueError, match=r"groups must have shape \(40,\)"):
+        px.Observations.from_arrays(SPACE, x, loss, groups=np.arange(39))
+    with pytest.raises(TypeError, match="whole numbers or text"):
+        px.Observations.from_arrays(SPACE, x, loss, groups=np.linspace(0, 1, 40))
+    with pytest.raises(ValueError, match=r"groups must be integers of shape \(40,\)"):
+        px.encode(SPACE, jnp.asarray(x), jnp.asarray(loss), 0.2, groups=jnp.zeros(40))
