@@ -9,13 +9,13 @@ from scipy import stats
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.results import replicates
+from parzax.results import shuffles
 
 
 @pytest.fixture(params=["rows", "counts"])
 def way(request, monkeypatch):
     """Both ways to draw, whichever is faster."""
-    monkeypatch.setattr(replicates, "_ROWS_PER_DRAW", {"rows": np.inf, "counts": 0}[request.param])
+    monkeypatch.setattr(shuffles, "_ROWS_PER_DRAW", {"rows": np.inf, "counts": 0}[request.param])
     return request.param
 
 
@@ -40,7 +40,7 @@ def test_regimes_keep_their_rows_at_every_level():
     })  # fmt: skip
     columns = layout(space, px.Grid(max_cells=8))
     counts = _counts(200, columns, rng, rng.uniform(size=200) < 0.7)
-    found = replicates.shuffled_counts(rng, counts, columns, 50)
+    found = shuffles.shuffled_counts(rng, counts, columns, 50)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found[:, -1], np.broadcast_to(counts[-1], (50, columns.n_columns)))
     at = list(columns.inactive)
@@ -59,7 +59,7 @@ def test_all_shuffles_are_equally_likely():
     columns = layout(px.Space({"k": px.Int(1, 4)}), px.Grid())
     region, sizes, n = [3, 0, 1, 2], (2, 3), 40_000
     counts = np.array([[2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [*region, 0]])
-    found = replicates.shuffled_counts(np.random.default_rng(1), counts, columns, n)[:, :2, :4]
+    found = shuffles.shuffled_counts(np.random.default_rng(1), counts, columns, n)[:, :2, :4]
     seen = Counter(map(tuple, found.reshape(n, -1).tolist()))
     expected = {}
     for small in np.ndindex(4, 1, 2, 3):
@@ -79,7 +79,7 @@ def test_time_is_that_of_cells_for_many_rows():
     columns = layout(px.Space({"x": px.Float(0, 1)}), px.Grid(max_cells=50))
     counts = np.zeros((2, columns.n_columns), np.int64)
     counts[1, :-1], counts[0, :25] = 2_000_000, 400_000
-    found = replicates.shuffled_counts(np.random.default_rng(0), counts, columns, 100)[:, 0, :-1]
+    found = shuffles.shuffled_counts(np.random.default_rng(0), counts, columns, 100)[:, 0, :-1]
     assert (found.sum(axis=1) == 10_000_000).all()
     np.testing.assert_allclose(found.mean(axis=0), 200_000, rtol=0.001)
     # Hypergeometric: m p (1 - p) (1 - m / n), of each of 50 cells.
@@ -89,5 +89,5 @@ def test_time_is_that_of_cells_for_many_rows():
 def test_without_a_target_or_with_one_cell_nothing_is_drawn():
     columns = layout(px.Space({"k": px.Int(1, 3)}), px.Grid())
     for counts in ([[0, 0, 0, 4], [1, 2, 3, 4]], [[0, 2, 0, 1], [0, 5, 0, 2]]):
-        found = replicates.shuffled_counts(np.random.default_rng(0), np.array(counts), columns, 3)
+        found = shuffles.shuffled_counts(np.random.default_rng(0), np.array(counts), columns, 3)
         np.testing.assert_array_equal(found, np.broadcast_to(counts, (3, 2, 4)))

@@ -83,20 +83,18 @@ def estimate_uncertainty(
     ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable; ``groups`` (s,
     n) number rows that belong together. ``numbers`` are those of samples and of shuffles.
     """
-    shape, codes = result.variance.shape, log.codes
-    groups = pad_groups(groups, codes.shape[2])
+    shape = result.variance.shape
+    log = replace(log, groups=pad_groups(groups, log.codes.shape[2]))
     if log.weight is not None:
-        codes, losses, groups = _repeat_rows(codes, losses, groups, log.weight)
-    # The level sets of the log are not used: every sample has its level sets.
-    ranks = loss_ranks(losses, None, codes.shape[2])
-    rows = replace(log, codes=codes, rank=ranks, weight=None, groups=groups)
+        log, losses = _repeat_rows(log, losses, log.weight)
+    log = replace(log, rank=loss_ranks(losses, None, log.codes.shape[2]))
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
     how = {"estimator": result.estimator, "reference": result.reference, "method": method}
-    sampled, shuffled = draw_replicates(key, rows, counts, numbers, **how)
+    sampled, shuffled = draw_replicates(key, log, counts, numbers, **how)
     usable = ~np.isnan(losses)
     n_rows = n_groups = usable.sum(axis=1)
-    if groups is not None:
-        seeds = zip(groups[:, : usable.shape[1]], usable, strict=True)
+    if log.groups is not None:
+        seeds = zip(log.groups[:, : usable.shape[1]], usable, strict=True)
         n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
     spread = np.ones(len(usable))
     if method == "half-sampling":
@@ -123,10 +121,8 @@ def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
 
 
-def _repeat_rows(
-    codes: np.ndarray, losses: np.ndarray, groups: np.ndarray | None, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Repeat each row as often as its weight says; return codes, losses and groups."""
+def _repeat_rows(log: Encoded, losses: np.ndarray, weight: np.ndarray) -> tuple[Encoded, np.ndarray]:
+    """Repeat each row of a log, and its loss, as often as its weight says."""
     if (weight != np.floor(weight)).any():
         raise ValueError(
             "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
@@ -143,5 +139,7 @@ def _repeat_rows(
     for filled, counts in zip(rows, times, strict=True):
         filled[: counts.sum()] = np.repeat(np.arange(len(counts)), counts)
     repeated = np.where(rows < 0, np.nan, np.take_along_axis(losses, rows, axis=1))
-    groups = None if groups is None else np.take_along_axis(groups, rows, axis=1)
-    return np.take_along_axis(codes, rows[:, None], axis=2), repeated, groups
+    groups = None if log.groups is None else np.take_along_axis(log.groups, rows, axis=1)
+    codes = np.take_along_axis(log.codes, rows[:, None], axis=2)
+    level = np.where(rows < 0, len(log.levels) + 1, np.take_along_axis(log.level, rows, axis=1))
+    return replace(log, codes=codes, level=level, weight=None, groups=groups), repeated

@@ -1,0 +1,99 @@
+"""Counts of logs whose losses were shuffled within the regimes of each parameter, drawn on the host."""
+
+import numpy as np
+
+from parzax.importance import Encoded
+from parzax.importance.layout import Layout
+
+# Number of rows that can be shuffled in the time it takes to draw one count.
+_ROWS_PER_DRAW = 5
+
+
+def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout, n: int) -> np.ndarray:
+    """Counts of ``n`` logs whose losses were shuffled within the regimes of each parameter.
+
+    The target rows of a regime are then a random subset of its rows, so that their numbers per cell are
+    multivariate hypergeometric, and the sets of all levels are nested as before. A parameter has draws of its
+    own. For few rows these are shuffled; for many the numbers themselves are drawn, in a time that does not
+    depend on the rows.
+
+    Args:
+        rng: the source of randomness.
+        counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
+        layout: the columns.
+        n: number of shuffles.
+
+    Returns:
+        (n, q + 1, w) int32; the region's row and the columns of inactive rows are those of ``counts``.
+    """
+    shuffled = np.repeat(counts[None].astype(np.int32), n, axis=0)
+    for block in layout.blocks:
+        columns = slice(block.start, block.start + block.n_cells)
+        region = counts[-1, columns]
+        occupied = np.flatnonzero(region)
+        # Sets of equal size are the same set.
+        sizes, level = np.unique(counts[:-1, columns].sum(axis=1), return_inverse=True)
+        if len(occupied) > 1 and sizes[-1] > 0:
+            by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
+            drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
+            # A slice where possible: indexing by lists takes several times as long.
+            drawn = drawn if len(sizes) == len(level) else drawn[:, level]
+            shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
+    return shuffled
+
+
+def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
+    """(n, sets, cells) rows per cell of the first ``sizes`` of the region's rows, shuffled."""
+    cells = np.repeat(np.arange(len(region), dtype=np.uint32), region)
+    rows = rng.permuted(np.broadcast_to(cells, (n, len(cells))), axis=1)[:, : sizes[-1]]
+    first_set = np.searchsorted(sizes, np.arange(sizes[-1]), side="right")
+    place = (np.arange(n)[:, None] * len(sizes) + first_set) * len(region) + rows
+    added = np.bincount(place.reshape(-1), minlength=n * len(sizes) * len(region))
+    return added.astype(np.int32).reshape(n, len(sizes), len(region)).cumsum(axis=1, dtype=np.int32)
+
+
+def _drawn(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
+    """Draw the cells set by set: each set takes from what the smaller sets leave of the region."""
+    added = np.zeros((len(sizes), len(region), n), np.int32)
+    added[0] = rng.multivariate_hypergeometric(region, sizes[0], n, method="marginals").T
+    left = region[:, None] - added[0].astype(region.dtype)
+    for cells, size in zip(added[1:], np.diff(sizes), strict=True):
+        wanted, others = np.full(n, size), left.sum(axis=0)
+        for cell in range(len(region)):
+            others -= left[cell]
+            cells[cell] = rng.hypergeometric(left[cell], others, wanted)
+            wanted -= cells[cell]
+        left -= cells
+    return np.moveaxis(added.cumsum(axis=0, dtype=np.int32), -1, 0)
+
+
+def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.ndarray:
+    """`shuffled_counts` of one log whose rows belong together in groups.
+
+    For each parameter, the rows of a group that share a cell are one unit. The units of a regime exchange
+    their cells, so that the region's counts change too where units differ in their numbers of rows.
+
+    Args:
+        rng: the source of randomness.
+        log: without weights.
+        n: number of shuffles.
+
+    Returns:
+        (n, q + 1, w) int32, target sets in ascending order and the region.
+    """
+    layout, n_sets, groups = log.layout, len(log.levels) + 1, np.asarray(log.groups)
+    counts = np.zeros((n, n_sets, layout.n_columns), np.int32)
+    in_region = log.level < n_sets
+    for block in layout.blocks:
+        cell = log.codes[block.parameter].astype(np.int64) + layout.offsets[block.parameter] - block.start
+        rows = np.flatnonzero(in_region & (cell >= 0) & (cell < block.n_cells))
+        units, unit = np.unique(groups[rows].astype(np.int64) * block.n_cells + cell[rows], return_inverse=True)
+        entries, n_rows = np.unique(unit.reshape(-1) * n_sets + log.level[rows], return_counts=True)
+        unit, level = np.divmod(entries, n_sets)
+        cells = rng.permuted(np.broadcast_to(units % block.n_cells, (n, len(units))), axis=1)
+        place = (np.arange(n)[:, None] * n_sets + level) * block.n_cells + cells[:, unit]
+        size = n * n_sets * block.n_cells
+        added = np.bincount(place.reshape(-1), np.tile(n_rows, n), size).astype(np.int32)
+        columns = slice(block.start, block.start + block.n_cells)
+        counts[:, :, columns] = added.reshape(n, n_sets, block.n_cells).cumsum(axis=1, dtype=np.int32)
+    return counts
