@@ -194,7 +194,9 @@ def test_uncertainty():
         assert (pale == ~fake.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
     (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
-    assert sure.startswith("How sure? Verdict 0 <i>: enough rows. The rows are taken as independent. ")
+    assert sure.startswith(
+        "How sure? Verdict 0 <i>: enough rows. Rows, or groups of them, are taken as independent. "
+    )
 
 
 def test_interactions():

@@ -24,7 +24,7 @@ def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewe
         px.GridEstimator(balance=False), "region",
     )  # fmt: skip
     spread, rows = np.ones(shape), np.full(shape, n_rows)
-    return px.Uncertainty(sampled, estimates, p, spread, rows, 999, method)
+    return px.Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:

@@ -86,9 +86,8 @@ class Observations:
                 array (..., n), or the name of a parameter whose value it is, as in ``{"x": (0, "c")}``. In
                 rows where the parameter has another domain, or none, they play no part.
             groups: (..., n) labels, whole numbers or text, of rows that belong together, such as the epochs
-                of one configuration. Samples and shuffles take such rows together. By default rows with
-                exactly the same configuration belong together, if that has an active parameter with
-                continuous values and at least a tenth of the rows repeats another one.
+                of one configuration; samples and shuffles keep them together. By default these are exact
+                repeats of a configuration with continuous values, if a tenth of the rows are such repeats.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:
@@ -135,8 +134,7 @@ class Observations:
         The format of the tool that wrote the table says which columns are parameters, states of trials and
         bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table every column is a
         parameter of which neither the name nor the values say that it is a result, a state, a counter, an
-        identity or a time; ``report.left_out`` names the others. A missing value (null or NaN) of a parameter
-        means inactive. Of the rows of one trial, such as its epochs, the last one counts.
+        identity or a time; ``report.left_out`` names the others. A missing value (null or NaN) means inactive.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
@@ -158,8 +156,7 @@ class Observations:
             bounds: of `from_arrays`, where a text names a column (also one of ``drop``) or else a parameter.
                 A domain that is inferred becomes a `parzax.Varying`.
             seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
-            per_trial: of several rows of one trial the "last", the "best" or "all" count; "all" makes the
-                rows of a trial a group.
+            per_trial: of several rows of one trial the "last", the "best" or "all" count, as one group.
             groups: column of labels of rows that belong together; see `from_arrays`.
             format: the table's `parzax.tables.Format`; recognised by its columns if not given.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.

@@ -11,8 +11,8 @@ NAME, CHOICE = 28, 16  # characters of a name, and of a choice in a list
 _MOST_VALUES = 3  # values of a domain that are listed
 
 DEPENDENT = (
-    "The rows are taken as independent. A sampler that learns, such as TPE, chooses each row by those before "
-    "it, and its log is then far less certain than shown."
+    "Rows, or groups of them, are taken as independent. A sampler that learns, such as TPE, chooses each row "
+    "by those before it, and its log is then far less certain than shown."
 )
 
 

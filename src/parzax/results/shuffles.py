@@ -87,7 +87,9 @@ def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.
     for block in layout.blocks:
         cell = log.codes[block.parameter].astype(np.int64) + layout.offsets[block.parameter] - block.start
         rows = np.flatnonzero(in_region & (cell >= 0) & (cell < block.n_cells))
-        units, unit = np.unique(groups[rows].astype(np.int64) * block.n_cells + cell[rows], return_inverse=True)
+        units, unit = np.unique(
+            groups[rows].astype(np.int64) * block.n_cells + cell[rows], return_inverse=True
+        )
         entries, n_rows = np.unique(unit.reshape(-1) * n_sets + log.level[rows], return_counts=True)
         unit, level = np.divmod(entries, n_sets)
         cells = rng.permuted(np.broadcast_to(units % block.n_cells, (n, len(units))), axis=1)

@@ -15,6 +15,7 @@ from parzax.importance.levels import checked_levels
 from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
+from parzax.observations.groups import find_groups
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key
 from parzax.results.targets import counted_rows, losses_by_seed, objective_index
@@ -68,7 +69,8 @@ def interactions(
         target_quantile, region_quantile, objective, rows: of `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
         n_draws: B, draws from the null; 1000 by default, or 20 per pair if those are more. 0 leaves
-            p-values out: they are NaN.
+            p-values out: they are NaN. It is the default where rows belong together in groups (see
+            `parzax.Observations.from_arrays`), as the draws take rows as independent.
         key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds have the
             keys ``jax.random.split(key, n_seeds)``.
 
@@ -93,7 +95,7 @@ def interactions(
         given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
             raise TypeError("an Encoded has its levels, objective and rows; give only pairs, n_draws, key.")
-        n_draws = _draws(n_draws, pair_layout(obs.layout, pairs))
+        n_draws = _draws(n_draws, pair_layout(obs.layout, pairs), obs.groups)
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
     target, region = checked_levels(target_quantile, region_quantile)
     obs = counted_rows(obs, rows)
@@ -105,7 +107,7 @@ def interactions(
     estimates = _interactions(
         jax.random.split(key, len(losses)) if obs.batch_shape else key[None],
         encoded.codes, encoded.level, encoded.weight, encoded.status,
-        where=where, place=encoded.place, n_draws=_draws(n_draws, where),
+        where=where, place=encoded.place, n_draws=_draws(n_draws, where, find_groups(obs)),
     )  # fmt: skip
     _checks.on_host("interactions", estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
@@ -117,7 +119,7 @@ def interactions(
 _interactions = program(size="middling")(estimate_interactions)
 
 
-def _draws(n_draws: Any, where: PairLayout) -> int:
+def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
     if n_draws is None:
-        return max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
+        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
     return _checks.whole_number("n_draws", n_draws, 0)
