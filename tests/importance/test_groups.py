@@ -12,6 +12,7 @@ import parzax as px
 from parzax.importance.groups import group_sample_counter, number_groups
 from parzax.importance.resample import replicate, sample_counter, shuffle_counter
 from parzax.results.shuffles import shuffled_group_counts
+from parzax.results.uncertainty import holm
 
 LEVELS = (0.2, 0.5)
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})
@@ -53,7 +54,7 @@ def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> Non
     size = N // 2 if method == "half-sampling" else N
     needed = jnp.array([0.2 * size, 0.5 * size, size], jnp.int32)
     # As many rows as five times the log has, for the same random numbers.
-    one = px.encode(SPACE, *pad(configurations(1), len(five.rank) - N), LEVELS, grid=COARSE)
+    one = px.encode(SPACE, *pad(configurations(1), five.codes.shape[1] - N), LEVELS, grid=COARSE)
     codes, rank = jnp.asarray(one.codes), jnp.asarray(one.rank)
     count = sample_counter(codes, rank, needed, one.place, one.layout, method)
     expected = np.asarray(jax.jit(count)(keys))
@@ -123,7 +124,7 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
         return (1 + (shuffled.variance >= variance[None]).sum(axis=0)) / 80
 
     p = jax.jit(jax.vmap(p_values))(jax.random.split(jax.random.key(5), 100))[:, 0]
-    assert (px.results.uncertainty.holm(np.asarray(p)) <= 0.05).any(axis=-1).sum() <= 9
+    assert (holm(np.asarray(p)) <= 0.05).any(axis=-1).sum() <= 9
 
 
 @pytest.mark.parametrize(("together", "n_logs", "n_above"), [(True, 100, (0, 9)), (False, 10, (10, 10))])
@@ -153,6 +154,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
         )
         obs = px.Observations.from_arrays(space, x, loss, groups=groups)
         result = px.cond_ped_anova(obs, 0.2, estimator=PEARSON, n_resamples=20, key=KEY)
+        assert result.uncertainty is not None
         for log in (host, device):
             sampled = px.importance.resample(KEY, log, 20, PEARSON)
             assert isinstance(sampled.variance, jax.Array if log is device else np.ndarray)

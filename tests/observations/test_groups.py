@@ -13,6 +13,7 @@ SPACE = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"])})
 
 def same_groups(found: np.ndarray | None, expected: np.ndarray) -> bool:
     """Whether two numberings make the same groups."""
+    assert found is not None
     pairs = np.stack([np.ravel(found), np.ravel(expected)])
     n_groups = [len(np.unique(pairs, axis=1).T), *(len(np.unique(numbers)) for numbers in pairs)]
     return len(set(n_groups)) == 1
@@ -84,4 +85,5 @@ def test_tables() -> None:
 def test_a_row_without_a_label_stands_alone() -> None:
     df = table(fold=[None if i < 10 else str(i % 2) for i in range(80)])
     obs = px.Observations.from_dataframe(df, per_trial="all", groups="fold", parameters="x", warn=False)
+    assert obs.groups is not None
     assert len(np.unique(obs.groups)) == 12

@@ -134,7 +134,7 @@ class Observations:
         The format of the tool that wrote the table says which columns are parameters, states of trials and
         bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table every column is a
         parameter of which neither the name nor the values say that it is a result, a state, a counter, an
-        identity or a time; ``report.left_out`` names the others. A missing value (null or NaN) means inactive.
+        identity or a time; ``report.left_out`` names the others. A missing value means inactive.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
