@@ -83,7 +83,7 @@ def test_dropped_columns_are_gone():
 def test_other_results_are_left_out():
     """A column that its name calls a result is no parameter, which the report says; asked for, it is one."""
     results = {"train_loss": LOSS, "val_acc": LOSS}
-    df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": LR, "value": LOSS})
+    df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": np.roll(LR, 1), "value": LOSS})
     obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
     assert obs.space.names == ("lr", "k", "loss_weight")
     assert "no parameters: 'train_loss', 'val_acc': a result, by its name" in obs.report.lines()

@@ -26,6 +26,8 @@ _UNITS = frozenset((
 _IDENTITIES = frozenset((
     "id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip",
 ))  # fmt: skip
+# What has a name of its own, other than a model or an optimizer.
+_NAMED = frozenset(("run", "trial", "experiment", "exp", "job"))
 # Words in the names of objectives of which more is better.
 _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
@@ -48,13 +50,13 @@ def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) 
         losses: (n, m) the objectives, NaN in rows that are not used.
     """
     words = _words(name)
-    if words[-1] in _IDENTITIES:
+    if words[-1] in _IDENTITIES or (words[-1] == "name" and not _NAMED.isdisjoint(words)):
         return "an identity, by its name"
     if numbers is None:
         return ""
     named = [word for word in words if word not in _OF_WHAT] or words
     # A result's word at the end of a name: loss_weight and score_threshold are settings.
-    if named[-1] in _RESULTS:
+    if named[-1] in _RESULTS or (named[-1] == "precision" and (np.nan_to_num(numbers) % 1).any()):
         return "a result, by its name"
     if ([word for word in words if word not in _UNITS] or words)[-1] in _TIMES:
         return "a time, by its name"
@@ -78,6 +80,20 @@ def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
     likeness = _correlation(_ranks(x[part]), _ranks(loss[part]))
     doubtful = likeness > DOUBTFUL - 0.02 and len(x) > len(x[part])
     return _correlation(_ranks(x), _ranks(loss)) if doubtful else likeness
+
+
+def order_of_rows(numbers: np.ndarray) -> bytes | None:
+    """The order of the rows by a column (n,), the same for one that ascends as another descends.
+
+    None for a column that is the same in all rows, and for few rows, which have the same order by chance.
+    """
+    present = np.isfinite(numbers)
+    if present.sum() < _LEAST_ROWS or np.ptp(numbers[present]) == 0:
+        return None
+    place = np.zeros(len(numbers), int)
+    place[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
+    reversed_place = np.where(present, place.max() + 1 - place, 0)
+    return min(place.tobytes(), reversed_place.tobytes())
 
 
 def more_is_better(name: str) -> bool:

@@ -151,6 +151,7 @@ def _by_evidence(
     """Parameters of a table that does not mark them: all columns that no name and no value speaks against."""
     reasons: dict[str, list[str]] = {}
     column_of, doubtful, written = {}, {}, form.find_others(columns)
+    first_of: dict[bytes | None, str] = {}
     for name in free:
         if name in certain:
             column_of[name] = name
@@ -162,10 +163,16 @@ def _by_evidence(
             column_of[name] = name
         else:
             numbers = numbers_of(name)
-            if why := evidence.why_no_parameter(name, numbers, losses):
+            order = None if numbers is None else evidence.order_of_rows(numbers)
+            first = name if order is None else first_of.get(order, name)
+            why = evidence.why_no_parameter(name, numbers, losses)
+            if not why and first != name:
+                why = f"the same order of rows as {first!r}"
+            if why:
                 reasons.setdefault(why, []).append(name)
                 continue
             column_of[name] = name
+            first_of[order] = name
             if numbers is not None and (likeness := evidence.order_as(numbers, losses)) >= evidence.DOUBTFUL:
                 doubtful[name] = likeness
     if doubtful:

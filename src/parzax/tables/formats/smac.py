@@ -12,7 +12,19 @@ _STATES = ("RUNNING", "SUCCESS", "CRASHED", "TIMEOUT", "MEMORYOUT")
 def _read(document: Any) -> Records | None:
     if not isinstance(document, dict) or not {"data", "configs"} <= document.keys():
         return None
-    return [_record(run, document["configs"]) for run in document["data"]]
+    return _average([_record(run, document["configs"]) for run in document["data"]])
+
+
+def _average(runs: Records) -> Records:
+    """Mean cost of the successful runs of each configuration and budget, over instances and seeds."""
+    means: dict[Any, list[dict[str, Any]]] = {}
+    for number, run in enumerate(runs):
+        alone = None if run["status"] == "SUCCESS" else number
+        means.setdefault((run["config_id"], run["budget"], alone), []).append(run)
+    for same in means.values():
+        for name in (name for name in same[0] if name.startswith("cost") and same[0][name] is not None):
+            same[0][name] = sum(run[name] for run in same) / len(same)
+    return [same[0] for same in means.values()]
 
 
 def _record(run: Any, configurations: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +53,8 @@ SMAC = Format(
     needs=("config/*", "config_id", "cost|cost_0"),
     prefix="config/",
     state="status",
+    trial="config_id",
+    step="budget",
     file="runhistory.json",
     records=_read,
 )
