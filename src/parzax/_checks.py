@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -147,16 +147,27 @@ def float_array(name: str, values: Any) -> np.ndarray:
 
 
 def on_host(name: str, *values: Any) -> None:
-    """Raise for what is traced, where a function runs on the host."""
+    """Raise for an argument that is traced, where a function needs the values."""
     if is_traced(*values):
-        raise TypeError(
-            f"{name} is traced, but this is a host function: call it outside jax.jit, jax.vmap and jax.grad, "
-            "which the array functions (parzax.level_counts, parzax.grid_density) are for."
-        )
+        _refuse_trace(f"{name} is traced, but {_called_function()} needs its values")
+
+
+def outside_traces(*results: Any) -> None:
+    """Raise for results that are traced since the public function was called inside of `jax.jit`."""
+    if is_traced(*results):
+        _refuse_trace(f"{_called_function()} runs on the host, but was called while JAX traces a function")
+
+
+def _refuse_trace(problem: str) -> NoReturn:
+    raise TypeError(
+        f"{problem}: call it outside jax.jit, jax.vmap and jax.grad. The array functions, such as "
+        "parzax.encode and parzax.importance.estimate, can be called inside."
+    )
 
 
 def unmasked(name: str, values: Any) -> np.ndarray:
     """Return ``values`` as a NumPy array, or raise if an entry is masked."""
+    on_host(name, values)
     if np.any(_mask(values)):
         raise ValueError(f"{name} has masked entries; fill them, or leave these rows out.")
     return np.asarray(values)
@@ -203,15 +214,25 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
 def outside() -> int:
     """The ``stacklevel`` with which the calling function warns of the first line outside the library."""
     frame, level = sys._getframe(1), 1
-
-    def is_in(frame: FrameType, *packages: str) -> bool:
-        return frame.f_globals.get("__name__", "").split(".")[0] in packages
-
-    while frame.f_back is not None and is_in(frame, "jaxtyping"):  # checks the call of this function
+    while frame.f_back is not None and _is_in(frame, "jaxtyping"):  # checks the call of this function
         frame = frame.f_back
-    while frame.f_back is not None and is_in(frame, "parzax", "jaxtyping"):
+    while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping"):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _called_function() -> str:
+    """The name of the function that was called from outside the library."""
+    frame, name = sys._getframe(1), ""
+    while frame is not None and _is_in(frame, "parzax", "jaxtyping"):
+        called = frame.f_code.co_name
+        name = name if called.startswith("_") or _is_in(frame, "jaxtyping") else called
+        frame = frame.f_back
+    return name
+
+
+def _is_in(frame: FrameType, *packages: str) -> bool:
+    return frame.f_globals.get("__name__", "").split(".")[0] in packages
 
 
 def optional(module: str, purpose: str, extra: str) -> Any:
@@ -254,29 +275,6 @@ def quantile(name: str, value: Any) -> float:
     if not 0.0 < number <= 1.0:
         raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
     return number
-
-
-def checked_counts(name: str, counts: Any) -> jax.Array:
-    """Counts or weights as an array: of integers if the dtype is and their sum fits, else of floats."""
-    traced = is_traced(counts)
-    host = counts if traced else unmasked(name, counts)
-    floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4
-    if not floating and host.dtype.kind not in "iub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {host.dtype}.")
-    if traced and floating:
-        return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
-    if traced:  # sums of bytes would wrap round
-        return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
-    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
-        )
-    if floating:
-        return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
-    integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
-    total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
-    return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
 
 
 def check_mesh(*arrays: Any) -> None:

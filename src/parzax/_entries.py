@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
@@ -35,6 +37,29 @@ def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> n
         entry = f"{axis_label(where)} is {float(weight[where])!r}"
         raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
     return weight
+
+
+def checked_counts(name: str, counts: Any) -> jax.Array:
+    """Counts or weights as an array: of integers if the dtype is and their sum fits, else of floats."""
+    traced = _checks.is_traced(counts)
+    host = counts if traced else _checks.unmasked(name, counts)
+    floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4
+    if not floating and host.dtype.kind not in "iub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {host.dtype}.")
+    if traced and floating:
+        return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
+    if traced:  # sums of bytes would wrap round
+        return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
+    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
+        )
+    if floating:
+        return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
+    integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
+    total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
+    return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
 
 
 def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:

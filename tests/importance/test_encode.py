@@ -22,11 +22,11 @@ def one_by_one(domains: dict[str, px.space.Domain], grid: px.Grid, dtype=np.floa
 
 
 def on_host(space: px.Space, x: np.ndarray, grid: px.Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Codes by NumPy, and which rows are valid, of a space of always active parameters."""
+    """Codes by NumPy, and which values are valid, of a space of always active parameters."""
     with np.errstate(over="ignore", invalid="ignore"):
         codes = grid_codes(space, x[None], np.zeros((1, *x.shape), np.int16), grid)[0]
     outside = [domains[0].outside(x[:, j]) for j, domains in enumerate(space.domains)]
-    return codes, ~np.any(outside, axis=0)
+    return codes, ~np.stack(outside, axis=1)
 
 
 def assert_cells_are_the_hosts(domains: dict[str, px.space.Domain], grid: px.Grid) -> None:
@@ -36,7 +36,8 @@ def assert_cells_are_the_hosts(domains: dict[str, px.space.Domain], grid: px.Gri
     device_codes, device_valid = map(
         np.asarray, jax.jit(lambda x: compute_codes(x, space, grid))(jnp.asarray(x))
     )
-    for wrong in (device_valid != valid, valid & (device_codes != codes).any(axis=0)):
+    for wrong in (device_valid != valid, valid & (device_codes != codes).T):
+        wrong = wrong.any(axis=1)
         rows = np.flatnonzero(wrong)[:5]
         assert not len(rows), [(space.names[varied[i]], repr(x[i, varied[i]]), valid[i]) for i in rows]
     assert device_codes.dtype == codes.dtype
@@ -57,7 +58,7 @@ def test_cells_in_float32():
     codes_32, valid_32 = map(np.asarray, found)
     assert valid.mean() > 0.3
     assert valid_32[valid].all()  # a wider slack may let more pass
-    np.testing.assert_array_equal(codes_32[:, valid], codes[:, valid])
+    np.testing.assert_array_equal(codes_32.T[valid], codes.T[valid])
 
 
 CONDITIONAL = px.Space(
@@ -123,7 +124,10 @@ def test_regimes_are_the_hosts(dtype):
 
 
 def test_invalid_rows_are_left_out(double):
-    """Outside the domain, active without a value, inactive with one: weight 0 and INVALID_ROWS, no more."""
+    """Outside the domain, active without a value, inactive with one: weight 0 and INVALID_ROWS, no more.
+
+    So under jit; arrays that are not traced are refused, JAX's like NumPy's.
+    """
     x = conditional_rows(500)
     bad = x.copy()
     bad[0, 0], bad[1, 2], bad[2, 2] = 1.5, np.nan, 7
@@ -132,10 +136,17 @@ def test_invalid_rows_are_left_out(double):
     rows = np.array([0, 1, 2, inactive])
     losses = np.arange(500.0)
 
-    def encode(x, weight=None):
-        weight = None if weight is None else jnp.asarray(weight)
-        return jax.device_get(px.encode(CONDITIONAL, jnp.asarray(x), jnp.asarray(losses), 0.2, weight=weight))
+    def encode(x, weight=None, transform=jax.jit):
+        arrays = [a if a is None else jnp.asarray(a) for a in (x, losses, weight)]
+        function = transform(lambda x, losses, weight: px.encode(CONDITIONAL, x, losses, 0.2, weight=weight))
+        return jax.device_get(function(*arrays))
 
+    for values, weight, message in (
+        (bad, None, "^x: row 0 is not a configuration of the space"),
+        (x, np.where(np.arange(500) == 3, -1.0, 1.0), "^weight: row 3 is -1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encode(values, weight, transform=lambda function: function)
     found = encode(bad)
     keep = np.ones(500)
     keep[rows] = 0

@@ -71,6 +71,7 @@ LOSSES = {
 }
 WEIGHTS = {
     "none": lambda rng, n: None,
+    "few fractions": lambda rng, n: rng.choice([0.5, 0.7, 0.2, 0.6], n),
     "whole": lambda rng, n: rng.integers(0, 4, n).astype(float),
     "fractions": lambda rng, n: rng.uniform(0, 2, n),
     "zero": lambda rng, n: np.zeros(n),

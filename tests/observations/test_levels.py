@@ -76,6 +76,14 @@ def test_ties_are_flagged_exactly():
         assert bool(out.status[0, 0]) == tied
 
 
+def test_ties_do_not_depend_on_the_order_of_rows():
+    """Rows of weight 0.7 and 0.2 tie: without the lighter one the set has 1.2, enough for 1.1 but not 1.3."""
+    losses, weight = np.array([1.0, 2, 2, 3]), np.array([0.5, 0.7, 0.2, 0.6])
+    for order in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0]):
+        _, _, out = _sets(losses[order], weight[order], [0.55, 0.65], 1.0, False)
+        assert ((out.status[0] & px.Status.TIED_CUTOFF) > 0).tolist() == [True, False]
+
+
 def test_tiny_levels_hold_one_row():
     """Catches a level that rounds to no rows at all, and with them to all rows."""
     masks, _, _ = _sets(np.arange(100.0), None, [1e-13], 1.0, False)

@@ -85,3 +85,53 @@ def test_ties_that_cannot_tell_four_objectives_apart():
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
     with pytest.raises(ValueError, match="at most 3 objectives"):
         four.status(four.init())
+
+
+@pytest.mark.parametrize(
+    ("sampler", "problem", "message"),
+    [
+        (px.tpe(SPACE), lambda key, x: (x, jnp.zeros(0)), "n_objectives is 2, but the sampler's is 1"),
+        (px.mo_tpe(SPACE), lambda key, x: (x[:1], jnp.zeros(0)), "n_objectives is 1, but the sampler's is 2"),
+        (ONE, lambda key, x: (x[:1], x), "n_constraints is 2, but the sampler's is 1"),
+        (ONE, lambda key, x: (x[:1], jnp.zeros(0)), "n_constraints is 0, but the sampler's is 1"),
+        (px.tpe(SPACE), lambda key, x: x[:1], r"a tuple of objectives \(m,\) .* got shapes \(1,\)"),
+        (px.tpe(SPACE), px.Problem(lambda key, x: x, SPACE, 2), "n_objectives is 2, but the sampler's is 1"),
+    ],
+)
+def test_problems_of_another_sampler(sampler, problem, message):
+    """Catches one loss that is taken for both, and constraints that nobody sees."""
+    for run in (px.optimize, lambda s, p, key, n: px.optimize_many(s, p, key[None], n)):
+        with pytest.raises(ValueError, match=message):
+            run(sampler, problem, KEY, 3)
+
+
+class _Stop(Exception):
+    """Ends a call before anything is compiled."""
+
+
+def test_constraints_that_a_sampler_does_not_see(monkeypatch):
+    """A warning of runs and sessions; none where the sampler sees them, or where there are none."""
+
+    def stop(*_):
+        raise _Stop
+
+    def constrained(key, x):
+        return x[:1], x
+
+    monkeypatch.setattr("parzax.samplers.loop.call", stop)
+    problem = px.Problem(lambda key, x: (x[0], x), SPACE, n_constraints=2)
+    unseen = "2 constraints, but the sampler sees none.*px.tpe\\(space, n_constraints=2\\)"
+    for run in (px.optimize, lambda s, p, key, n: px.optimize_many(s, p, key[None], n)):
+        for given in (problem, constrained):
+            with pytest.warns(UserWarning, match=unseen), pytest.raises(_Stop):
+                run(px.tpe(SPACE), given, KEY, 3)
+            with pytest.raises(_Stop):
+                run(TWO, given, KEY, 3)
+    row = px.adapters.Row(X[0], (1.0,), (0.0, 1.0))
+    with pytest.warns(UserWarning, match=unseen):
+        px.adapters.Session(px.tpe(SPACE)).tell([row])
+    px.adapters.Session(TWO).tell([row])
+    px.adapters.Session(px.tpe(SPACE)).tell([row._replace(constraints=())])
+    for sampler, wrong in ((ONE, row), (TWO, row[:2]), (px.mo_tpe(SPACE), row._replace(constraints=()))):
+        with pytest.raises(ValueError, match=r"^the sampler has .* but a row has other numbers"):
+            px.adapters.Session(sampler).tell([px.adapters.Row(*wrong)])

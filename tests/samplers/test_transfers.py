@@ -102,18 +102,28 @@ def test_runs_transfer_nothing(name):
     assert all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (first, second)), strict=True))
 
 
-def test_wrong_rows_of_the_device_have_a_status():
-    """NumPy's are refused; nobody looks at those of the device, which join no group."""
-    sampler = px.c_tpe(SPACE, 1)
-    x, losses = np.array([[0.5, 0, 3], [0.5, 7, 3.0]]), jnp.zeros((2, 1))
-    with pytest.raises(ValueError, match=r"^x: row 1 is not a configuration of the space"):
-        sampler.tell(sampler.init(), x, losses, losses)
-    state = sampler.tell(sampler.init(), jnp.asarray(x, jnp.result_type(float)), losses, losses)
-    assert np.flatnonzero(state.usable).tolist() == [0]
-    assert int(sampler.status(state)) == px.Status.INVALID_ROWS
-    nan = jnp.full((1, 1), jnp.nan)
-    unknown = sampler.tell(sampler.init(), x[:1], losses[:1], nan)
-    assert int(sampler.status(unknown)) & px.Status.UNMEASURED
+def test_wrong_rows_are_refused_unless_they_are_traced():
+    """NumPy's and the device's alike; those of compiled code join no group, and a status says so."""
+    sampler, tell = px.c_tpe(SMALL, 1), jax.jit(px.c_tpe(SMALL, 1).tell)
+    x, losses = np.array([[0, 3], [7, 3.0]]), jnp.zeros((2, 1))
+    on_device, state = jnp.asarray(x, jnp.result_type(float)), sampler.init()
+    for rows in (x, on_device):
+        with pytest.raises(ValueError, match=r"^x: row 1 is not .* \[7.0, 3.0\] is wrong in c"):
+            sampler.tell(state, rows, losses, losses)
+        with pytest.raises(ValueError, match=r"^candidates: row 1 is not .* is wrong in c"):
+            sampler.ask(KEY, state, 1, rows)
+    told = tell(state, on_device, losses, losses)
+    assert np.flatnonzero(told.usable).tolist() == [0]
+    assert int(sampler.status(told)) == px.Status.INVALID_ROWS
+    nan = jnp.full((2, 1), jnp.nan)
+    for objectives, constraints in (
+        (losses, nan),
+        (np.zeros((2, 1)), nan),
+        (losses, np.full((2, 1), np.nan)),
+    ):
+        with pytest.raises(ValueError, match=r"^constraints: row 0 is NaN although"):
+            sampler.tell(state, on_device[:1], objectives[:1], constraints[:1])
+    assert int(sampler.status(tell(state, on_device, losses, nan))) & px.Status.UNMEASURED
 
 
 def test_an_eager_tell_grows_on_the_device():

@@ -13,10 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, UInt32
 
+from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
+from parzax._words import plural
 from parzax.adapters.labels import Labels
 from parzax.samplers import Sampler, State
+from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
@@ -89,8 +92,12 @@ class Session:
         return len(self._rows)
 
     def tell(self, rows: Iterable[Row]) -> None:
-        """Add rows that will not change."""
-        self._rows += rows
+        """Add rows that will not change.
+
+        ValueError for a row of another number of constraints than the sampler's, or of losses where it has
+        several objectives. UserWarning where the sampler has no constraints, and so does not see them.
+        """
+        self._rows += self._checked(rows)
 
     def prepare(self, n_numbers: int = 0) -> None:
         """Compile in another thread what the first `ask` with ``n_numbers`` numbers needs.
@@ -115,8 +122,9 @@ class Session:
         Args:
             seed: of the random key, a whole number.
             *numbers: folded into it, such as the number of the suggestion.
-            pending: rows that count in this call alone.
+            pending: rows that count in this call alone; checked like those that are told.
         """
+        pending = self._checked(pending)
         with jax.enable_x64(self._dtype == np.float64):
             needed = len(self._rows) + len(pending)
             if needed > self._size or not self._size:
@@ -129,8 +137,9 @@ class Session:
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
             rows = self._padded(added, len(pending))
-            self._leaves, at = advance(self._model, self._leaves, *rows, folded)
-            self._n_added = len(self._rows)
+            leaves, at = advance(self._model, self._leaves, *rows, folded)
+            _checks.outside_traces(at)
+            self._leaves, self._n_added = leaves, len(self._rows)
             # Native values are made in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
             x = self._frame.decode(at)
@@ -138,6 +147,18 @@ class Session:
                 frame = host_frame(self.sampler.space)
                 x = frame.decode(frame.nearest(x))
             return x[0]
+
+    def _checked(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows, if they have as many numbers as the sampler."""
+        (m, c), rows = self._widths, list(rows)
+        for row in rows:
+            several = row.losses if m > 1 else None
+            if (several is not None and len(several) != m) or (c and len(row.constraints) != c):
+                wanted = f"{plural(m, 'objective')} and {plural(c, 'constraint')}"
+                raise ValueError(f"the sampler has {wanted}, but a row has other numbers: {row!r}.")
+        if not c and (unseen := max((len(row.constraints) for row in rows), default=0)):
+            warn_of_unseen("a row has", unseen)
+        return rows
 
     def _start(self, size: int) -> None:
         """Begin with an empty state."""

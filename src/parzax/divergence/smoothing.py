@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._checks import checked_counts
+from parzax._entries import checked_counts
 from parzax._numerics import cell_sum
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
 from parzax.kernels.bandwidth import MINIMUM, scott_on_grid

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
+from parzax._entries import check_weight
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
 from parzax.importance.levels import checked_levels, compute_levels, rank_levels
-from parzax.space import INACTIVE, Recorded, Space, Varying
+from parzax.space import INACTIVE, Recorded, Space, Varying, refuse_rows
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
 
@@ -80,7 +81,7 @@ def encode_arrays(
     grid: Grid | None = None,
     groups: Any = None,
 ) -> Encoded:
-    """`parzax.encode` of JAX arrays, traced or not; the arrays stay where they are."""
+    """`parzax.encode` of JAX arrays, which stay where they are; concrete ones are checked."""
     grid = Grid() if grid is None else grid
     _check_static(space, grid)
     target, region = checked_levels(levels, region)
@@ -102,10 +103,20 @@ def encode_arrays(
             raise ValueError(f"groups must be integers of shape {losses.shape}, got {got}.")
         groups = groups.astype(jnp.int32)
     _checks.check_mesh(x, losses, weight, groups)
-    encoded = _encoded(
-        x, losses, weight, space=space, grid=grid, levels=tuple(target.tolist()), region=region
-    )
+    settings = {"space": space, "grid": grid, "levels": tuple(target.tolist()), "region": region}
+    encoded = _encoded(x, losses, weight, **settings)
+    if not _checks.is_traced(encoded.status) and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
+        _refuse(space, grid, x, losses, weight)
     return replace(encoded, groups=groups)
+
+
+def _refuse(space: Space, grid: Grid, x: Array, losses: Array, weight: Array | None) -> None:
+    """Raise for the first weight that is none, or the first row outside the space."""
+    counts = ~np.isnan(np.asarray(losses))
+    if weight is not None:
+        check_weight(np.where(counts, weight, 0), losses.shape)
+    _, valid = compute_codes(x, space, grid)
+    refuse_rows("x", space, x, np.asarray(valid) | ~counts[:, None])
 
 
 @partial(jax.jit, static_argnames=("space", "grid", "levels", "region"))
@@ -120,7 +131,8 @@ def _encoded(
     region: float,
 ) -> Encoded:
     codes, valid = compute_codes(x, space, grid)
-    usable = valid if weight is None else valid & (weight >= 0) & jnp.isfinite(weight)
+    usable = valid.all(axis=1)
+    usable = usable if weight is None else usable & (weight >= 0) & jnp.isfinite(weight)
     some_invalid = (~usable & ~jnp.isnan(losses)).any()
     if weight is not None:
         weight = jnp.where(usable, weight, 0)
@@ -136,13 +148,13 @@ def _encoded(
 
 def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
-) -> tuple[Integer[Array, "d n"], Bool[Array, " n"]]:
-    """Grid codes of native values, and which rows are valid: `parzax.observations.grid_codes`, in JAX."""
+) -> tuple[Integer[Array, "d n"], Bool[Array, "n d"]]:
+    """Grid codes of native values, and which values are valid: `parzax.observations.grid_codes`, in JAX."""
     table = build_tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
     slot, active = _applying_slots(x, key, missing, space, table)
     held = _in_domain(x, key, slot, table)
-    valid = jnp.where(active, held, missing).all(axis=1)
+    valid = jnp.where(active, held, missing)
     cell = table.borders.count_below(key, slot)
     codes = jnp.where(active & held, jnp.asarray(table.code)[slot] + cell, jnp.asarray(table.inactive)[None])
     return codes.astype(np.min_scalar_type(table.inactive.max())).T, valid

@@ -44,7 +44,7 @@ def compute_levels(
     asked = (*levels, region)
     with jax.enable_x64(True):
         if weight is None:
-            needed, integral = sizes(asked, n_usable, True, optuna_rounding), jnp.array(True)
+            needed, ranked_weight = sizes(asked, n_usable, True, optuna_rounding), None
             running = jnp.arange(1, n + 1, dtype=jnp.float64)
             last_row = needed.astype(jnp.int32) - 1
         else:
@@ -59,8 +59,13 @@ def compute_levels(
     # Number of rows up to the last one tied with the cut-off.
     end = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
     with jax.enable_x64(True):
-        # A weight of 2 is two equal rows, so it is tied with itself.
-        tied = jnp.where(integral, running[jnp.maximum(end - 1, 0)] > needed, end > last_row + 1)
+        # Whether the set would reach its weight without one of the tied rows, whatever their order. A weight
+        # of 2 is two equal rows, so it is tied with itself.
+        smallest = jnp.ones((), jnp.float64)
+        if ranked_weight is not None:
+            of_tied = jnp.where(ranked[None] == cut_off[:, None], ranked_weight[None], jnp.inf).min(axis=1)
+            smallest = jnp.where(integral, 1.0, of_tied)
+        tied = running[jnp.maximum(end - 1, 0)] - smallest >= needed
     all_equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
     few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))

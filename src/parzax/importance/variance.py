@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._checks import checked_counts, flag, floating_array, is_traced, real_array, vectors
+from parzax._checks import flag, floating_array, is_traced, real_array, vectors
+from parzax._entries import checked_counts
 from parzax._numerics import divisor, namespace
 
 

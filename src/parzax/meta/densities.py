@@ -64,7 +64,7 @@ class TaskDensities(eqx.Module):
         row, from_prior = jax.vmap(components)(levels, running[task], mixtures.prior_weight[task])
         # The rows of all tasks, one after the other.
         rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (mixtures.rows, mixtures.scale))
-        return drawn_points(basis, places, rows, task[:, None] * n + row, from_prior, scale)
+        return drawn_points(basis, places, rows, task.astype(row.dtype)[:, None] * n + row, from_prior, scale)
 
 
 class TaskMixtures(AbstractDensities):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax import _checks
 from parzax._numerics import capacity, to_device
 from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
@@ -38,6 +39,7 @@ class Tasks(NamedTuple):
     def of(cls, rows: list[SourceRows], split: AbstractSplit) -> "Tasks":
         """Of at least one task."""
         states, *groups = split_rows(rows, split)
+        _checks.outside_traces(groups)
         below, above, status = map(np.array, groups)
         lacking = np.array([one.lacks_constraints for one in rows])
         below[lacking, 1:] = above[lacking, 1:] = False

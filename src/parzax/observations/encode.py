@@ -39,15 +39,16 @@ def encode(
             row of JAX arrays stands alone; for NumPy arrays see `parzax.Observations.from_arrays`.
 
     Returns:
-        `parzax.importance.Encoded`. A row of a JAX array is left out where a value is outside its domain or
-        given for an inactive parameter, and where its weight is negative or not finite; every level then has
-        the status INVALID_ROWS. NumPy arrays with such rows raise.
+        `parzax.importance.Encoded`. A row of a traced array is left out where a value is outside its domain
+        or given for an inactive parameter, and where its weight is negative or not finite; every level then
+        has the status INVALID_ROWS. Arrays with such rows raise if they are not traced.
 
     Raises:
         TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not
-            fit; NumPy arrays that `parzax.Observations.from_arrays` refuses. For JAX arrays also bounds that
-            move (`parzax.Varying`) and parameters with several `parzax.Recorded` domains, which only
-            ``Observations.encode`` takes, and arrays sharded over a mesh axis of type Explicit.
+            fit; unless traced, rows outside the space and weights that are negative or not finite. For JAX
+            arrays also bounds that move (`parzax.Varying`) and parameters with several `parzax.Recorded`
+            domains, which only ``Observations.encode`` takes, and arrays sharded over a mesh axis of type
+            Explicit.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})

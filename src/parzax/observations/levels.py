@@ -123,7 +123,11 @@ def _by_sorting(
     sizes = np.diff(ends, prepend=0, append=len(order))
     level = np.full(losses.shape, len(needed), dtype=np.int64)
     level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
-    if weight is None or not counts:
+    if weight is None:
         return level, (ends > reached + 1).tolist()
-    # A weight of 2 is two equal rows, so it is tied with itself.
-    return level, (np.cumsum(weight[order])[ends - 1] > needed).tolist()
+    # Whether the set would reach its weight without one of the tied rows, whatever their order. A weight of
+    # 2 is two equal rows, so it is tied with itself.
+    starts = np.searchsorted(ranked, ranked[reached])
+    groups = [weight[order[start:end]] for start, end in zip(starts, ends, strict=True)]
+    smallest = 1.0 if counts else np.array([group.min() for group in groups])
+    return level, (np.cumsum(weight[order])[ends - 1] - smallest >= needed).tolist()

@@ -78,8 +78,9 @@ class ParzenEstimator(eqx.Module):
         """One kernel per row.
 
         NumPy rows are checked and encoded in float64 on the host and padded to a capacity (64, 256, 1024,
-        4096, then doubling), so that few shapes are compiled. JAX arrays, traced or not, are taken as they
-        are: there a row that is not of the space gets weight 0 and sets INVALID_ROWS.
+        4096, then doubling), so that few shapes are compiled. JAX arrays stay on their device, which
+        says by one number whether they pass the same checks. Traced arrays are not checked: there a row that
+        is not of the space, or has an invalid weight, gets weight 0 and sets INVALID_ROWS.
 
         Args:
             space: the search space, without `Recorded` conditions.
@@ -102,7 +103,7 @@ class ParzenEstimator(eqx.Module):
             kernels: name -> class of kernels (`parzax.kernels.AbstractKernel`) other than the usual ones.
 
         Raises:
-            ValueError: on the host, for values outside the space, weights that are negative or not finite,
+            ValueError: unless traced, for values outside the space, weights that are negative or not finite,
                 and a prior of a discrete parameter whose masses do not sum to 1.
 
         Warns:
@@ -129,6 +130,7 @@ class ParzenEstimator(eqx.Module):
         basis = basis_for(x, space, dtype, families)
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
+        rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
         safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
         return cls(replace(mixture, priors=priors), status, space, families, safe, bandwidth.smallest)
 

@@ -91,6 +91,7 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
     """Native values by name: codes for choices, NaN for None; checked against the domains."""
     if not isinstance(values, Mapping):
         raise TypeError(f"values must map names to values, got {values!r}.")
+    _checks.on_host("values", values)
     if not values:
         raise ValueError("values: at least one parameter must be given.")
     out = {}

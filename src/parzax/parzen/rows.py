@@ -13,10 +13,11 @@ from parzax._entries import check_weight, warn_of_normalised
 from parzax._numerics import capacity, to_device
 from parzax._programs import program
 from parzax.parzen.basis import Basis
-from parzax.parzen.fitting import Settings, fit_rows
+from parzax.parzen.fitting import Settings, check_rules, fit_rows
 from parzax.parzen.forms import Form
 from parzax.parzen.mixture import KernelMixture
-from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame
+from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
+from parzax.status import Status
 
 # NumPy rows that are encoded together: their intermediates stay in a core's cache.
 _CHUNK = 1 << 14
@@ -31,6 +32,8 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
         remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
+    if on_host and not _checks.is_traced(weight, mixture_weight):
+        weight, mixture_weight = jax.device_get((weight, mixture_weight))
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
     if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
         for name, values in given.items():
@@ -47,8 +50,8 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
-        # Weights that only the device knows, such as those of bootstrap replicates: rows outside the space
-        # are left out there, with INVALID_ROWS.
+        # Traced weights, such as those of bootstrap replicates: rows outside the space are left out on the
+        # device, with INVALID_ROWS.
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
@@ -62,6 +65,26 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     if counts is not None and not (points.valid[:n].all() or points.valid[:n][counts].all()):
         check_regimes(space, x, None, counts)
     return points, padded[0], padded[1]
+
+
+def refuse_invalid(
+    status: Array, space: Space, frame: Frame, x: Any, weight: Any, mixture_weight: Any, settings: Settings
+) -> None:
+    """Raise for concrete JAX arrays what is raised for NumPy's, after a fit of `fit_program`'s arguments.
+
+    Where arrays are traced, and where the sum of the weights overflows, the status alone says so.
+    """
+    bandwidth, _, prior_weight = settings
+    on_device = any(isinstance(array, jax.Array) for array in (x, weight, mixture_weight, prior_weight))
+    if not on_device or _checks.is_traced(status) or not jax.device_get(status) & int(Status.INVALID_ROWS):
+        return
+    check_rules(bandwidth, np.asarray(prior_weight))
+    for name, values in {"weight": weight, "mixture_weight": mixture_weight}.items():
+        if values is not None:
+            check_weight(np.asarray(values), (len(values),), name)
+    if isinstance(x, jax.Array):
+        valid, present = np.asarray(frame.encode(x).valid), True if weight is None else np.asarray(weight) > 0
+        refuse_rows("x", space, x, valid | ~np.broadcast_to(present, len(x))[:, None])
 
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:

@@ -194,5 +194,6 @@ def _get_signs(trace: Trace) -> np.ndarray:
 
 def _flatten(values: Any) -> np.ndarray:
     """(s, n, columns) in float64: all leading axes as one, also of arrays without columns."""
+    _checks.on_host("a run", values)
     array = np.asarray(values, np.float64)
     return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])

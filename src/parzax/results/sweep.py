@@ -85,7 +85,7 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
         encoded.codes, encoded.level, encoded.weight, encoded.status,
         place=place, layout=encoded.layout, estimator=estimator, reference=reference,
     )  # fmt: skip
-    _checks.on_host("cond_ped_anova", estimates)
+    _checks.outside_traces(estimates)
     return jax.tree.map(np.asarray, estimates)
 
 

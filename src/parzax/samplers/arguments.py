@@ -1,5 +1,6 @@
 """Arguments of `parzax.samplers.Sampler`: NumPy arrays are checked, JAX arrays stay on their device."""
 
+import warnings
 from typing import Any, TypeVar
 
 import jax
@@ -8,7 +9,8 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._programs import CachedJit, program
-from parzax.space import Frame, Points, Space, host_frame
+from parzax._words import plural
+from parzax.space import Frame, Points, Space, host_frame, refuse_rows
 from parzax.split.state import violations
 
 R = TypeVar("R")
@@ -25,22 +27,18 @@ _encode = program(Frame.encode)
 
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
-    """(n, d) native values and their points; values of NumPy are checked, and encoded in float64."""
+    """(n, d) native values, checked unless traced, and their points; NumPy's are encoded in float64."""
     x = numbers(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
     if x.ndim != 2 or x.shape[1] != len(space):
         raise ValueError(f"{name} must have shape (n, {len(space)}), got {x.shape}.")
     if isinstance(x, jax.Array):
         x = x.astype(dtype)
-        return x, call(_encode, frame, x)
-    at = host_frame(space).encode(x)
-    bad = np.flatnonzero(~at.valid.all(axis=-1))
-    if len(bad):
-        wrong = [space.names[j] for j in np.flatnonzero(~at.valid[bad[0]])]
-        raise ValueError(
-            f"{name}: row {bad[0]} is not a configuration of the space: {x[bad[0]].tolist()} is wrong in "
-            f"{', '.join(wrong)}; values are native, categories are codes, inactive parameters are NaN."
-        )
+        at = call(_encode, frame, x)
+    else:
+        at = host_frame(space).encode(x)
+    if not _checks.is_traced(at):
+        refuse_rows(name, space, x, jax.device_get(at.valid))
     return x.astype(dtype), to_device(at, dtype)
 
 
@@ -74,7 +72,7 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
 def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: Any) -> Any:
     """(n, c) constraints; in NumPy's a violation that ``dtype`` would round to 0 stays one.
 
-    Where a row has objectives but a NaN constraint, NumPy arrays raise ValueError, and JAX's set a status.
+    ValueError where a row has objectives but a NaN constraint; traced arrays set a status.
     """
     kinds = [
         getattr(v, "dtype", np.dtype(type(v) if isinstance(v, bool) else float)).kind
@@ -83,15 +81,23 @@ def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: 
     if "b" in kinds:
         raise TypeError("constraints must be numbers, satisfied where <= 0, got truth values.")
     values = columns("constraints", values, n, width)
-    if isinstance(values, jax.Array):
-        return values
-    if isinstance(objectives, np.ndarray):
-        evaluated = ~np.isnan(objectives).any(axis=-1)
-        bad = np.flatnonzero(evaluated & np.isnan(values).any(axis=-1))
+    if width and objectives is not None and not _checks.is_traced(objectives, values):
+        is_nan = [np.isnan(part).any(axis=-1) for part in jax.device_get((objectives, values))]
+        bad = np.flatnonzero(~is_nan[0] & is_nan[1])
         if len(bad):
             raise ValueError(
                 f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
                 "constraint counts as violated, NaN objectives where the row has failed, or use augment for "
                 "rows that have constraints only."
             )
-    return violations(values, dtype)
+    return values if isinstance(values, jax.Array) else violations(values, dtype)
+
+
+def warn_of_unseen(what: str, n_constraints: int) -> None:
+    """Warn that a sampler of no constraints is given some; ``what`` begins the sentence."""
+    count = plural(n_constraints, "constraint")
+    warnings.warn(
+        f"{what} {count}, but the sampler sees none, so many of its suggestions may violate them; "
+        f"use px.tpe(space, n_constraints={n_constraints}).",
+        stacklevel=_checks.outside(),
+    )

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
-from parzax.samplers.arguments import call
+from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
 from parzax.split import State
 
@@ -68,8 +68,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     problem's leaves (thresholds, tables) and over the sampler's settings.
 
     Args:
-        sampler: `parzax.tpe` and so on, for the problem's space and number of objectives (in the sampler's
-            directions), and for its number of constraints or none: it then does not see them.
+        sampler: `parzax.tpe` and so on, for the problem's space and numbers of objectives (in the sampler's
+            directions) and constraints. One of no constraints does not see the problem's: with a warning.
         problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration; a
             `parzax.Problem`, or any pure function. What a function refers to must not change between calls.
         key: consumed.
@@ -81,6 +81,9 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     Raises:
         TypeError, ValueError: a sampler, key or number of evaluations that is none, and a problem of another
             space or with other numbers of objectives and constraints than the sampler's.
+
+    Warns:
+        UserWarning: a problem with constraints, and a sampler without.
 
     >>> import jax
     >>> import parzax as px
@@ -205,12 +208,29 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
     """Return the number of evaluations, or raise where the sampler and the problem do not fit."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
-    for name in ("space", "n_objectives", "n_constraints"):
-        given, wanted = getattr(problem, name, None), getattr(sampler, name)
-        unseen = name == "n_constraints" and sampler.n_constraints == 0
-        if given is not None and given != wanted and not unseen:
-            raise ValueError(f"problem.{name} is {given!r}, but the sampler's is {wanted!r}.")
+    space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), _sizes(sampler, problem)
+    given = {"space": space, "n_objectives": n_objectives, "n_constraints": n_constraints}
+    if n_constraints and not sampler.n_constraints:
+        warn_of_unseen("the problem has", given.pop("n_constraints"))
+    for name, value in given.items():
+        if value != (wanted := getattr(sampler, name)):
+            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
     return n_evaluations
+
+
+def _sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
+    """Numbers of objectives and constraints, by the shapes of its results where a problem does not say."""
+    with suppress(AttributeError):
+        return problem.n_objectives, problem.n_constraints
+    parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))
+    shapes = [jnp.shape(part) for part in parts] if isinstance(parts, tuple) else [jnp.shape(parts)]
+    if [len(shape) for shape in shapes] != [1, 1]:
+        raise ValueError(
+            "problem(key, x) must give a tuple of objectives (m,) and constraints (c,), got shapes "
+            f"{', '.join(map(str, shapes))}; parzax.Problem also takes a number alone."
+        )
+    (n_objectives,), (n_constraints,) = shapes
+    return n_objectives, n_constraints
 
 
 @contextmanager

@@ -124,7 +124,7 @@ class Sampler(Parts, InSpace):
             are dropped, with ``overflow``.
 
         Raises:
-            TypeError, ValueError: for arrays of another shape, and (on the host) for rows outside the space
+            TypeError, ValueError: for arrays of another shape, and (unless traced) for rows outside the space
                 and constraints that are NaN although the objectives are known; in compiled code such rows
                 are in no group or not feasible, and `status` says so.
         """
@@ -186,7 +186,7 @@ class Sampler(Parts, InSpace):
 
         Raises:
             TypeError, ValueError: for a key that is not a typed one, an ``n`` below 1, and a pool of another
-                shape, with fewer than ``n`` members, or (on the host) with members outside the space; in
+                shape, with fewer than ``n`` members, or (unless traced) with members outside the space; in
                 compiled code such members rank last.
         """
         _checks.check_key(key)

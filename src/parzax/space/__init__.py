@@ -1,6 +1,7 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
 from parzax.space.cells import AbstractCells as AbstractCells
 from parzax.space.checks import check_regimes as check_regimes
+from parzax.space.checks import refuse_rows as refuse_rows
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In

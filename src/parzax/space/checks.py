@@ -37,6 +37,17 @@ def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarra
     return regimes
 
 
+def refuse_rows(name: str, space: Space, x: Any, valid: np.ndarray) -> None:
+    """Raise ValueError for the first row of native values (n, d) that is not ``valid`` (n, d)."""
+    if where := find_first(~valid.all(axis=-1)):
+        wrong = [space.names[j] for j in np.flatnonzero(~valid[where])]
+        row = f"row {where[0]} is not a configuration of the space: {np.asarray(x[where]).tolist()}"
+        raise ValueError(
+            f"{name}: {row} is wrong in {', '.join(wrong)}; values are native, categories are codes, "
+            "inactive parameters are NaN."
+        )
+
+
 def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:
     regime = _checks.unmasked("regime", regime)
     if regime.shape != values.shape or regime.dtype.kind not in "iu":

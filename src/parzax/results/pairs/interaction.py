@@ -109,7 +109,7 @@ def interactions(
         encoded.codes, encoded.level, encoded.weight, encoded.status,
         where=where, place=encoded.place, n_draws=_draws(n_draws, where, find_groups(obs)),
     )  # fmt: skip
-    _checks.on_host("interactions", estimates)
+    _checks.outside_traces(estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
     return InteractionResult(estimates, obs.space, target, region, obs.report)
 
