@@ -82,13 +82,15 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
     with jax.enable_x64(True):
         quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
         product = quantile * total
+        # Sums of fractions round by their order.
+        slack = jnp.where(integral, 1.0, 1 - ROUNDING)
         if optuna_rounding:
-            needed = jnp.ceil(product)
+            needed = jnp.ceil(product) * slack
         else:
             nearest = jnp.round(product)
             is_integer = jnp.abs(product - nearest) <= ROUNDING * product
             least = jnp.maximum(jnp.where(is_integer, nearest, jnp.ceil(product)), 1.0)
-            needed = jnp.where(integral, least, product * (1 - ROUNDING))
+            needed = jnp.where(integral, least, product * slack)
         return jnp.where(quantile == 1.0, total, needed)
 
 

@@ -33,10 +33,12 @@ def level_weight(quantile: float, total: float, *, counts: bool = True, raw: boo
     if quantile == 1.0:
         return total
     product = quantile * total
+    # Sums of fractions round by their order.
+    slack = 1.0 if counts else 1 - ROUNDING
     if raw:
-        return float(np.ceil(product))
+        return float(np.ceil(product)) * slack
     if not counts:
-        return product * (1 - ROUNDING)
+        return product * slack
     nearest = round(product)
     return float(max(1, nearest if abs(product - nearest) <= ROUNDING * product else math.ceil(product)))
 
