@@ -255,9 +255,9 @@ _ENDS = (px.Float(0.0, 1.0, when=px.Recorded()), px.Float(2.0, 3.0, when=px.Reco
 REFUSED = {
     "one row without its axis": (lambda: _fit(ROWS[0]), "x must have shape"),
     "a vector of values": (lambda: _fit(ROWS[:, 0]), r"x\[:, None\]"),
-    "a scale per parameter": (
-        lambda: _fit(bandwidth=px.bandwidth.constant(np.array([0.1, 0.2, 0.1, 0.3]))),
-        "share one number",
+    "scales of other parameters": (
+        lambda: _fit(bandwidth=px.bandwidth.constant(np.array([0.1, 0.2, 0.1]))),
+        r"a setting of the bandwidth has shape \(3,\); give a number, or an array \(4,\)",
     ),
     "a prior beyond its domain": (lambda: _fit(prior={"k": _Flat(9)}), "mass 0.5556"),
     "a batch of tables": (lambda: _fit(ROWS[None]), "use jax.vmap"),

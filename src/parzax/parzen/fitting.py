@@ -85,7 +85,8 @@ def slot_scales(
 ) -> tuple[Float[Array, "#n s"], Bool[Array, ""]]:
     """Bandwidths of the kernels of every slot: a single row where the rule gives all kernels one scale.
 
-    All numeric slots are one call of the rule, which is compiled once. A scale that is not positive and
+    All numeric slots are one call of the rule, which is compiled once. Settings of the rule are numbers, or
+    have one for each parameter. A scale that is not positive and
     finite becomes 1; the second value says whether all scales were positive and finite.
     """
     (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
@@ -95,12 +96,15 @@ def slot_scales(
 
     if len(numeric):
         shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": basis.n_parameters}
+        individual, common = _settings_of_slots(bandwidth, numeric.parameter, basis.n_parameters)
 
-        def slot_scale(position: Array, weight: Array, n_values: Any, order: Any) -> Array:
-            scale = bandwidth(position, weight, n_values=n_values, order=order, **shared)
-            return scale[:1] if bandwidth.one_scale else scale
+        def slot_scale(settings: Any, position: Array, weight: Array, n_values: Any, order: Any) -> Array:
+            rule = eqx.combine(settings, common)
+            scale = rule(position, weight, n_values=n_values, order=order, **shared)
+            return scale[:1] if rule.one_scale else scale
 
         scales = jax.vmap(slot_scale)(
+            individual,
             rows.unit.T[numeric.parameter],
             jnp.where(numeric.here(rows).T, weight[None], 0),
             jnp.asarray(numeric.n_values) if len(numeric) > basis.n_continuous else None,
@@ -112,6 +116,26 @@ def slot_scales(
         size = jnp.where(categories.here(rows).T, weight[None], 0).sum(axis=-1)
         size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
         prior = jnp.asarray(prior_weight, dtype)
-        scales = jax.vmap(lambda n, c: jnp.asarray(top(n, prior, c), dtype))(size, categories.n_values)
+        individual, common = _settings_of_slots(top, categories.parameter, basis.n_parameters)
+
+        def category_scale(settings: Any, size: Array, n_choices: Array) -> Array:
+            return jnp.asarray(eqx.combine(settings, common)(size, prior, n_choices), dtype)
+
+        scales = jax.vmap(category_scale)(individual, size, categories.n_values)
         out = out.at[categories.slot].set(jnp.broadcast_to(scales[:, None], (len(categories), out.shape[1])))
     return out.T, positive
+
+
+def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) -> tuple[Any, Any]:
+    """A rule whose settings (d,) have an entry for each slot, and the rest of it: see `equinox.combine`."""
+
+    def select(setting: Shaped[Any, " d"]) -> Shaped[Array, " k"]:
+        if jnp.shape(setting) != (n_parameters,):
+            raise ValueError(
+                f"a setting of the bandwidth has shape {jnp.shape(setting)}; give a number, or an array "
+                f"({n_parameters},) with one for each parameter."
+            )
+        return jnp.asarray(setting)[parameter]
+
+    individual, common = eqx.partition(rule, lambda setting: jnp.ndim(setting) > 0)
+    return jax.tree.map(select, individual), common

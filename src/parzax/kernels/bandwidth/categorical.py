@@ -6,6 +6,7 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from parzax import _checks
@@ -13,11 +14,11 @@ from parzax.kernels.shapes import Count, Scalar
 
 
 def _probability(top: Any) -> float | jax.Array:
-    """A number in (0, 1]; an array of JAX, which may be traced, as it is."""
+    """A number in (0, 1], or an array (d,) of such; an array of JAX, which may be traced, as it is."""
     top = _checks.plain(top)
-    if isinstance(top, bool) or not isinstance(top, (int, float, jax.Array)):
+    if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
         raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
-    if not isinstance(top, jax.Array) and not 0 < top <= 1:
+    if not isinstance(top, jax.Array) and not np.all((top > 0) & (top <= 1)):
         raise ValueError(f"top must lie in (0, 1], got {top!r}.")
     return top
 
@@ -34,11 +35,14 @@ class CategoricalBandwidth(eqx.Module):
 class FixedTop(CategoricalBandwidth):
     """The papers' rule: every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
 
+    A number for all parameters, or an array (d,) with one for each parameter of the space (those of numbers
+    do not count).
+
     Raises:
         TypeError, ValueError: for what is no number in (0, 1].
     """
 
-    top: Float[ArrayLike, ""] = eqx.field(default=0.8, converter=_probability)
+    top: Float[ArrayLike, "*d"] = eqx.field(default=0.8, converter=_probability)
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
         """1 - top; a traced top outside [0, 1] counts as the nearer end."""

@@ -14,7 +14,8 @@ class Constant(AbstractBandwidth):
     """A scale that does not depend on the rows, unclipped.
 
     Attributes:
-        scale: positive, in units of the range, of the parameter's own regime.
+        scale: positive, in units of the range, of the parameter's own regime; one number, or an array (d,)
+            with one for each parameter of the space.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(px.bandwidth.constant(0.1)(jnp.array([0.3, 0.9]), jnp.ones(2)))

@@ -25,8 +25,8 @@ PRIOR_SCALE = 1.0
 
 NUMBER = (int, float, np.integer, np.floating)
 
-# A numeric setting: a number, or an array that may be traced and vmapped over.
-Setting = Shaped[ArrayLike, ""]
+# A numeric setting: a number, or an array that may be traced and vmapped over; (d,) for one per parameter.
+Setting = Shaped[ArrayLike, "*d"]
 
 
 class AbstractBandwidth(eqx.Module):
@@ -37,8 +37,10 @@ class AbstractBandwidth(eqx.Module):
     1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
 
     A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
-    not compile again; its switches are static. To vmap over a setting, make the rule inside. Your own rule
-    defines ``one_scale``, `smallest` and `scales` (`tests/extending/test_bandwidth.py`).
+    not compile again; its switches are static. A setting is one number for all parameters, or an array (d,)
+    with one for each parameter of the space, in its order (those of categories do not count). To vmap over a
+    setting, make the rule inside. Your own rule defines ``one_scale``, `smallest` and `scales`
+    (`tests/extending/test_bandwidth.py`).
 
     Attributes:
         one_scale: whether all kernels of a parameter have the same scale.
@@ -73,14 +75,15 @@ class AbstractBandwidth(eqx.Module):
             rows too. jit- and vmap-able, with finite gradients.
 
         Raises:
-            ValueError: arrays that are not vectors of one length, a setting that is not a single number.
+            ValueError: arrays that are not vectors of one length; a setting for each parameter, which only
+                estimators and samplers take.
         """
         vectors(position=position, weight=weight)
         for leaf in jax.tree.leaves(self):
             if jnp.ndim(leaf):
                 raise ValueError(
-                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but all "
-                    "parameters share one number; use jax.vmap to go over several."
+                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but one parameter has one "
+                    "number; ParzenEstimator.fit and samplers take one for each parameter."
                 )
         dtype = position.dtype
         frequency = weight.astype(dtype)
@@ -158,7 +161,7 @@ class AbstractClipped(AbstractBandwidth):
 def check_settings(rule: AbstractBandwidth) -> None:
     """Raise unless settings whose values are known are positive and minimum <= maximum.
 
-    Traced settings pass, and so do batches. Static settings are switches.
+    Traced settings pass. Static settings are switches.
     """
     name, settings = _public_name(rule), {}
     for field in fields(rule):
@@ -166,15 +169,15 @@ def check_settings(rule: AbstractBandwidth) -> None:
         if field.metadata.get("static"):
             flag(label, value)
             continue
-        array = isinstance(value, (np.ndarray, jax.Array)) and not is_traced(value)
-        settings[field.name] = value = value.item() if array and value.ndim == 0 else value
-        if isinstance(value, (bool, str, bytes)):
-            raise TypeError(f"{label} must be a number, got {value!r}.")
-        if isinstance(value, NUMBER) and not 0 < value < math.inf:
-            raise ValueError(f"{label} must be positive and finite, got {value!r}.")
-    low, high = settings.get("minimum"), settings.get("maximum")
-    if isinstance(low, NUMBER) and isinstance(high, NUMBER) and low > high:
-        raise ValueError(f"{name}: minimum {low!r} must not exceed maximum {high!r}.")
+        if isinstance(value, (bool, str, bytes, list, tuple)):
+            raise TypeError(f"{label} must be a number or an array with one per parameter, got {value!r}.")
+        if isinstance(value, (*NUMBER, np.ndarray, jax.Array)) and not is_traced(value):
+            settings[field.name] = value = np.asarray(value)
+            if not ((value > 0) & (value < math.inf)).all():
+                raise ValueError(f"{label} must be positive and finite, got {value.tolist()!r}.")
+    low, high = settings.get("minimum", np.array(0.0)), settings.get("maximum", np.array(math.inf))
+    if np.any(low > high):
+        raise ValueError(f"{name}: minimum {low.tolist()!r} must not exceed maximum {high.tolist()!r}.")
 
 
 def _public_name(rule: AbstractBandwidth) -> str:
