@@ -56,9 +56,7 @@ def test_refused():
         px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), ROWS[:, :1], bandwidth=rule)
     with pytest.raises(ValueError, match="constant: scale must be positive and finite"):
         px.bandwidth.constant(np.array([0.1, 0.0]))
-    with pytest.raises(
-        TypeError, match="scale must be a number or an array with one per parameter"
-    ):
+    with pytest.raises(TypeError, match="scale must be a number or an array with one per parameter"):
         px.bandwidth.constant([0.1, 0.2])
     with pytest.raises(ValueError, match=r"scott: minimum .* must not exceed maximum"):
         px.bandwidth.scott(np.array([0.1, 0.9]))

@@ -44,7 +44,7 @@ def compute_levels(
     asked = (*levels, region)
     with jax.enable_x64(True):
         if weight is None:
-            needed, ranked_weight = sizes(asked, n_usable, True, optuna_rounding), None
+            needed, smallest = sizes(asked, n_usable, True, optuna_rounding), jnp.ones((), jnp.float64)
             running = jnp.arange(1, n + 1, dtype=jnp.float64)
             last_row = needed.astype(jnp.int32) - 1
         else:
@@ -54,17 +54,16 @@ def compute_levels(
             needed = sizes(asked, running[-1], integral, optuna_rounding)
             below = (running[None] < needed[:, None]).sum(axis=1, dtype=jnp.int32)
             last_row = jnp.minimum(below, n_usable - 1)
+            is_tied = ranked[None] == ranked[jnp.clip(last_row, 0, n - 1)][:, None]
+            smallest = jnp.where(is_tied, ranked_weight[None], jnp.inf).min(axis=1)
+            # A weight of 2 is two equal rows, so it is tied with itself.
+            smallest = jnp.where(integral, 1.0, smallest)
     cut_off = ranked[jnp.clip(last_row, 0, n - 1)]
     level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
     # Number of rows up to the last one tied with the cut-off.
     end = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
     with jax.enable_x64(True):
-        # Whether the set would reach its weight without one of the tied rows, whatever their order. A weight
-        # of 2 is two equal rows, so it is tied with itself.
-        smallest = jnp.ones((), jnp.float64)
-        if ranked_weight is not None:
-            of_tied = jnp.where(ranked[None] == cut_off[:, None], ranked_weight[None], jnp.inf).min(axis=1)
-            smallest = jnp.where(integral, 1.0, of_tied)
+        # Whether the set would reach its weight without one of the tied rows, whatever their order.
         tied = running[jnp.maximum(end - 1, 0)] - smallest >= needed
     all_equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
     few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))

@@ -93,7 +93,8 @@ class ParzenEstimator(eqx.Module):
                 parameter, the rows in that regime. Its settings are numbers, or arrays (d,) with one for each
                 parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
             top: probability that an Aitchison-Aitken kernel gives its own category, in (0, 1], however many
-                rows there are, or an array (d,); `parzax.bandwidth.optuna_top()` for one that grows with them.
+                rows there are, or an array (d,); `parzax.bandwidth.optuna_top()` for one that grows with
+                them.
             prior_weight: weight of the prior, where a row has weight 1; 0 for none. Without any row the
                 prior alone is left, whatever its weight.
             prior: name -> density in native units in place of the wide kernel, or a tuple with one per

@@ -39,7 +39,7 @@ def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarra
 
 def refuse_rows(name: str, space: Space, x: Any, valid: np.ndarray) -> None:
     """Raise ValueError for the first row of native values (n, d) that is not ``valid`` (n, d)."""
-    if where := find_first(~valid.all(axis=-1)):
+    if where := find_first(np.logical_not(valid.all(axis=1))):
         wrong = [space.names[j] for j in np.flatnonzero(~valid[where])]
         row = f"row {where[0]} is not a configuration of the space: {np.asarray(x[where]).tolist()}"
         raise ValueError(

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax.kernels.shapes import Count, Scalar
 
 
-def _probability(top: Any) -> float | jax.Array:
+def _probability(top: Any) -> Any:
     """A number in (0, 1], or an array (d,) of such; an array of JAX, which may be traced, as it is."""
     top = _checks.plain(top)
     if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
