@@ -19,7 +19,7 @@ class RegimeCounts(NamedTuple):
         sets: rows of each of q target sets, and of the region last.
         kernel: the kernel family of the domain.
         n_cells: number of cells without padding; None where there is no padding.
-        uniform: whether the uniform density of the domain takes the place of the region's.
+        uniform: whether the uniform density of the domain replaces the region's density.
     """
 
     sets: Shaped[Array, "q1 g"]
@@ -61,7 +61,7 @@ class AbstractDivergence(abc.ABC):
         jax.tree_util.register_static(cls)
 
     def __post_init__(self) -> None:
-        """Convert ``min_rows``, and ``debias`` where there is one, to Python numbers, or raise."""
+        """Convert ``min_rows``, and ``debias`` if the subclass has it, to Python numbers, or raise."""
         _checks.convert_fields(self, _checks.whole_number, "min_rows", least=0)
         if hasattr(self, "debias"):
             _checks.convert_fields(self, _checks.flag, "debias")

@@ -1,14 +1,15 @@
 """How much of membership in the target a parameter explains, at the resolutions that predict it best.
 
-Rows of the region are in the target (1) or not (0). Regime by regime Eq. 11 of conditional PED-ANOVA (arXiv
-2601.20800) is the variance of the conditional mean of that, so that the within-regime divergence is
+The membership of a row of the region is 1 if the row is in the target, else 0. In each regime, Eq. 11 of
+conditional PED-ANOVA (arXiv 2601.20800) is the variance of the conditional mean of membership. So the
+within-regime divergence is
 
-    D = (n_R / n_T)^2 Var(P(in the target | x)),
+    D = (n_R / n_T)^2 Var(P(in the target | x)).
 
-of which a partition of the cells finds the part between its groups, and any set of functions that are
-orthonormal over the rows the part that they can follow. What chance adds is subtracted as in an analysis of
-variance: exact on average where x has no effect, approximate elsewhere, since the variance of membership
-differs between groups.
+A partition of the cells explains the part of this variance between its groups. A set of functions that are
+orthonormal over the rows explains the part that these functions can follow. The part that chance explains is
+subtracted as in an analysis of variance. This is exact on average if x has no effect, and approximate
+otherwise, since the variance of membership differs between groups.
 """
 
 from dataclasses import dataclass
@@ -34,27 +35,27 @@ _COLDEST = 1e-6
 class Explained(AbstractDivergence):
     """The share of membership in the target that a parameter explains: the default divergence.
 
-    Functions of a parameter predict membership: partitions of its cells, and polynomials of its rank. Let e
-    be the membership of a row minus its mean, f its prediction from functions of which C are independent (the
-    constant among them), and n the rows of the region. Then sum f^2 is explained, of which chance explains
-    (C - 1) (sum e^2 - sum f^2) / (n - C). Each such family of functions is a resolution. It has the weight
-    w exp(-(L - min L) / (2 s^2 temperature)), where L is its squared error when each row is left out,
-    s^2 = min L / n, and w is 1 for partitions and ``smoothness`` for polynomials. What this choice adds by
-    chance is subtracted too.
+    Families of functions of a parameter predict membership: partitions of its cells, and polynomials of its
+    rank. Each family is a resolution. Let e be the membership of a row minus its mean, f the prediction of e
+    from C independent functions (including the constant), and n the number of region rows. The resolution
+    explains sum f^2, of which chance explains (C - 1) (sum e^2 - sum f^2) / (n - C). Its weight is
+    w exp(-(L - min L) / (2 s^2 temperature)), where L is its squared error when each row is predicted from
+    all others, s^2 = min L / n, and w is 1 for partitions and ``smoothness`` for polynomials. Weighting by
+    error makes the explained sum larger by chance; this part is subtracted too.
 
-    For numbers, resolutions of one or two functions have no weight, unless fewer than three cells are
-    occupied. Nor have those of more than n / 2 functions (fewer below 40 rows, see docs/estimators.md), or of
-    more than n - 2. Of categories each is a group of its own.
+    For numbers, a resolution of one or two functions has no weight, unless fewer than three cells are
+    occupied. A resolution of more than n / 2 functions (fewer below 40 rows, see docs/estimators.md), or of
+    more than n - 2, has no weight. For categories the only resolution has one group per category.
 
     Attributes:
-        cells: numbers of cells, ascending, into which those of the grid are merged; numbers from the grid's
-            own on are ignored, as its cells themselves are always there.
-        degrees: those of the polynomials, ascending; none if empty.
-        smoothness: how many partitions a polynomial counts for, as most effects are smooth.
-        temperature: how much a larger error costs a resolution; see above.
-        chance_rows: how much of what chance explains is subtracted, m^4 / (m^4 + chance_rows^4) for m rows
-            in the target (or outside it, if these are fewer).
-        debias: whether what chance explains is subtracted.
+        cells: numbers of groups, ascending, into which the grid's cells are merged. Numbers from the number
+            of grid cells upwards are ignored; the unmerged cells are always a resolution.
+        degrees: degrees of the polynomials, ascending; empty for no polynomials.
+        smoothness: weight of a polynomial, where a partition has weight 1; most effects are smooth.
+        temperature: how slowly the weight of a resolution falls as its error grows; see above.
+        chance_rows: the share m^4 / (m^4 + chance_rows^4) of the part explained by chance is subtracted, with
+            m the number of rows in the target (or outside it, if these are fewer).
+        debias: whether the part explained by chance is subtracted.
         min_rows: see `AbstractDivergence`.
     """
 
@@ -94,7 +95,7 @@ class Explained(AbstractDivergence):
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-        """Those of `Smoothed`: this divergence compares no densities."""
+        """The densities of `Smoothed`, for pictures; this divergence itself compares no densities."""
         return Smoothed().densities(counts)
 
 
@@ -109,7 +110,7 @@ def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
 def _explained_by_chance(
     rows: Membership, fits: Fits, weight: Float[Array, "q m"], settings: Explained
 ) -> Float[Array, "q m"]:
-    """What functions without any relation to membership would explain; for few rows only a part of it."""
+    """Sum of squares that functions unrelated to membership would explain; reduced if there are few rows."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
     # The fourth power of m may overflow; that of the quotient cannot.
     part = jnp.where(m > 0, 1 / (1 + (settings.chance_rows / divisor(m)) ** 4), 0)
@@ -122,17 +123,18 @@ def _explained_by_chance(
 
 
 def _functions_by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m"]) -> Float[Array, "q m"]:
-    """Functions that resolutions seem to have in addition, as those that explain more by chance weigh more.
+    """Number of functions to add to each resolution, to correct for weights that depend on the same rows.
 
-    The weighted sum of S_r above chance is too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first
-    order. By chance, and where one of two resolutions refines the other, that is the sum over r of weight_r
-    (k_rr - sum_s weight_s k_rs) / temperature in units of s^2, with
+    A resolution that explains more by chance gets a larger weight. So the weighted sum of S_r above chance is
+    too high by sum_r,s (d weight_r / d L_s) cov(L_s, S_r), to first order. If membership is random, and one
+    of two resolutions refines the other, this bias is the sum over r of weight_r (k_rr - sum_s weight_s k_rs)
+    / temperature in units of s^2, with
 
-        k_rs = (min(C_r, C_s) - 1) (n - max(C_r, C_s)) / (n - C_r) (n / (n - C_s))^2,
+        k_rs = (min(C_r, C_s) - 1) (n - max(C_r, C_s)) / (n - C_r) (n / (n - C_s))^2.
 
-    where the first two factors are a covariance of sums of squares of n rows (that subtracting chance makes
-    larger), and the last is how L falls with the sum explained. Of the uniform reference they are
-    min(C_r, C_s) - 1 and 1.
+    The first two factors are a covariance of sums of squares of n rows (which is larger because chance is
+    subtracted). The last factor is the rate at which L falls as the explained sum grows. For the uniform
+    reference the factors are min(C_r, C_s) - 1 and 1.
     """
     row, column = fits.dimension[:, None], fits.dimension[None]
     covariance, n = jnp.minimum(row, column) - 1, rows.n_region
@@ -144,7 +146,7 @@ def _functions_by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m
 
 
 def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
-    """Weights of the resolutions that count; they sum to 1, or are 0 where there is none."""
+    """Weights of the resolutions; they sum to 1, or are all 0 if no resolution is allowed."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
     possible = fits.exists & (fits.dimension > 1)
     if not rows.uniform:  # a function for nearly every row leaves nothing to compare
@@ -153,8 +155,9 @@ def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: boo
         return jnp.broadcast_to(possible[None].astype(fits.explained.dtype), fits.explained.shape)
     counted = possible & (fits.dimension > jnp.minimum(2, occupied - 1))
     if not rows.uniform:
-        # At most half as many functions as rows. Below 40 rows, 20 rows or two thirds of them must be left:
-        # finer resolutions seldom predict few rows, and often seem to. The coarsest one always counts.
+        # At most half as many functions as rows. Below 40 rows, the rows must exceed the functions by 20, or
+        # by two thirds of the rows: finer resolutions seldom predict few rows, but often seem to. The
+        # coarsest resolution is always allowed.
         n, coarsest = rows.n_region, jnp.where(counted, fits.dimension, jnp.inf).min()
         most = jnp.minimum(n / 2, jnp.maximum(n - 20, n / 3))
         few = fits.dimension <= jnp.maximum(most, coarsest)

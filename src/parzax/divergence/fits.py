@@ -16,7 +16,7 @@ _FULL_LEVERAGE = 1 - 1e-4
 class Membership(NamedTuple):
     """Membership in the target of the rows of one regime.
 
-    The uniform reference is a region of total 1 that has any number of rows.
+    The uniform reference is a region with total weight 1 and infinitely many rows.
     """
 
     target: Float[Array, "q g"]  # rows per cell
@@ -24,7 +24,7 @@ class Membership(NamedTuple):
     n_target: Float[Array, " q"]
     n_region: Float[Array, ""]
     share: Float[Array, " q"]  # mean membership
-    excess: Float[Array, "q g"]  # target rows per cell above their expectation
+    excess: Float[Array, "q g"]  # target rows per cell minus their expected number
     uniform: bool  # whether the region is the uniform reference
 
     @classmethod
@@ -55,8 +55,9 @@ class Fits(NamedTuple):
 def fit_partitions(rows: Membership, parts: Partitions) -> Fits:
     """Membership predicted by the mean over each group of cells.
 
-    Of a group of R rows, Z of them in the target above expectation, Z^2 / R is explained. With the mean p the
-    rows' squared errors sum to (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R), as each is left out.
+    A group of R rows with Z more target rows than expected explains Z^2 / R. Let p be the mean membership. If
+    each row is predicted from the others, the squared errors of the group sum to
+    (R / (R - 1))^2 (p (1 - p) R + (1 - 2 p) Z - Z^2 / R).
     """
     dtype, share = rows.region.dtype, rows.share[:, None]
     member, partition = jnp.asarray(parts.member).astype(dtype), jnp.asarray(parts.partition, dtype)
@@ -84,10 +85,11 @@ def fit_partitions(rows: Membership, parts: Partitions) -> Fits:
 def _pair_error(
     rows: Membership, diagonal: Float[Array, "q m"], explained: Float[Array, "q m"]
 ) -> Float[Array, "q m"]:
-    """Error of the ratio to the uniform density: the sum over all pairs less twice that over distinct rows.
+    """Error of the estimated ratio to the uniform density.
 
-    It is the integrated squared error less a constant, to first order in 1 / n_T, in units of the variance of
-    one row; ``diagonal`` is the sum over the pairs of a row with itself.
+    It is the sum over all pairs of rows, minus twice the sum over pairs of distinct rows. To first order in
+    1 / n_T this is the integrated squared error minus a constant, in units of the variance of one row.
+    ``diagonal`` is the sum over the pairs of a row with itself.
     """
     squares = explained + jnp.square(rows.n_target)[:, None]
     return (2 * diagonal - squares) / divisor(rows.n_target)[:, None]
@@ -123,7 +125,7 @@ def _left_out_error(
 ) -> Float[Array, "q m"]:
     """Sum over rows of ((e - f) / (1 - leverage))^2, with f = sum_j coefficient_j functions_j.
 
-    A row without others like it is predicted by the mean of all others.
+    A row with leverage 1 depends on no other row; it is predicted by the mean of all other rows.
     """
     share, g = rows.share[:, None], leverage.shape[1]
     alone = leverage > _FULL_LEVERAGE

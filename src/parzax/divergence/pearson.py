@@ -58,7 +58,7 @@ class Pearson(AbstractDivergence):
 
     smoothing: GridSmoothing = _OPTUNA
     min_rows: int = 2
-    # The prior kernel has different shares of the two sets.
+    # The prior kernel has a different share in each of the two densities.
     constant_is_zero: ClassVar[bool] = False
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:

@@ -1,4 +1,4 @@
-"""The families of functions of a parameter by which membership in the target is explained."""
+"""Families of functions of a parameter that predict membership in the target."""
 
 from typing import Any, NamedTuple
 
@@ -9,14 +9,15 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import cell_sum, namespace
 
-# Least norm of a polynomial before it is scaled, for ranks with a standard deviation of 1. Smaller ones rest
-# on the few rows outside one or two crowded cells, and after some of them float32 has no digits left. With
-# evenly spread rows all norms up to degree 8 are above 0.8 in 24 cells or more, and above 0.4 in 9.
+# Smallest norm of a polynomial before it is scaled, for ranks with a standard deviation of 1. A polynomial
+# with a smaller norm depends on the few rows outside one or two crowded cells, and float32 soon has no digits
+# left for it. With evenly spread rows all norms up to degree 8 are above 0.8 for 24 cells or more, and above
+# 0.4 for 9 cells.
 _EXHAUSTED = 0.2
 
 
 class Partitions(NamedTuple):
-    """Partitions of the cells, one after the other, their groups side by side."""
+    """Partitions of the cells; the groups of all partitions are numbered one partition after the other."""
 
     member: Any  # (g, c') 1 where a cell is in a group; without the last partition
     partition: np.ndarray  # (c, m) 1 where a group is in a partition
@@ -24,10 +25,11 @@ class Partitions(NamedTuple):
 
 
 def partition_cells(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] | None) -> Partitions:
-    """The first ``n_cells`` of ``width`` cells in ``sizes`` groups of about equal size; then each cell alone.
+    """Partitions of the first ``n_cells`` of ``width`` cells, one per entry of ``sizes``.
 
-    Mirrored cells are in mirrored groups. An odd number of cells has no halves, and is in one group less
-    where these would be needed.
+    An entry is a number of groups, which get about equally many cells; in the last partition each cell is a
+    group. Mirrored cells are in mirrored groups: an odd number of cells gets an odd number of groups, one
+    less than an even entry.
     """
     n: Any = np.int64(width) if n_cells is None else n_cells
     xp = namespace(n)
@@ -51,10 +53,10 @@ def build_polynomials(
 ) -> tuple[Float[Array, "p g"], Bool[Array, " p"]]:
     """Polynomials of degree 0 to ``degree`` of a cell's rank, orthonormal under ``weight``.
 
-    The rank is the weight below the middle of the cell: places of the range would leave a cluster of rows to
-    the highest degrees. By the recurrence x p_k = b_k+1 p_k+1 + a_k p_k + b_k p_k-1 (Stieltjes). The second
-    array says which there are: fewer than there are cells with a weight, and none from the first on that
-    is smaller than `_EXHAUSTED`; these are 0.
+    The rank of a cell is the weight below its middle. (As functions of the value, only high degrees could
+    follow a cluster of rows.) They are computed by the recurrence x p_k = b_k+1 p_k+1 + a_k p_k + b_k p_k-1
+    (Stieltjes). The second array says which polynomials exist. Their degree is below the number of cells with
+    weight, and they end before the first norm below `_EXHAUSTED`; all others are 0.
     """
     total = cell_sum(weight)
     x = (2 * jnp.cumsum(weight) - weight) / jnp.where(total > 0, total, 1) - 1

@@ -1,4 +1,4 @@
-"""Pearson divergence of densities smoothed by one kernel, less what chance would give."""
+"""Pearson divergence of densities smoothed by one kernel, minus its expectation under chance."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.smoothing import GridSmoothing
 from parzax.kernels import in_grid
 
-# Two equal numbers differ by at most this many roundings.
+# Two numbers that differ by at most this many roundings count as equal.
 _ROUNDING = 64
 _DEFAULT = GridSmoothing()
 
@@ -21,8 +21,8 @@ _DEFAULT = GridSmoothing()
 class Smoothed(AbstractDivergence):
     """Pearson divergence of densities smoothed by one kernel K, with one prior share e for both sets.
 
-    With shares of cells q_T and q_R: p_R = (1-e) K q_R + e prior, delta = (1-e) K (q_T - q_R) and
-    D = sum_b delta_b^2 / p_R,b, less its expectation for a random target,
+    With q_T and q_R the shares of target and region rows per cell: p_R = (1-e) K q_R + e prior,
+    delta = (1-e) K (q_T - q_R) and D = sum_b delta_b^2 / p_R,b, minus its expectation for a random target,
 
         A (n_R - n_T) / ((n_R - 1) n_T),   A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
 
@@ -40,7 +40,7 @@ class Smoothed(AbstractDivergence):
     min_rows: int = 2
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
-        """D less its expectation under chance."""
+        """D minus its expectation for a random target."""
         return jax.vmap(partial(self._debiased, counts=counts))(counts.target)
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:

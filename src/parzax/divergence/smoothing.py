@@ -39,7 +39,7 @@ class GridSmoothing:
             )
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
-        """Scott's bandwidth of some counts, in cells."""
+        """Scott's bandwidth for these counts, in cells."""
         quartiles, minimum = self.floor_quartiles, self.min_bandwidth
         return scott_on_grid(counts, floor_quartiles=quartiles, minimum=minimum, dtype=dtype)
 
@@ -82,9 +82,9 @@ def grid_density(
         floating counts, else JAX's default.
 
     Raises:
-        TypeError, ValueError: for a kernel that is no family, shapes that do not fit, complex counts, and (on
-            the host) counts that are negative, masked or not finite; in compiled code such floats give NaN,
-            and negative integers are 0.
+        TypeError, ValueError: for a kernel that is not a class of kernels, shapes that do not fit, complex
+            counts, and (on the host) counts that are negative, masked or not finite. In compiled code such
+            floats give NaN, and negative integers count as 0.
 
     >>> import jax.numpy as jnp
     >>> p = grid_density(jnp.array([0, 3, 1, 0]))

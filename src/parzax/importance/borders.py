@@ -1,7 +1,7 @@
 """Tables for the encoder on a device: the values at which cells, domains and conditions begin and end.
 
-The host finds them once, in float64, by bisection of the formulas that encode NumPy arrays. A device then
-only compares integers, so that it gives the host's answer although it rounds differently.
+The host computes these values once, in float64, by bisection of the formulas that encode NumPy arrays. The
+device then compares only integers, so it gives the host's answer even though its rounding differs.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from parzax.space.cells import Listed, Steps
 from parzax.space.walk import UNITS
 
 _Rule = Callable[[np.ndarray], np.ndarray]
-# Values at steps other than 1 are listed if there are at most this many.
+# A domain with a step other than 1 gets a list of its values if it has at most this many.
 _MOST_LISTED = 1 << 16
 _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
@@ -27,8 +27,8 @@ class SlotKeys(NamedTuple):
     """Ascending keys of every slot, one slot after the other; the first entry is unused."""
 
     keys: np.ndarray
-    start: np.ndarray  # (s,) the entry before the keys of a slot
-    size: np.ndarray  # (s,) number of its keys
+    start: np.ndarray  # (s,) the entry just before the keys of each slot
+    size: np.ndarray  # (s,) number of keys of each slot
 
     @classmethod
     def join(cls, slots: Sequence[np.ndarray]) -> "SlotKeys":
@@ -53,14 +53,14 @@ class Tables(NamedTuple):
     inactive: np.ndarray  # (d,) code of "inactive"
     smallest: np.ndarray  # (s,) smallest key of the domain
     largest: np.ndarray  # (s,) largest key of the domain
-    first: np.ndarray  # (s,) first of the values at steps that are not listed
-    step: np.ndarray  # (s,) step of these values; 0 for other domains
-    # One less than the smallest key of each listed value. Values at steps such as 0.1 are listed because a
-    # device rounds products in its own way.
+    first: np.ndarray  # (s,) first value of a stepped domain whose values are not listed
+    step: np.ndarray  # (s,) step of such a domain; 0 for other domains
+    # The smallest key of each listed value, minus 1. Values at steps such as 0.1 are listed because the
+    # rounding of products differs between devices.
     values: SlotKeys
-    value_ends: SlotKeys  # the largest key of the same values
-    low: np.ndarray  # (t,) key from which a test of `parzax.space.walk.Walk` holds
-    high: np.ndarray  # (t,) key from which on it does not
+    value_ends: SlotKeys  # the largest key of each listed value
+    low: np.ndarray  # (t,) smallest key at which a test of `parzax.space.walk.Walk` holds
+    high: np.ndarray  # (t,) smallest key above these at which the test fails
     recorded: np.ndarray  # (s,) whether the slot applies exactly where its value is not missing
 
 
@@ -108,7 +108,7 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
 def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
     """The smallest keys above ``low`` at which a rule holds; the keys of ``high`` where it never holds.
 
-    The rule is a function of keys that changes once from false to true between the two.
+    The rule is a function of keys that changes once from false to true between ``low`` and ``high``.
     """
     with np.errstate(all="ignore"):
         below, upto = (ordered_key(np.asarray(end, np.float64).astype(dtype)) for end in (low, high))
@@ -121,10 +121,10 @@ def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.fl
 
 
 def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.ndarray]:
-    """Smallest and largest key of a domain; of each listed value one less than the smallest, and the largest.
+    """Smallest and largest key of a domain; then, per listed value, its smallest key minus 1 and its largest.
 
-    The domain itself decides in NumPy. A float32 may be any number that the host accepts, or any within the
-    slack of float32.
+    The domain's test in NumPy decides. A float32 belongs to the domain if it passes this test either as a
+    float32, with the slack of float32, or as a float64.
     """
     axis = domain.axis
 
@@ -152,12 +152,12 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
 
 
 def _by_units(axis: Any) -> bool:
-    """Whether the values are whole numbers at steps of 1."""
+    """Whether the values are integers at steps of 1."""
     return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
 
 
 def _steps(axis: Any) -> tuple[float, float]:
-    """First value and step of values at steps that are not listed; step 0 for others."""
+    """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
     stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
     return (axis.first, axis.step) if stepped else (0.0, 0.0)
 
@@ -181,7 +181,7 @@ def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _first_of(axis: Any, number: int) -> float:
-    """The smallest value whose number on an axis is at least this; infinite beyond its ends."""
+    """The smallest value whose index on the axis is at least ``number``; infinite beyond the axis."""
     if number <= 0 or number >= int(axis.n_values):
         return -np.inf if number <= 0 else np.inf
     low, high = (np.asarray(axis.value(np.array(n), np.float64)) for n in (number - 1, number))

@@ -21,7 +21,7 @@ _FLAT_LIMIT = 1 << 17
 _PAIR_LIMIT = 1 << 13
 # Above this many columns a program with all pairs written out takes too long to compile.
 _MOST_PAIRED = 32
-# Running sums over up to this many levels are written out.
+# Running sums over up to this many levels are unrolled.
 _WRITTEN_OUT = 4
 
 
@@ -69,7 +69,7 @@ def _level_counts(
 
 
 def _bounded(name: str, x: Any, high: int) -> Array:
-    """Clipped to -1..high in its own dtype, before JAX turns 64 bits into 32 and wraps them round."""
+    """Integers clipped to -1..high, before JAX converts 64 bits to 32 and large values wrap round."""
     x = unmasked(name, x) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, jnp.integer):
         raise TypeError(f"{name} must hold integers, got dtype {jnp.asarray(x).dtype}; convert it.")
@@ -88,9 +88,9 @@ def sweep_counts(
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
 
-    Levels are (s, n), or (s, d, n) where each parameter has its own; one seed's codes may serve for all.
-    The i-th set of the answer is the ``place[i]``-th of the ascending ones; the region is the last.
-    A tuple is static; an array serves all orders in one program.
+    ``level`` is (s, n), or (s, d, n) if a row's level differs between parameters. ``codes`` may have one seed
+    that serves for all seeds. Set i of the answer is at position ``place[i]`` in ascending order; the region
+    is the last set. A tuple ``place`` is static; with an array one compiled program serves every order.
     """
     arrays = codes, level.astype(jnp.int32), weight
     sets = len(place) + 2
@@ -173,10 +173,10 @@ def _histogram(bins: Array, weight: Array | None, size: int) -> Array:
 
 
 def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
-    """Cumulative sum over the levels: written out when short, else as suits the platform.
+    """Cumulative sum over the levels: unrolled for few levels, otherwise in the platform's fastest form.
 
-    On a CPU jnp.cumsum is ten times slower than a scan, and a loop of a few rounds costs more than what it
-    adds. On an accelerator a scan is a loop of tiny kernels.
+    On a CPU jnp.cumsum is ten times slower than a scan, and a loop over few levels costs more than its
+    additions. On an accelerator a scan is a loop of tiny kernels.
     """
     if x.shape[-2] <= _WRITTEN_OUT:
         return jnp.stack(list(accumulate(jnp.moveaxis(x, -2, 0))), axis=-2)

@@ -1,4 +1,4 @@
-"""Random halves of a log and bootstrap samples of it: levels and weights of rows.
+"""Half-samples and bootstrap samples of a log, as weights and levels of its rows.
 
 Rows stand in the order of their losses, best first; rows that are left out, and padding, come last.
 """
@@ -29,8 +29,8 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
             jnp.where(enough, middle, high),
         )
 
-    # Bisection for the cut-off is faster than a sort. Equal bits at the cut-off add a row in one of 2^32 / n
-    # subsets.
+    # Bisection for the cut-off is faster than a sort. One subset in 2^32 / n has one row more, since two rows
+    # have the same bits at the cut-off.
     ends = jnp.zeros((), jnp.uint32), jnp.full((), _LARGEST)
     _, cut = jax.lax.while_loop(lambda ends: ends[0] < ends[1], halve, ends)
     return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)
@@ -39,7 +39,7 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
 def bootstrap_sample(
     key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
 ) -> Int[Array, " n"]:
-    """How often each of the first ``usable`` of n rows is among ``size`` that are drawn with replacement."""
+    """How often each of n rows is drawn by ``size`` draws with replacement from the first ``usable`` rows."""
     rows = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
     return jnp.zeros(n, jnp.int32).at[rows].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
 
@@ -55,12 +55,12 @@ def sample_size(usable: Any, method: str) -> Any:
 def sample_levels(
     weight: Int[Array, "b n"], first_tied: Int[Array, " n"], level_after: Int[Array, " n1"]
 ) -> Int[Array, "b n"]:
-    """First level set of each row when cut-offs are those of the sample.
+    """First level set of each row, with the cut-offs of the sample.
 
     Args:
         weight: how often each row is in the sample.
-        first_tied: the first row, in order, of those with the same loss.
-        level_after: first level set of a row, by the number of better rows in the sample.
+        first_tied: for each row, the first row with the same loss.
+        level_after: entry k is the first level set of a row with k better rows in the sample.
     """
     return level_after[rows_before(weight, first_tied)]
 

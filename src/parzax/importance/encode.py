@@ -1,4 +1,4 @@
-"""What an estimator sees of a log, `Encoded`; and the encoder on a device: regimes, cells, level sets."""
+"""`Encoded`, the arrays that estimators read; and the encoder on a device: regimes, cells, level sets."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,18 +28,18 @@ class Encoded(eqx.Module):
     A pytree whose arrays are all JAX's or all NumPy's. Seeds are `jax.vmap` over a leading axis.
 
     Attributes:
-        codes: (d, n) unsigned cell of each row in each parameter, its regimes one after the other and
-            "inactive" last; see `Layout`.
+        codes: (d, n) cell of each row for each parameter, as unsigned integers. The cells of a parameter are
+            numbered regime after regime; the last code is "inactive"; see `Layout`.
         level: (n,) index of the first level set, in ascending order of the levels, that holds the row; q for
             rows of the region alone, q + 1 for rows outside it and rows that are left out.
         rank: (n,) number of usable rows with a smaller loss, so that tied rows share a rank; n for rows that
-            are left out. None where no resampling was asked for.
+            are left out. None if resampling was not requested.
         weight: (n,) frequency weights, or None for 1 each.
         groups: (n,) int32 labels of rows that belong together, such as the epochs of one configuration, or
             None where every row stands alone. Only `resample` and `shuffle` use them.
         status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
         layout: where each cell is counted; static.
-        levels: the q levels, in the order in which they were asked for; static.
+        levels: the q levels, in the requested order; static.
         region: level of the region; static.
         grid: how values were put on the grid; static.
     """
@@ -57,7 +57,7 @@ class Encoded(eqx.Module):
 
     @property
     def place(self) -> tuple[int, ...]:
-        """Place of each level that was asked for among the ascending ones."""
+        """Position of each requested level in ascending order."""
         return rank_levels(self.levels)
 
 
@@ -163,7 +163,7 @@ def compute_codes(
 def _applying_slots(
     x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
-    """The slot of each parameter, its first where none applies, and whether one does."""
+    """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
     first, walk, parameter = jnp.asarray(table.first_slot)[None], space.walk, table.parameter
     if walk is None:
         return first, jnp.ones(x.shape, bool)
@@ -186,7 +186,7 @@ def _applying_slots(
 def _in_domain(
     x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, table: Tables
 ) -> Bool[Array, "n m"]:
-    """Whether the domain of a slot has a value, but for rounding; `parzax.space.Domain.outside`, in JAX."""
+    """Whether values lie in the domains of their slots, up to rounding; as `parzax.space.Domain.outside`."""
     inside = (key >= jnp.asarray(table.smallest)[slot]) & (key <= jnp.asarray(table.largest)[slot])
     if table.step.any():
         first, step = jnp.asarray(table.first)[slot], jnp.asarray(table.step)[slot]
@@ -204,7 +204,7 @@ def _in_domain(
 
 
 def _floats(name: str, x: Any) -> Array:
-    """An array of floats; whole numbers become JAX's default floats."""
+    """An array of floats; integers become JAX's default floats."""
     x = _checks.real_array(name, x)
     return x if x.dtype in (jnp.float32, jnp.float64) else x.astype(jnp.result_type(float))
 

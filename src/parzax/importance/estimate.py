@@ -73,23 +73,23 @@ def estimate(
     """Conditional PED-ANOVA of one encoded log at all of its levels (arXiv 2601.20800, Eq. 8 and 11).
 
     Pure and unbatched; `jax.jit`, `jax.vmap` and `jax.grad` apply. Gradients with respect to
-    ``encoded.weight`` hold the level sets fixed: the rows of a set do not depend on the weights there.
+    ``encoded.weight`` treat the level sets as fixed, although weights also decide which rows a set has.
 
     Args:
-        encoded: of `parzax.encode`.
-        estimator: how target and region are compared, and what `Importance.share` is; by default
-            `parzax.GridEstimator` on the grid of ``encoded``. Its grid must be the one of ``encoded``.
+        encoded: the result of `parzax.encode`.
+        estimator: how target and region are compared, and how variances become `Importance.share`; by default
+            `parzax.GridEstimator` on the grid of ``encoded``. Its grid must equal ``encoded.grid``.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform
             density of the domain (global importance).
 
     Returns:
-        `Importance`, its levels in the order in which they were asked for; NumPy arrays for NumPy arrays. It
-        is computed in float64 inside ``jax.enable_x64(True)`` and in float32 otherwise. Data raise nothing:
-        statuses say what is unusual.
+        `Importance`, with levels in the requested order; NumPy arrays if ``encoded`` has NumPy arrays. It is
+        computed in float64 inside ``jax.enable_x64(True)`` and in float32 otherwise. Unusual data raise no
+        error: `Importance.status` says what is unusual.
 
     Raises:
         TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, an estimator on
-            another grid, another reference.
+            another grid, an unknown reference.
 
     >>> import jax, parzax as px
     >>> x = jax.random.uniform(jax.random.key(0), (200, 2))
@@ -125,7 +125,7 @@ def estimate_seeds(
     estimator: GridEstimator,
     reference: str,
 ) -> Importance:
-    """`estimate` of s seeds; one batch, so that a CPU has no loop over seeds."""
+    """`estimate` for s seeds in one batch, so that a CPU runs no loop over seeds."""
     counts = sweep_counts(codes, level, weight, place=place, layout=layout)
     return from_counts(counts, log_status, layout, estimator, reference)
 
@@ -137,7 +137,7 @@ def from_counts(
     estimator: GridEstimator,
     reference: str,
 ) -> Importance:
-    """The estimates from counts, which add up over parts of a log."""
+    """The estimates from counts. The counts of a log are the sum of the counts of its parts."""
     divergence = estimator.divergence
     regimes = estimate_regimes(counts, layout, divergence, uniform=reference == "uniform")
     variance, rows, divergences = regimes.variance, regimes.rows, regimes.divergence

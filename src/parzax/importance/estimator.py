@@ -15,17 +15,18 @@ _DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Smoo
 class GridEstimator:
     """How `cond_ped_anova` and related functions estimate importance.
 
-    The default explains membership in the target by functions of the parameter, at the resolutions that
-    predict it best, and subtracts what chance would explain. It converges as rows grow. A constant parameter
-    scores exactly 0, and a useless one about 0 (more with ten target rows or fewer). `smoothed` compares
-    densities smoothed by one kernel instead; `optuna` gives Optuna 5's numbers.
+    The default predicts membership in the target from functions of the parameter, at the resolutions that
+    predict it best, and subtracts the part that chance explains. It converges as the number of rows grows. A
+    constant parameter scores exactly 0, and a useless one about 0 (more with ten target rows or fewer).
+    `smoothed` compares densities smoothed by one kernel instead; `optuna` gives Optuna 5's numbers.
 
     Attributes:
         grid: how values are put on the grid, and how large level sets are.
         divergence: how target and region are compared: `parzax.divergence.Explained`,
             `parzax.divergence.Smoothed`, `parzax.divergence.Pearson`, or one of your own.
-        balance: make up for negative variances in importances, see `parzax.importance.normalise`.
-        uniform_when_undefined: report 1/d for each parameter where all variances are 0, instead of 0.
+        balance: whether importances subtract negative variances from positive ones, see
+            `parzax.importance.normalise`.
+        uniform_when_undefined: whether each parameter gets 1/d, instead of 0, if no variance is positive.
     """
 
     grid: Grid = field(default_factory=Grid)
@@ -61,7 +62,7 @@ class GridEstimator:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
-        """From what `to_dict` gave."""
+        """The estimator from the output of `to_dict`."""
         fields = dict(stored["divergence"])
         if "smoothing" in fields:
             fields["smoothing"] = GridSmoothing(**fields["smoothing"])

@@ -10,8 +10,8 @@ from parzax._numerics import divisor, namespace, total
 from parzax.importance.layout import Layout
 from parzax.status import Status
 
-# At most this many rows in the target, or in the region outside it, set LOW_DATA: with about ten rows the
-# variance of a strong parameter comes out a tenth too low, and that of noise too high.
+# LOW_DATA is set if the target, or the region outside it, has at most this many rows. With about ten rows
+# the variance of a strong parameter is estimated a tenth too low, and that of a useless one too high.
 LOW_DATA_ROWS = 10
 # LOW_REGIME_DATA is set where regimes with few rows hold at least one row in four.
 _LOW_SHARE = 4
@@ -46,7 +46,11 @@ def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[A
 def low_regimes(
     target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
 ) -> Bool[Any, "*d k"]:
-    """Which regimes have few rows; few rows in a target that should have more are a finding, not few data."""
+    """Which regimes have few rows.
+
+    A target with few rows counts as large enough if a random target would have enough rows there: then the
+    few rows are a result, not a lack of data.
+    """
     xp = namespace(region)
     expected = region * (n_target / xp.where(n_region > 0, n_region, xp.ones_like(n_region)))
     return few_rows(xp.maximum(target, expected), region) & (region > 0)
@@ -55,11 +59,11 @@ def low_regimes(
 def between_regimes(
     target: Shaped[Array, "d k"], region: Shaped[Array, "d k"], n_target: Any, n_region: Any
 ) -> Bool[Array, " d"]:
-    """Which parameters have regimes that are in the target except for chance, and others that are not.
+    """Which parameters have some regimes inside the target and others outside it, up to sampling noise.
 
-    From log to log the rows of a share n_T / n_R of the search vary by sqrt(n_T (n_R - n_T) / n_R). Where no
-    more than twice as many are on the other side than most of their regime, the cut-off may as well be where
-    regimes meet. Rows that are inactive are a regime here.
+    The number of target rows varies from log to log with standard deviation sqrt(n_T (n_R - n_T) / n_R). In
+    each regime, the rows on the side of the minority are counted. If they sum to at most two deviations, the
+    cut-off may lie exactly between regimes. "Inactive" counts as a regime here.
     """
     mixed = jnp.minimum(target, region - target).sum(axis=-1)
     deviation = jnp.sqrt(n_target * (n_region - n_target) / divisor(n_region))
@@ -74,10 +78,10 @@ def parameter_status(
     layout: Layout,
     min_rows: int,
 ) -> Int[Array, " d"]:
-    """Status bits that each parameter has at every level, from the region's rows and cells.
+    """Status bits of each parameter that are the same at every level, from the region's rows and cells.
 
-    Occupied cells and crowding are by slot, see `parzax.importance.regimes.RegimeEstimates`. Bounds that move
-    are unidentifiable where no row is in a pool.
+    ``occupied`` and ``crowded`` are per slot, see `parzax.importance.regimes.RegimeEstimates`. A parameter
+    whose bounds move is unidentifiable if no row is in a pool.
     """
     active = n_region[:, :-1]
     least = jnp.asarray(min_rows, active.dtype)
@@ -91,7 +95,7 @@ def parameter_status(
     unplaced = ~((occupied > 0) & pools).any(axis=-1) & layout.varying
     bits = status_bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
     bits |= status_bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    # A single row is no sign of a constant.
+    # A single row cannot show that a parameter is constant.
     constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
     bits |= status_bit(Status.CONSTANT, constant & ~(unplaced | layout.single_valued))
     bits |= status_bit(Status.UNIQUE_LABELS, each_once & np.array(labels)) | status_bit(

@@ -17,7 +17,7 @@ from parzax.pareto.order import changes
 def number_groups(
     groups: Int[Array, " n"], usable: Bool[Array, " n"]
 ) -> tuple[Int[Array, " n"], Int[Array, ""]]:
-    """Numbers 0, 1, ... of the groups of usable rows, others for the rest; and the number of these groups."""
+    """Group numbers 0, 1, ... of usable rows (larger numbers elsewhere), and the number of usable groups."""
     row = jnp.arange(len(groups), dtype=jnp.int32)
     unused, ordered, row = jax.lax.sort((~usable, groups, row), num_keys=2)
     number = jnp.cumsum(changes([unused, ordered]), dtype=jnp.int32) - 1
@@ -26,9 +26,9 @@ def number_groups(
 
 
 def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function from keys to the counts of one random sample of the groups for each.
+    """A function that maps keys to counts; each key draws one random sample of the groups.
 
-    A group is drawn with all its rows. Each sample has level sets of its own, of its number of rows.
+    A group is drawn with all its rows. The level sets of a sample are computed from the sample's rows.
     """
     rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
     m, draw = len(rank), jax.vmap(METHODS[method], in_axes=(0, None, None, None))
@@ -55,14 +55,14 @@ def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, 
 def group_shuffle_counter(
     encoded: Encoded, block: Int[Array, "d n"]
 ) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function from keys to the counts of one log with shuffled groups for each.
+    """A function that maps keys to counts; each key shuffles the groups of the log once.
 
     For each parameter, the rows of a group that share a cell are one unit. Units of a regime exchange their
-    cells; the losses stay, so that rows of one group remain together in the target.
+    cells. The losses stay, so rows of one group remain together in the target.
 
     Args:
         encoded: the log.
-        block: number of the regime, or pool, of each row; that of no regime for rows outside the region.
+        block: number of each row's regime or pool; rows outside the region have a number of their own.
     """
     codes, place, layout = jnp.asarray(encoded.codes), encoded.place, encoded.layout
     groups, level = (
@@ -78,7 +78,7 @@ def group_shuffle_counter(
 
     def permute_codes(key: Any) -> Integer[Array, "d n"]:
         bits = jax.random.bits(key, block.shape, jnp.uint32)
-        # Units are numbered regime by regime, so that the sort permutes those of each regime.
+        # Units are numbered regime by regime, so the sort permutes the units within each regime.
         *_, permuted = jax.lax.sort((unit_block, bits, unit_code), dimension=1, num_keys=2)
         return jnp.take_along_axis(permuted, unit, axis=1)
 

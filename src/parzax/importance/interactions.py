@@ -20,28 +20,28 @@ from parzax.status import Status
 # An interaction with one of these bits says nothing, so it has no p-value.
 _UNDEFINED = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.CONSTANT | Status.SINGLE_VALUE
 _UNDEFINED |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
-# Two equal interactions differ by at most this many roundings of the variance of membership.
+# Rounding separates two equal interactions by at most this many times eps * variance of membership.
 _ROUNDING = 64
 
 
 class Interactions(eqx.Module):
     """Interactions of p pairs of parameters at q levels, in r slots; leading axes are batches.
 
-    A slot is two regimes, one of each parameter of a pair: the rows that are active in both. A pytree whose
-    arrays are all JAX's or all NumPy's.
+    A slot is a combination of two regimes, one for each parameter of a pair; its rows are active in both. The
+    arrays of this pytree are all JAX's or all NumPy's.
 
     Attributes:
         variance: (..., q, p) I = v_xy - v_x - v_y, signed.
         importance: (..., q, p) max(I, 0) over the variance of membership in the target, g (1 - g) with g =
             n_T / n_R: a second-order Sobol index. 0 where g (1 - g) is 0.
-        joint: (..., q, p) v_xy, variance of membership that the two explain together.
-        main: (..., q, p, 2) v_x and v_y, what each of them explains on the same cells.
-        p_value: (..., q, p) of the null that there is no interaction; NaN where it is undefined, and
-            everywhere without draws.
+        joint: (..., q, p) v_xy, variance of membership that both parameters explain together.
+        main: (..., q, p, 2) v_x and v_y, variance that each parameter explains alone on the same cells.
+        p_value: (..., q, p) p-value of the null hypothesis of no interaction; NaN where it is undefined, and
+            everywhere if ``n_draws`` is 0.
         status: (..., q, p) int32 bits of `parzax.Status`.
-        n_active: (..., p) rows (weight) of the region in which both are active.
+        n_active: (..., p) rows (weight) of the region in which both parameters are active.
         n_target, n_region: (..., q) and (...,) rows (weight) of target sets and region, ties included.
-        slot_variance: (..., q, r) the part of each slot in the variance of its pair; 0 without rows.
+        slot_variance: (..., q, r) contribution of each slot to the variance of its pair; 0 without rows.
         pairs, slots, n_draws: indices of both parameters of each pair; pair and regimes of each slot; number
             of draws from the null; static.
     """
@@ -64,20 +64,20 @@ class Interactions(eqx.Module):
 def interactions(
     encoded: Encoded, key: PRNGKeyArray | None = None, *, pairs: Any = None, n_draws: int = 0
 ) -> Interactions:
-    """What pairs of parameters explain of membership in the target together, beyond each alone.
+    """How much of membership in the target each pair of parameters explains beyond its two parameters alone.
 
     `parzax.interactions` has the equations. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
 
     Args:
-        encoded: of `parzax.encode`.
-        key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+        encoded: the result of `parzax.encode`.
+        key: random key of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
         pairs: ((first, second), ...) indices of parameters, or None for all pairs; static.
-        n_draws: draws from the null, for p-values; static.
+        n_draws: number of draws under the null hypothesis, for p-values; static.
 
     Returns:
-        `Interactions`, levels in the order in which they were asked for; NumPy arrays for NumPy arrays. In
-        float64 inside ``jax.enable_x64(True)``, in float32 otherwise. Nothing is raised for data; statuses of
-        pairs are those of the log at each level (NO_DATA, ALL_EQUAL, TIED_CUTOFF, INVALID_ROWS), and
+        `Interactions`, with levels in the requested order; NumPy arrays if ``encoded`` has NumPy arrays. It
+        is computed in float64 inside ``jax.enable_x64(True)``, in float32 otherwise. Data raise no error. A
+        pair has the log's statuses at each level (NO_DATA, ALL_EQUAL, TIED_CUTOFF, INVALID_ROWS), and
 
         * NEVER_TOGETHER: no row of the region has both active; SAME_SETS: every row is in the target;
         * CONSTANT: one of the two stays in one cell wherever both are active;
@@ -85,7 +85,8 @@ def interactions(
         * LOW_DATA: at most ten rows in the target, or outside it; NOT_ABOVE_CHANCE: I < 0.
 
     Raises:
-        TypeError, ValueError: for what is not an `Encoded`, a batch without `jax.vmap`, other pairs or draws.
+        TypeError, ValueError: if ``encoded`` is no `Encoded`, for a batch without `jax.vmap`, and for invalid
+            pairs or draws.
 
     >>> import jax, jax.numpy as jnp, parzax as px
     >>> x = jax.random.uniform(jax.random.key(0), (1000, 3), minval=-1)
@@ -110,7 +111,7 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
 
     On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
     """
-    # As a jitted function it is traced once for both platforms.
+    # A jitted function is traced once for both platforms.
     estimate_log = partial(_estimate_log, **static)
 
     def in_turn(*arrays: Any) -> Interactions:
@@ -144,7 +145,7 @@ def _estimate_log(
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
     if n_draws and where.slots:
-        # Sums of the same numbers in another order are equal but for some roundings.
+        # Sums of the same numbers in another order may differ by a few roundings.
         least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
         fit = jax.vmap(jax.vmap(additive_fit), in_axes=(None, 0))(rows, excess)
         key = jax.random.key(0) if key is None else key

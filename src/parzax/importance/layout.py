@@ -1,4 +1,4 @@
-"""The grid of a space, in float64 on the host: the cells of every domain, and the column that counts each."""
+"""The grid of a space, in float64 on the host: the cells of every domain, and their columns in the counts."""
 
 import math
 from collections import defaultdict
@@ -24,14 +24,16 @@ class Grid:
 
     Attributes:
         max_cells: largest number of cells of a numeric domain.
-        mirror: whether steps that lie midway between cells go towards the middle of the domain, and
-            the number of cells is odd when the number of steps is, so that ``x -> high - x`` mirrors
-            the counts exactly. False sends them down (the references' rule).
-        max_pools: most pools of rows with similar bounds, within which values of a domain that moves are
-            compared by their places between these; see `parzax.observations.pools`. 0 leaves them
-            without a grid, so that they have no importance (the references' rule).
-        optuna_rounding: whether a level set has ceil(q * N) rows for the raw floating-point product, and of
-            several objectives exactly so many rows (``selection="pareto"``), as in Optuna.
+        mirror: whether both ends of a domain are treated alike, so that ``x -> high - x`` mirrors the counts
+            exactly: a step midway between two cells goes to the cell nearer the middle of the domain, and an
+            odd number of steps gets an odd number of cells. If False, a step midway between two cells goes
+            to the lower cell (the references' rule).
+        max_pools: largest number of pools of a domain whose bounds move. A pool has rows with similar bounds;
+            within it values are compared by their places between the bounds, see
+            `parzax.observations.pools`. If 0, such a domain has no grid and no importance (the references'
+            rule).
+        optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
+            floating-point product, and with ``selection="pareto"`` exactly this number of rows.
     """
 
     max_cells: int = 96
@@ -51,10 +53,10 @@ class Grid:
 
 
 class GridAxis(NamedTuple):
-    """Cells whose centres are ``spacing`` apart from ``low`` on, of what ``transform`` makes of values.
+    """Cells of a domain, with centres low, low + spacing, ... on the axis of transformed values.
 
-    For a single value and where bounds move there is no ``family``; the infinite spacing gives cell 0. Places
-    between bounds that move are on `relative_axis`.
+    A domain with a single value, or whose bounds move, has no ``family``; its infinite spacing puts every
+    value in cell 0. Places between moving bounds use `relative_axis`.
     """
 
     family: type[AbstractKernel] | None
@@ -64,14 +66,14 @@ class GridAxis(NamedTuple):
     transform: Callable[[np.ndarray], np.ndarray] | None = None
 
     def cells(self, values: np.ndarray) -> np.ndarray:
-        """Cell of each native value, as int64; some cell for NaN and values outside."""
+        """Cell of each native value, as int64; an arbitrary cell for NaN and for values outside."""
         with np.errstate(invalid="ignore", divide="ignore"):
             position = np.array(values if self.transform is None else self.transform(values), np.float64)
             return nearest_cells(position, self.low, self.spacing).astype(np.int64)
 
 
 def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
-    """The cells of a domain (the references' sizes); steps midway between two follow ``grid.mirror``."""
+    """The cells of a domain, sized as in the references; steps midway between two follow ``grid.mirror``."""
     axis, size = domain.axis, domain.n_values
     if isinstance(domain, Varying) or size == 1:
         return GridAxis(None, 1)
@@ -133,9 +135,9 @@ def cell_values(domain: Domain, grid: Grid) -> list:
 
 
 def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
-    """Cell of each value, by its number on the axis; the upper half mirrors the lower.
+    """Cell of each value, by its index on the axis; the upper half mirrors the lower.
 
-    Midway is decided on exact whole numbers: i (g-1)/(N-1) + 1/2 is a ratio of two of them.
+    A step midway between two cells is recognised exactly, since i (g-1)/(N-1) + 1/2 is a ratio of integers.
     """
     step, last = axis.index(np.asarray(values, np.float64)), int(axis.n_values) - 1
     twice = 2.0 * (n_cells - 1) * step
@@ -145,11 +147,11 @@ def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndar
 
 @dataclass(frozen=True)
 class Block:
-    """One regime of one parameter, or a part of it: ``n_cells`` columns of the counts from ``start`` on.
+    """One regime of one parameter, or one pool of it: ``n_cells`` columns of the counts, from ``start`` on.
 
-    A regime whose bounds move has a block of one cell, without a ``family`` of kernels, for rows without a
-    pool, and after it one for each pool. Other blocks without a family have a single value.
-    ``slot`` is its number among the blocks of its parameter.
+    A regime whose bounds move has several blocks: first a block of one cell for rows without a pool, whose
+    ``family`` is None, then one block per pool. Any other block without a family has a single value.
+    ``slot`` numbers the blocks of a parameter.
     """
 
     parameter: int
@@ -162,17 +164,17 @@ class Block:
 
     @property
     def is_pool(self) -> bool:
-        """Whether it is one of the pools of a regime whose bounds move."""
+        """Whether the block is a pool of a regime whose bounds move."""
         return self.varying and self.family is not None
 
     @property
     def has_cells(self) -> bool:
-        """Whether its rows have places on one grid: neither a single value nor bounds that move."""
+        """Whether the rows have places on one grid: several values, and bounds that do not move."""
         return self.family is not None and not self.varying
 
     @property
     def is_categorical(self) -> bool:
-        """Whether its cells are categories."""
+        """Whether the cells are categories."""
         return self.family is not None and self.family.exchangeable
 
 
@@ -188,7 +190,7 @@ class Group(NamedTuple):
 class Layout:
     """Columns of the counts; hashable, static under jit, and free of names.
 
-    A parameter has its regimes' cells one after the other from its ``offset`` on, and one for "inactive".
+    The columns of a parameter begin at its offset: the cells of each regime in turn, then one for "inactive".
     """
 
     blocks: tuple[Block, ...]
@@ -209,12 +211,12 @@ class Layout:
 
     @cached_property
     def n_regimes(self) -> int:
-        """Regimes per parameter, "inactive" included, k."""
+        """Largest number of regimes of a parameter, "inactive" included, k."""
         return max(block.regime for block in self.blocks) + 2
 
     @cached_property
     def n_slots(self) -> int:
-        """Blocks per parameter, "inactive" included: as many as regimes but for pools."""
+        """Largest number of blocks of a parameter, "inactive" included; `n_regimes` if there are no pools."""
         return max(block.slot for block in self.blocks) + 2
 
     @cached_property
@@ -255,8 +257,8 @@ class Layout:
     def groups(self) -> list[Group]:
         """Blocks by family and size: up to 16, 32, 64, ... cells, as wide as the largest of the group.
 
-        Each group is compiled once, and its code grows with its width; a program with a grid size for each
-        block would take minutes to compile where a domain of integers moves. Padding costs less than that.
+        Each group is compiled once. Without padding, a space with integer domains of many lengths would have
+        one grid size per length and take minutes to compile; padding costs less than that.
         """
         alike: dict[tuple, list[Block]] = defaultdict(list)
         for block in self.blocks:

@@ -25,13 +25,13 @@ def compute_levels(
     region: float,
     optuna_rounding: bool,
 ) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
-    """``level``, ``rank`` and ``status`` of `Encoded`; rows tied with a cut-off are in.
+    """``level``, ``rank`` and ``status`` of `Encoded`; a set includes the rows tied with its cut-off.
 
-    `parzax.observations.level_sets`, in JAX. ``levels`` ascend. Rows that are not ``usable``, and those
-    without a loss, are in no set; a row of weight 0 is not usable.
+    The JAX form of `parzax.observations.level_sets`. ``levels`` ascend. Rows that are not ``usable``, and
+    rows without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
-    # Losses are compared as integers: XLA would take subnormals for ties.
+    # Losses are compared as integers: XLA may treat all subnormal floats as equal.
     key = ordered_key(losses)
     last = key.dtype.type(np.iinfo(key.dtype).max)
     usable = usable & (key != last)
@@ -74,9 +74,9 @@ def compute_levels(
 
 
 def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool) -> Float[Array, " q"]:
-    """Weight that each set must reach, in float64: `parzax.observations.level_weight`, in JAX.
+    """Weight that each set must reach, in float64: the JAX form of `parzax.observations.level_weight`.
 
-    ``integral`` says whether all weights are whole numbers.
+    ``integral`` says whether all weights are integers.
     """
     with jax.enable_x64(True):
         quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
@@ -94,7 +94,7 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
 
 
 def rank_levels(levels: Any) -> tuple[int, ...]:
-    """Place of each level among the ascending ones."""
+    """Position of each level in ascending order."""
     return tuple(np.argsort(np.argsort(levels, kind="stable")).tolist())
 
 

@@ -34,7 +34,8 @@ def weighted_sum(losses: Any, weight: Any) -> Any:
 def chebyshev(losses: Any, weight: Any) -> Any:
     """max over j of w_j f_j, plus 0.05 of their sum (Knowles 2006, "ParEGO").
 
-    Unlike a sum, it finds compromises on concave parts of a front too. Arguments as of `weighted_sum`.
+    Unlike a sum, it also selects compromises on concave parts of a front. The arguments are those of
+    `weighted_sum`.
 
     >>> chebyshev(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
     [0.525, 0.26875]
@@ -44,10 +45,10 @@ def chebyshev(losses: Any, weight: Any) -> Any:
 
 
 def normalised(losses: Any, used: Any) -> Any:
-    """(..., n, m) objectives divided by their range among the rows ``used`` (..., n), least value 0.
+    """(..., n, m) objectives scaled to [0, 1] by their range among the rows ``used`` (..., n).
 
-    Infinities and NaN stay, and do not count for the range; an objective that does not vary is 0. NumPy's
-    arrays are computed on the host.
+    Infinities and NaN stay and do not affect the range. A constant objective becomes 0. NumPy arrays are
+    computed on the host.
     """
     xp = namespace(losses)
     counts = used[..., None] & xp.isfinite(losses)
@@ -63,22 +64,22 @@ def normalised(losses: Any, used: Any) -> Any:
 def pareto_losses(
     losses: Float[Array, "n m"], levels: Any, region: float = 1.0, ties: AbstractTies | None = None
 ) -> Float[Array, " n"]:
-    """One loss that orders rows by front, and within a front that a level cuts as ``ties`` say.
+    """One loss that orders rows by Pareto front; ``ties`` orders the rows of each front that a level cuts.
 
-    For `parzax.encode` with the same levels, as ``selection="pareto"`` of `parzax.cond_ped_anova` is on the
-    host. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
+    Pass it to `parzax.encode` with the same levels; the host has the same with ``selection="pareto"`` of
+    `parzax.cond_ped_anova`. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
 
     Args:
-        losses: (n, m) objectives, minimised. Rows with a NaN have no place: NaN.
-        levels, region: of `parzax.encode`; static. Which fronts are cut depends on them.
+        losses: (n, m) objectives, minimised. A row with a NaN gets NaN.
+        levels, region: as in `parzax.encode`; static. They decide which fronts are cut.
         ties: `parzax.ties.hypervolume()` (the default, for two or three objectives) or
             `parzax.ties.crowding()`.
 
     Returns:
-        (n,) places, lower is better; equal rows, and rows that ``ties`` cannot tell apart, share one.
+        (n,) places, lower is better; equal rows, and rows that ``ties`` cannot tell apart, share a place.
 
     Raises:
-        TypeError, ValueError: for other ties, or more objectives than they take.
+        TypeError, ValueError: for other ``ties``, or for more objectives than ``ties`` supports.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [4.0, 0.0], [5.0, 5.0]])

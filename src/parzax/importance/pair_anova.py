@@ -1,20 +1,22 @@
-"""What two parameters explain of membership in the target, together and beyond each alone, from counts.
+"""Membership in the target that two parameters explain, jointly and beyond each parameter alone.
 
-A slot has n_r of the region's n_R rows, r_c of them in cell c, and u_c is the sum of their membership less
-its mean n_t / n_r. With C occupied cells (or rows, or columns, of the slot's grid)
+A slot has n_r of the region's n_R rows, n_t of them in the target. Cell c of the slot has r_c rows, and u_c
+is the number of its target rows minus the expected number r_c n_t / n_r. With C occupied cells (or rows, or
+columns, of the slot's grid)
 
     SSB = sum_c u_c^2 / r_c,    SSW = sum of squares - SSB,    v = [SSB - (C - 1) SSW / (n_r - C)] / n_R
 
-is the variance explained, less what chance explains (analysis of variance, one way), and the interaction is
+is the explained variance minus the part that chance explains (one-way analysis of variance). The
+interaction is
 
     I = v_xy - v_x - v_y
 
-The null of an interaction: membership is a sum of a function of either parameter, and noise. A permutation of
-all losses would test that neither parameter has any effect: beside strong additive effects I varies more than
-it does there, and a permutation within the cells of one parameter loses the effect of the other. So the
-additive part is fitted by least squares, and the signs of the rows' residuals are flipped at random (the wild
-bootstrap of Wu, 1986, and Liu, 1988): rows stay where they are, and the noise of every cell stays as large as
-it is.
+The null hypothesis of no interaction: membership is a function of one parameter, plus a function of the
+other, plus noise. Permuting all losses would test another hypothesis, that neither parameter has any effect;
+I varies more than in such permutations if additive effects are strong. Permuting within the cells of one
+parameter would remove the effect of the other. So the additive part is fitted by least squares, and the signs
+of the rows' residuals are flipped at random (the wild bootstrap of Wu, 1986, and Liu, 1988). Each row keeps
+its cell, and each cell keeps the size of its noise.
 """
 
 from functools import partial
@@ -28,7 +30,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 from parzax._numerics import divisor
 from parzax.importance.pair_slots import PairLayout
 
-# Rounds of the fit: k of them leave rho^2k of the error, for parameters with a correlation of rho.
+# Rounds of the fit. If the parameters have correlation rho, k rounds reduce the error by the factor rho^2k.
 _ROUNDS = 30
 _WORD = 32
 # Draws side by side; their random words fit a CPU's second-level cache.
@@ -65,7 +67,8 @@ def explained(
 ) -> Float[Array, "3 b"]:
     """v_xy, v_x and v_y of one slot.
 
-    ``excess`` is u for b memberships, less any constant each; ``squares`` sums the same squared over rows.
+    ``excess`` is u for b memberships, each minus any constant; ``squares`` sums over the rows the squares of
+    membership minus the same constant.
     """
     sums = excess, excess.sum(axis=1), excess.sum(axis=0)
     weighted = [jnp.square(u) * inverse[..., None] for u, inverse in zip(sums, rows.inverses, strict=True)]
@@ -85,7 +88,10 @@ def interaction(variances: Float[Array, "*r 3 b"]) -> Float[Array, "*r b"]:
 
 
 def additive_fit(rows: SlotRows, excess: Float[Array, "w w"]) -> Float[Array, "w w"]:
-    """a_x + b_y per cell, nearest to the cells' means under weights r (backfitting); 0 without rows."""
+    """a_x + b_y per cell: the least-squares fit to the cells' means with weights r; 0 without rows.
+
+    Computed by backfitting.
+    """
     _, row_inverse, column_inverse = rows.inverses
 
     def step(_: Any, fit: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -97,7 +103,7 @@ def additive_fit(rows: SlotRows, excess: Float[Array, "w w"]) -> Float[Array, "w
 
 
 def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "w w 2 n"]:
-    """Random bits of (w, w) cells; those of a cell are the same for every w."""
+    """Random bits for (w, w) cells; a cell gets the same bits for every w."""
     a, b = np.indices((w, w))
     # Cells are numbered so that the cells of a smaller w come first.
     number = np.where(a < b, b * b + a, a * a + 2 * a - b)
@@ -105,13 +111,13 @@ def random_words(key: PRNGKeyArray, w: int, n: int) -> UInt32[Array, "w w 2 n"]:
 
 
 def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Array, "w w b"]:
-    """Sums of k random signs, from random words: twice the number of ones among k bits, less k.
+    """Sums of k random signs, from random words: twice the number of ones among k bits, minus k.
 
-    Beyond 32 signs, the sum of 32 of them scaled to the variance k, which is nearly normal; so are
-    fractions of a sign.
+    If k is above 32, the sum of 32 signs is scaled to variance k; it is nearly normal. A fractional k is
+    rounded up, and the sum scaled to variance k.
     """
     bits = jnp.minimum(jnp.ceil(k), _WORD)
-    # A shift by all the bits of a word is not defined.
+    # Shifting a word by all of its bits is undefined.
     shift = jnp.minimum(_WORD - bits, _WORD - 1).astype(jnp.uint32)
     mask = jnp.where(bits > 0, jnp.uint32(2**_WORD - 1) >> shift, jnp.uint32(0))
     ones = jax.lax.population_count(words & mask[..., None]).astype(k.dtype)
@@ -125,7 +131,10 @@ def null_interactions(
     fit: Float[Array, "w w"],
     words: UInt32[Array, "w w 2 b"],
 ) -> Float[Array, " b"]:
-    """I of draws from the null, for one slot and level, from ``words`` for target rows and for the others."""
+    """I of b draws under the null hypothesis, for one slot at one level.
+
+    ``words`` are random bits: for each cell, the first b for its target rows, the other b for its other rows.
+    """
     region, others = rows.cells, rows.cells - target
     share = target.sum() / divisor(region.sum())
     # A row has one of two residuals: in the target, or outside it.
@@ -146,11 +155,11 @@ def count_larger_draws(
     where: PairLayout,
     n_draws: int,
 ) -> Int[Array, "q p"]:
-    """How many draws from the null have an interaction of at least ``least``.
+    """Number of draws under the null hypothesis with an interaction of at least ``least``.
 
-    All pairs and levels use the same random words, since each is compared with its own draws alone. Slots of
-    one pair use different words. These depend only on the regimes of the slot and the place of the cell.
-    ``rows``, ``target`` and ``fit`` are those of `null_interactions`.
+    All pairs and levels use the same random words, since each pair at each level is compared only with its
+    draws. The slots of one pair use different words; the words of a cell depend only on the regimes of the
+    slot and the position of the cell. ``rows``, ``target`` and ``fit`` are as in `null_interactions`.
     """
     n_rounds, k = -(-n_draws // _BLOCK), where.layout.n_regimes
     size = -(-n_draws // n_rounds)

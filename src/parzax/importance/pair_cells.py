@@ -1,4 +1,4 @@
-"""Cells of pairs of parameters: how many a slot has along an axis, and which cells of the grid share one."""
+"""Cells for pairs of parameters: how many cells a slot has along an axis, and which grid cells are merged."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from jaxtyping import Array, Float, Int, Shaped
 from parzax._numerics import divisor
 from parzax.importance.layout import Layout
 
-# Numbers of cells along an axis. A size needs about 15 rows of the region per cell of a slot, and at least 5
+# Possible numbers of cells along an axis. For each cell of a slot, a size needs 15 rows of the region and 5
 # rows of the slot.
 SIZES = (4, 6, 8, 10)
 _ROWS_PER_CELL, _FEWEST_PER_CELL = 15, 5
-# Categories have twice as many cells where the slot has at least 8 rows per cell of numbers.
+# A categorical axis has twice as many cells if the slot has at least 8 rows per cell of a numeric pair.
 _ROWS_PER_LABEL_CELL = 8
-# Cells are of equal width where each of them has at least half of an even share of the rows.
+# Cells have equal width if each of them then has at least half of an even share of the rows.
 _LEAST_SHARE = 0.5
 # Relative tolerance, in cells, for rounding a rank to a border; sums of fractional weights need it.
 _ROUNDING = 1e-9
@@ -28,7 +28,7 @@ def n_sizes(most_rows: float) -> int:
 
 
 def slot_width(layout: Layout, n_sizes: int) -> int:
-    """Most cells along an axis that any slot has."""
+    """Largest number of cells along an axis of any slot."""
     blocks, size = [block for block in layout.blocks if block.has_cells], SIZES[n_sizes - 1]
     return max((min(b.n_cells, 2 * size if b.is_categorical else size) for b in blocks), default=1)
 
@@ -46,13 +46,13 @@ def slot_sizes(n_region: Shaped[Array, ""], n_slot: Shaped[Array, " r"]) -> Int[
 
 
 def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> Int[Array, "o w"]:
-    """The cell of a slot that each column of ``layout`` belongs to, for every size; 0 for other columns.
+    """The merged cell of each column of ``layout``, for every size; 0 for columns that are no grid cell.
 
-    While the occupied cells of a regime are at most G, each is a cell. Otherwise the rarest categories share
-    the last of G (or 2 G) cells, and numbers are in G cells of equal width, or of nearly equal numbers of
-    rows where those of equal width would be too uneven.
+    If a regime has at most G occupied grid cells, none are merged. Otherwise the rarest categories share the
+    last of G (or 2 G) cells. Numbers get G cells of equal width, or of nearly equal numbers of rows if equal
+    widths would spread the rows too unevenly.
 
-    ``region`` has rows (weight) per column; a size takes two of the o rows, see `slot_sizes`.
+    ``region`` has the rows (weight) per column. Each size has two of the o rows, see `slot_sizes`.
     """
     # Computed in float64, so that the cells are the same in any precision.
     with jax.enable_x64(True):
@@ -75,7 +75,7 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
 
 
 def _merged_categories(mass: Float[Array, "m c"], _: Any, size: Float[Array, ""]) -> Float[Array, "m c"]:
-    """Ranks by mass, the first of equal categories first; the rarest share the last cell."""
+    """Rank of each category by mass (ties keep their order); the rarest categories share the last cell."""
     rank = jnp.argsort(jnp.argsort(-mass, axis=1), axis=1)
     return jnp.minimum(rank.astype(mass.dtype), size - 1)
 
@@ -97,7 +97,7 @@ def _merged_numbers(
 def _cut(
     twice: Float[Array, "#m c"], length: Float[Array, "m 1"], n: Float[Array, ""]
 ) -> Float[Array, "m c"]:
-    """Which of n equal parts of ``length`` half of each is in; between two, the one nearer to the middle."""
+    """Which of n equal parts of [0, length] contains ``twice``; on a border, the part nearer the middle."""
     at = n * twice / length
     at = jnp.where(jnp.abs(at - jnp.round(at)) < _ROUNDING, jnp.round(at), at)
     nearest = jnp.where(2 * twice <= length, jnp.floor(at), jnp.ceil(at) - 1)

@@ -16,7 +16,7 @@ from parzax.importance.pair_cells import merged_cells, n_sizes, slot_sizes, slot
 
 
 class Slot(NamedTuple):
-    """Two regimes, one of each parameter of the ``pair``-th pair: the rows that are active in both."""
+    """One regime of each parameter of pair number ``pair``; the rows of a slot are active in both regimes."""
 
     pair: int
     regimes: tuple[int, int]
@@ -49,7 +49,7 @@ class PairLayout:
 
     @property
     def block_of_column(self) -> Int[np.ndarray, " w"]:
-        """Index of each column of ``layout`` in its parameter's `blocks`; the number of blocks for none."""
+        """Index of each column's block in its parameter's `blocks`; the number of blocks if it has none."""
         number = np.repeat([len(blocks) for blocks in self.blocks], self.layout.n_codes).astype(np.int32)
         for blocks in self.blocks:
             for i, block in enumerate(blocks):
@@ -57,14 +57,14 @@ class PairLayout:
         return number
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """Layout with ``n_cells`` columns per slot, and one per pair for other rows; the slots' columns."""
+        """Layout with ``n_cells`` columns per slot, one per pair for other rows; and the slots' columns."""
         widths = np.diff(self.first_slot) * n_cells + 1
         ends = np.cumsum(widths)
         slot_columns = np.delete(np.arange(ends[-1]), ends - 1)
         return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), slot_columns
 
     def pair_sums(self, x: Shaped[Array, " r *b"]) -> Shaped[Array, " p *b"]:
-        """Sums over the slots of each pair, in their own dtype."""
+        """Sums over the slots of each pair, in the dtype of x."""
         begin, end = self.first_slot[:-1, None], self.first_slot[1:, None]
         slot = begin + np.arange((end - begin).max(initial=1))[None]
         padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
@@ -72,10 +72,10 @@ class PairLayout:
 
 
 def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
-    """Pairs of ``names`` of parameters, of indices by default; None, or "all", is all pairs.
+    """Pairs of parameters, given by ``names`` or (if these are None) by index; None or "all" is all pairs.
 
     Raises:
-        TypeError, ValueError: for what is not a pair of two parameters, and for a pair given twice.
+        TypeError, ValueError: for an entry that is not a pair of two parameters, and for a repeated pair.
     """
     names, chosen = range(len(layout.offsets)) if names is None else names, []
     if pairs is None or isinstance(pairs, str):
@@ -116,9 +116,9 @@ def pair_counts(
     where: PairLayout,
     place: tuple[int, ...],
 ) -> PairCounts:
-    """Counts of all slots of one log; the i-th level is the ``place[i]``-th of the ascending ones.
+    """Counts of all slots of one log; level i is at position ``place[i]`` in ascending order.
 
-    The rows of the region decide which grid cells share a cell.
+    The rows of the region decide which grid cells are merged.
     """
     layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
     q, weights, codes = len(place), None if weight is None else weight[None], codes.astype(jnp.int32)
@@ -142,7 +142,7 @@ def pair_counts(
         empty = jnp.zeros((q + 1, 0), grid.dtype)
         return PairCounts(sets, n_active, empty, empty[..., None, None])
 
-    # The slot of every row, as a number within its pair, and then its cells there.
+    # The slot of every row, numbered within its pair; then the cell of the row in this slot.
     column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
     block = jnp.asarray(where.block_of_column)[column]
     n_blocks = jnp.asarray([len(blocks) for blocks in where.blocks], jnp.int32)[:, None]

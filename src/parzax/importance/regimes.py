@@ -16,14 +16,14 @@ from parzax.importance.variance import (
     within_regime_variance,
 )
 
-# Rows crowd into the two cells at either end of a domain with 48 cells or more.
+# Crowding looks at the two cells at either end of a domain with 48 cells or more.
 _MANY_CELLS, _AT_END = 48, 2
 
 
 class RegimeEstimates(NamedTuple):
     """Estimates from the counts of s seeds at q levels, for d parameters with l slots, "inactive" last.
 
-    A slot is a regime, or a pool of one whose bounds move; see `Layout.n_slots`.
+    A slot is a regime, or a pool of a regime whose bounds move; see `Layout.n_slots`.
     """
 
     divergence: Float[Array, "s q d l"]
@@ -38,7 +38,7 @@ class RegimeEstimates(NamedTuple):
 def estimate_regimes(
     counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
 ) -> RegimeEstimates:
-    """Divergences (0 in slots with fewer rows than the divergence asks for), and variances from them."""
+    """Divergences (0 in slots with fewer rows than ``divergence.min_rows``), and variances from them."""
     groups, q1 = layout.groups, counts.shape[1]
     stacks = [_stack(counts, group) for group in groups]
     summaries = [_summarise(stack, group) for stack, group in zip(stacks, groups, strict=True)]
@@ -58,7 +58,7 @@ def _variances(
 ) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
     """Within-regime, inter-regime and unweighted variance of every parameter at one level.
 
-    A pool of rows with similar bounds is a regime here.
+    A pool of rows with similar bounds counts as a regime here.
     """
     # Every row is in exactly one regime of the first parameter.
     total_target, total_region = total(n_target[0]), total(n_region[0])
@@ -81,7 +81,7 @@ def _divergences(
     if family is None:
         return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
     sizes = [block.n_cells for block in group.blocks]
-    # Seeds and blocks are one axis: with two axes XLA's CPU backend makes loops of some of the products.
+    # Seeds and blocks are one axis: with two axes XLA's CPU backend turns some products into loops.
     batch = jnp.moveaxis(stack, 2, 1)
     n_cells = jnp.tile(jnp.array(sizes), len(stack)) if min(sizes) < group.width else None
 
@@ -95,10 +95,10 @@ def _divergences(
 def merge_pools(
     rows: Shaped[Array, "s q1 d l"], divergence: Float[Array, "s q d l"], layout: Layout
 ) -> tuple[Shaped[Array, "s q1 d k"], Float[Array, "s q d k"]]:
-    """Rows and divergences per regime, from those per slot, where pools are slots of one regime.
+    """Rows and divergences per regime, from rows and divergences per slot: the pools of a regime are merged.
 
-    D_i of a regime is such that its pools p have their part of Eq. 11: n_T,i^2 / n_R,i D_i = sum_p n_T,p^2 /
-    n_R,p D_p, n_T and n_R being rows of target and region. 0 without rows.
+    The divergence D_i of a regime contributes as much to Eq. 11 as its pools p together: n_T,i^2 / n_R,i D_i
+    = sum_p n_T,p^2 / n_R,p D_p, where n_T and n_R are rows of target and region. 0 without rows.
     """
     member = np.zeros((len(layout.offsets), layout.n_slots, layout.n_regimes), bool)
     member[:, -1, -1] = True
@@ -117,10 +117,11 @@ def merge_pools(
 
 
 def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, "s q3 j"]:
-    """Of each block the rows of every set, then the cells that have rows of the region, then its crowding.
+    """Per block: the rows of every set, the number of cells with rows of the region, and 1 if it is crowded.
 
-    A block is crowded (1, else 0) where more than half of its rows lie at one end of many cells, as values of
-    a log axis do on a linear one. All rows in one cell are a constant, not crowded.
+    A block is crowded if more than half of its rows lie at one end of its many cells. That happens if values
+    were searched on a log axis and the domain is linear. If all rows are in one cell, the parameter is
+    constant and not crowded.
     """
     rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
     occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)

@@ -1,4 +1,4 @@
-"""Importances of random parts of a log, and of logs whose losses were shuffled, on the device."""
+"""Importances of random samples of a log, and of logs with shuffled losses, on the device."""
 
 import math
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from parzax.importance.groups import group_sample_counter, group_shuffle_counter
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
-# Replicates side by side: limits on scattered entries, counts, and replicates. What fits a CPU's cache leaves
-# an accelerator idle.
+# Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
+# accelerator idle.
 _CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 22, 1 << 10)
 
 
@@ -41,15 +41,16 @@ def resample(
 
     Args:
         key: a typed key such as ``jax.random.key(0)``.
-        encoded: of `parzax.encode`, with ranks and without weights. Where it has groups, these are drawn
-            instead of rows, each with all its rows.
+        encoded: the result of `parzax.encode`, with ranks and without weights. If it has groups, groups are
+            drawn instead of rows, each with all its rows.
         n: number of samples; static.
         method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
-            as there are, with replacement.
-        estimator, reference: of `estimate`.
+            rows as are usable, with replacement.
+        estimator, reference: as in `estimate`.
 
     Returns:
-        `Importance` with a leading axis of length n. Status bits that depend on losses alone are the log's.
+        `Importance` with a leading axis of length n. Status bits that depend on losses alone are copied from
+        ``encoded``.
 
     Raises:
         TypeError, ValueError: as `estimate`, and for weights. A row of weight 2 is two rows, so that the
@@ -70,15 +71,15 @@ def shuffle(
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
-    The target rows of a regime are then a random subset of its rows. Sets of all levels stay nested, and each
-    parameter has another permutation. ``(1 + (shuffled.variance >= imp.variance).sum(axis=0)) / (n + 1)`` is
-    the p-value of the null that a parameter has no effect within its regimes.
+    The target rows of a regime are then a random subset of its rows. The level sets stay nested. Each
+    parameter gets a different permutation. The p-value of the null hypothesis that a parameter has no effect
+    within its regimes is ``(1 + (shuffled.variance >= imp.variance).sum(axis=0)) / (n + 1)``.
 
-    Where ``encoded`` has groups, the rows of a group that share a cell of the parameter keep together: they
-    exchange their cell with those of another group. The number of rows per cell then varies with the sizes
+    If ``encoded`` has groups, the rows of a group that share a cell of the parameter stay together: they
+    exchange their cell with the rows of another group. The number of rows per cell then varies with the sizes
     of the groups.
 
-    Arguments, restrictions and the answer are those of `resample`.
+    Arguments, errors and the returned value are those of `resample`.
     """
     return _replicate("shuffle", key, encoded, n, estimator, reference)
 
@@ -144,9 +145,9 @@ def sample_counter(
     layout: Layout,
     method: str,
 ) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function from keys to the counts of one random sample of a log for each.
+    """A function that maps keys to counts; each key draws one random sample of the log.
 
-    ``needed`` rows of a sample make each of its sets, in ascending order, the region last.
+    ``needed`` is the number of sampled rows in each set, in ascending order, with the region last.
     """
     m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
     # Rows by loss, best first; those that are left out come last.
@@ -165,7 +166,7 @@ def sample_counter(
 
 
 def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function from keys to the counts of one log shuffled within regimes for each."""
+    """A function that maps keys to counts; each key shuffles the log once within regimes."""
     codes, layout, n_levels = encoded.codes, encoded.layout, len(encoded.levels)
     block_of_code = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
     for block in layout.blocks:

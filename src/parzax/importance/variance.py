@@ -79,11 +79,11 @@ def normalise(
 ) -> Any:
     """Importance: each parameter's share of the sum of the variances (Eq. 8).
 
-    Debiased variances may be negative; they count as 0. Chance raises some variances as much as it lowers
-    others, so the shares of many parameters without effect would add up. With ``balance`` the negative sum is
-    taken from the positive variances, the same t from each but no more than it has: max(v - t, 0), with t
-    such that the results have the sum of all variances, or the largest variance if that is more. (This is
-    the nearest point to the variances among those without negative entries and with this sum.)
+    Debiased variances may be negative; negative variances count as 0. Chance raises some variances as much as
+    it lowers others, so many parameters without effect would together get a large share. ``balance`` reduces
+    every positive variance v by the same t, but not below 0: max(v - t, 0). The results then have the sum of
+    all variances, or the largest variance if that is more. (Among the points without negative entries and
+    with this sum, the result is the nearest to the variances.)
 
     Args:
         variance: (..., d) variances.
@@ -91,7 +91,7 @@ def normalise(
         uniform_when_undefined: whether to give 1/d each, instead of 0, where no variance is positive.
 
     Returns:
-        (..., d), of NumPy for floating arrays of NumPy.
+        (..., d); a NumPy array if ``variance`` is a floating NumPy array, else a JAX array.
 
     >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0])).round(3))
     [0.714 0.286 0.    0.   ]
@@ -124,13 +124,13 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
     before = xp.cumsum(ascending, axis=-1) - ascending
     from_here = positive.shape[-1] + 1 - xp.cumsum(xp.ones_like(ascending), axis=-1)
     lack = xp.minimum((positive - variance).sum(axis=-1, keepdims=True), before[..., -1:])
-    # The first variance that covers the lack if it is taken from itself and from each larger one.
+    # The smallest variance v such that reductions by t = v would cover the lack.
     first = xp.argmax(before + ascending * from_here >= lack, axis=-1)[..., None]
     before, from_here = (xp.take_along_axis(x, first, axis=-1) for x in (before, from_here))
     return (lack - before) / from_here
 
 
 def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:
-    """Counts in ``dtype``, checked on the host; in compiled code they are sums already."""
+    """Counts in ``dtype``, checked on the host; traced counts are sums of checked ones."""
     checked = (x if is_traced(x) else checked_counts(name, x) for name, x in counts.items())
     return [jnp.asarray(x).astype(dtype) for x in checked]
