@@ -1,4 +1,4 @@
-"""Kernel families, one file each under the contract of `AbstractKernel`, and their bandwidth rules."""
+"""Kernel families and bandwidth rules. Each family is a subclass of `AbstractKernel` in its own file."""
 
 from parzax.kernels import bandwidth as bandwidth
 from parzax.kernels.aitchison_aitken import AitchisonAitken as AitchisonAitken

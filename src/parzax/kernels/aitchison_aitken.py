@@ -1,4 +1,4 @@
-"""The kernel of categories (Aitchison and Aitken 1976)."""
+"""The kernel for categories (Aitchison and Aitken 1976)."""
 
 from typing import Any, ClassVar, Self, final
 
@@ -12,13 +12,15 @@ from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 @final
 class AitchisonAitken(AbstractKernel):
-    """1 - bandwidth for the kernel's own category, bandwidth / (C - 1) for each other one.
+    """A kernel on C categories: 1 - bandwidth for its category, bandwidth / (C - 1) for every other one.
 
-    Categories are cells of equal width, in whatever order. ``top`` in the papers on TPE is 1 - bandwidth.
+    Categories are cells of equal width on [0, 1]; their order does not matter. The papers on TPE call
+    1 - bandwidth ``top``.
 
     Attributes:
         place: centre of the cell of the kernel's category.
-        log_own, log_other: logs of the two probabilities.
+        log_own: log probability of the kernel's category.
+        log_other: log probability of any other category.
     """
 
     exchangeable: ClassVar[bool] = True
@@ -33,20 +35,23 @@ class AitchisonAitken(AbstractKernel):
 
     @classmethod
     def wide(cls, n_values: Count, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
-        """Uniform, around the first category."""
+        """The uniform distribution, written as a kernel around the first category."""
         n = n_values.astype(dtype)
         return 0.5 / n, (n - 1) / n
 
     def log_density(self, place: Scalar) -> Scalar:
-        """Categories have no density."""
-        raise TypeError("the Aitchison-Aitken kernel is one of categories, not of numbers.")
+        """Raise TypeError: categories have masses, not densities."""
+        raise TypeError("the Aitchison-Aitken kernel is for categories, not for numbers.")
 
     def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
         return jnp.where((lower < self.place) & (self.place < upper), self.log_own, self.log_other)
 
     @classmethod
     def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
-        """Below the bandwidth another category, in equal parts, counted from the kernel's category on."""
+        """The kernel's category if level >= bandwidth, else one of the others with equal probability.
+
+        The other categories are numbered from the kernel's category upwards, and start again at 0.
+        """
         size = n_values.astype(level.dtype)
         moved = level < scale
         part = jnp.where(moved, level / jnp.where(moved, scale, 1), 0)
@@ -56,7 +61,7 @@ class AitchisonAitken(AbstractKernel):
 
     @classmethod
     def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """spread = 1 / (number of occupied categories + 1), as Optuna's evaluator has it."""
+        """spread = 1 / (number of occupied categories + 1), as in Optuna's PED-ANOVA evaluator."""
         occupied = total((counts > 0).astype(dtype))
         size = jnp.asarray(len(counts) if n_cells is None else n_cells).astype(dtype)
         return AitchisonAitkenSmoother(1 / (occupied + 1), size)
@@ -67,7 +72,7 @@ class AitchisonAitken(AbstractKernel):
 
 
 class AitchisonAitkenSmoother(AbstractSmoother):
-    """K[b, a] = (1[a = b] + spread) / (1 + g * spread) on g categories, parametrised as in Optuna."""
+    """K[b, a] = (1[a = b] + spread) / (1 + g * spread) for g categories; Optuna uses the same formula."""
 
     spread: Scalar
     n_cells: Scalar
@@ -81,6 +86,6 @@ class AitchisonAitkenSmoother(AbstractSmoother):
 
 
 def _log(probability: Scalar) -> Scalar:
-    """log with a finite slope at 0, where it is -inf."""
+    """log of a probability; at 0 the value is -inf and the gradient is finite."""
     positive = probability > 0
     return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1)), -jnp.inf)

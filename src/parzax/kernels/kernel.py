@@ -1,4 +1,4 @@
-"""The contract of all kernel families; each family has a file of its own."""
+"""Base classes of kernel families."""
 
 import abc
 from typing import Any, ClassVar, Self
@@ -12,23 +12,26 @@ from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 
 class AbstractSmoother(eqx.Module):
-    """A kernel matrix K on a grid: K[b, m] is the mass in cell b of the kernel at m; columns sum to 1."""
+    """A kernel matrix K on a grid of g cells.
+
+    K[b, m] is the mass that the kernel at cell m puts into cell b. Each column sums to 1.
+    """
 
     @abc.abstractmethod
     def smooth(self, x: Cells) -> Cells:
-        """K x."""
+        """The product K x."""
 
     @abc.abstractmethod
     def smooth_squared(self, x: Cells) -> Cells:
-        """(K * K) x, with K squared entry by entry."""
+        """The product (K * K) x, where each entry of K is squared."""
 
     def moments(self, x: Cells, y: Cells) -> tuple[Cells, Cells, Cells]:
-        """K x, K y and (K * K) y; a family overrides it where one pass compiles faster."""
+        """K x, K y and (K * K) y. A family overrides this method if a single pass compiles faster."""
         return self.smooth(x), self.smooth(y), self.smooth_squared(y)
 
 
 class DenseSmoother(AbstractSmoother):
-    """A kernel matrix K in full, for families without a faster form."""
+    """A kernel matrix K that is stored in full, for families without a faster form."""
 
     matrix: Float[Array, "g g"]
 
@@ -42,13 +45,15 @@ class DenseSmoother(AbstractSmoother):
 class AbstractKernel(eqx.Module):
     """A density on the axis [0, 1] of one parameter, around one place.
 
-    On a continuum it is a density in the unit coordinate; a domain of values to count has cells that fill the
-    axis, and the probability of a value is the mass of its cell. Everything is unbatched: kernels, parameters
-    and points are axes of `jax.vmap`. Your own family extends `AbstractPlainKernel`, or, where its log
-    density is a sum of products, `AbstractProductKernel` (`tests/extending/test_kernel.py`).
+    On a continuous domain the kernel is a density in the unit coordinate. On a discrete domain the values
+    have cells that fill the axis, and the probability of a value is the mass of its cell. Every method
+    handles one kernel, one parameter and one point; callers use `jax.vmap` for more.
+
+    To write a new family, extend `AbstractPlainKernel`. If its log density is a sum of products, extend
+    `AbstractProductKernel`, which is faster. `tests/extending/test_kernel.py` has an example of both.
 
     Attributes:
-        exchangeable: whether all cells but the kernel's own are alike; not unless a family says so.
+        exchangeable: whether all cells except the kernel's have the same mass; False by default.
     """
 
     exchangeable: ClassVar[bool] = False
@@ -59,58 +64,64 @@ class AbstractKernel(eqx.Module):
         """The kernel around a place.
 
         Args:
-            place: in [0, 1].
-            scale: by the bandwidth rule; of categories the probability of another one.
-            n_values: of the parameter, 0 on a continuum.
+            place: centre of the kernel, in [0, 1].
+            scale: bandwidth from the rule; for categories, the probability of all other categories.
+            n_values: number of values of the parameter; 0 if it is continuous.
         """
 
     @classmethod
     @abc.abstractmethod
     def wide(cls, n_values: Count, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
-        """Place and scale of the prior: the kernel that knows nothing but the domain."""
+        """Place and scale of the wide kernel, which is the prior: it depends on the domain alone."""
 
     @abc.abstractmethod
     def log_density(self, place: Scalar) -> Scalar:
-        """log density at a place of a continuum."""
+        """log density at a place of a continuous domain."""
 
     @abc.abstractmethod
     def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
         """log mass of a cell."""
 
     def log_mass_of_cell(self, lower: Scalar, upper: Scalar, width: Scalar) -> Scalar:
-        """The same where the width is known to more digits than the ends: a narrow cell is in proportion."""
+        """log mass of a cell whose ``width`` is more precise than ``upper - lower``.
+
+        The mass is corrected in proportion to the width, unless the family is exchangeable.
+        """
         mass = self.log_mass(lower, upper)
         return mass if self.exchangeable else mass + jnp.log(width / (upper - lower))
 
     @classmethod
     @abc.abstractmethod
     def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
-        """A draw from the kernel of these settings, from a uniform level in (0, 1); monotone if possible."""
+        """A draw from the kernel with this place and scale, given a uniform level in (0, 1).
+
+        It should increase with the level if the family allows it.
+        """
 
     @classmethod
     @abc.abstractmethod
     def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """The kernels at the g cells of a grid, for counts of them.
+        """Smoother with one kernel per cell of a grid of g cells.
 
         Args:
             counts: how often each cell was seen.
-            bandwidth: gives Scott's bandwidth of the counts, in cells.
-            n_cells: cells of the grid where the counts are padded; None where they are not.
-            dtype: of the answer.
+            bandwidth: function that returns Scott's bandwidth for the counts, in cells.
+            n_cells: number of real cells if the counts are padded; None if they are not.
+            dtype: dtype of the result.
         """
 
     @classmethod
     @abc.abstractmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """Masses of the prior, 0 in padding."""
+        """Masses of the prior in the cells of a grid; 0 in padding."""
 
 
 class AbstractPlainKernel(AbstractKernel):
-    """A family that evaluates its log density pair by pair, and its matrix on a grid entry by entry."""
+    """A family without a faster form: log densities and grid matrices are computed entry by entry."""
 
     @classmethod
     def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """See `AbstractKernel`; masses of the cells, normalised."""
+        """See `AbstractKernel`. The masses of each kernel are normalised to sum to 1 over the grid."""
         size = jnp.asarray(len(counts) if n_cells is None else n_cells)
         scale = bandwidth(counts, dtype) / size.astype(dtype)
         place = (jnp.arange(len(counts), dtype=dtype) + 0.5) / size.astype(dtype)
@@ -120,33 +131,33 @@ class AbstractPlainKernel(AbstractKernel):
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """See `AbstractKernel`; masses of the wide kernel."""
+        """See `AbstractKernel`. The prior is the wide kernel."""
         size = jnp.asarray(width if n_cells is None else n_cells)
         return _masses(cls.around(*cls.wide(size, dtype), size), width, n_cells, size)
 
 
 class AbstractProductKernel(AbstractKernel):
-    """A family whose log density on a continuum is a sum of products.
+    """A family whose log density on a continuous domain is a sum of products.
 
-    log density = sum_i features_i(x) weights_i(scale) centres_i(place) + constant, where the last feature has
-    no centre. So all kernels at all points are a product of matrices, whether each row has its scale or all
-    rows share one.
+    log density(x) = sum_i features_i(x) weights_i(scale) centres_i(place) + constant. The factor
+    ``centres_i`` is missing for the last feature. The log densities of all kernels at all points are
+    therefore one matrix product, with one scale per row or with one scale for all rows.
     """
 
     @classmethod
     @abc.abstractmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """Functions of the point."""
+        """Values of the f features at a point."""
 
     @classmethod
     @abc.abstractmethod
     def weights(cls, scale: Scalar) -> Float[Array, " f"]:
-        """Factor of each feature, from the scale."""
+        """Factor of each feature that depends on the scale."""
 
     @classmethod
     @abc.abstractmethod
     def centres(cls, place: Scalar) -> Float[Array, " f1"]:
-        """Factor of all features but the last, from the kernel's place."""
+        """Factor of each feature except the last that depends on the kernel's place."""
 
     @abc.abstractmethod
     def constant(self) -> Scalar:
@@ -166,7 +177,7 @@ def uniform_on_grid(width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array,
 
 
 def _masses(kernel: AbstractKernel, width: int, n_cells: Size, size: Count) -> Float[Array, " {width}"]:
-    """Masses of the cells of a grid under a kernel, which sum to 1; 0 in padding."""
+    """Masses of a kernel in the cells of a grid, normalised to sum to 1; 0 in padding."""
     dtype = jax.tree.leaves(kernel)[0].dtype
     edges = jnp.arange(width + 1, dtype=dtype) / size.astype(dtype)
     masses = in_grid(jnp.exp(jax.vmap(kernel.log_mass)(edges[:-1], edges[1:])), n_cells)

@@ -1,16 +1,19 @@
-"""Types of the numbers and arrays of kernels."""
+"""Types of the scalars and arrays that kernels take and return."""
 
 from collections.abc import Callable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-# A number of one kernel; a number of values or cells; the latter of a padded grid, None without padding.
+# A floating-point scalar of one kernel.
 Scalar = Float[Array, ""]
+# A number of values or of cells.
 Count = Int[Array, ""]
+# Number of real cells of a padded grid; None without padding.
 Size = Count | None
-# A number for each cell of a grid, and how often each cell was seen.
+# One float for each cell of a grid.
 Cells = Float[Array, " g"]
+# How often each cell of a grid was seen.
 Counts = Shaped[Array, " g"]
-# Scott's bandwidth of counts, in cells.
+# Function that returns Scott's bandwidth for counts, in cells.
 GridRule = Callable[[Counts, jnp.dtype], Scalar]

@@ -1,4 +1,4 @@
-"""The truncated normal kernel of numbers (arXiv 2304.11127)."""
+"""The truncated normal kernel for numbers (arXiv 2304.11127)."""
 
 import math
 from typing import Any, Self, final
@@ -15,10 +15,10 @@ from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 @final
 class TruncatedNormal(AbstractProductKernel):
-    """A normal truncated to [0, 1]; over the cells of a stepped domain it is the discrete normal.
+    """A normal truncated to [0, 1]. On a stepped domain its masses in the cells are a discrete normal.
 
     Attributes:
-        place: centre.
+        place: mean before truncation.
         scale: standard deviation before truncation.
         log_inside: log of the normal's mass within [0, 1].
     """
@@ -33,11 +33,11 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def wide(cls, n_values: Count, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
-        """In the middle of the axis and as wide as it."""
+        """Place 1/2 and scale 1: the middle and the length of the axis."""
         return jnp.asarray(0.5, dtype), jnp.asarray(1, dtype)
 
     def log_density(self, place: Scalar) -> Scalar:
-        """The plain formula is exact: within [0, 1] is a third of the mass, or the scale is above 1."""
+        """log density. It needs no tail formula: [0, 1] has a third of the mass, or the scale exceeds 1."""
         return -0.5 * jnp.square((place - self.place) / self.scale) - self._log_normaliser()
 
     def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
@@ -50,7 +50,7 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """c and c^2 with c = place - 1/2: centred, because squares of large numbers would cancel."""
+        """c and c^2 with c = place - 1/2. Centring keeps the squares small, so they lose fewer digits."""
         centred = place - 0.5
         return jnp.stack([centred, jnp.square(centred)])
 
@@ -83,7 +83,10 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """A normal in the middle of the grid, sigma = g, truncated to it: a constant of the compiled code."""
+        """A normal at the middle of the grid with sigma = g, truncated to the grid.
+
+        Without padding it is a constant in the compiled code.
+        """
         if n_cells is None:
             return jnp.asarray(_wide_on_grid(width), dtype)
         sizes = (max(n, 1) for n in range(width + 1))
@@ -92,10 +95,10 @@ class TruncatedNormal(AbstractProductKernel):
 
 
 class TruncatedNormalSmoother(AbstractSmoother):
-    """K[b, m] = mass(|b - m|) / Z(m), the mass in cell b of a normal at cell m, normalised over the grid.
+    """K[b, m] = mass(|b - m|) / Z(m): the mass in cell b of a normal at cell m, normalised over the grid.
 
-    All kernels share a bandwidth, so the masses depend on the distance 0..g-1 alone (a Toeplitz matrix) and
-    the normaliser, the mass of all g cells, on the kernel's cell alone.
+    All kernels share one bandwidth. So the mass depends only on the distance 0..g-1 (a Toeplitz matrix), and
+    the normaliser Z, the sum of the masses over all g cells, depends only on the kernel's cell.
     """
 
     mass: Cells
@@ -120,10 +123,10 @@ def _wide_on_grid(n_cells: int) -> np.ndarray:
 
 
 def _toeplitz(mass: Cells, x: Cells) -> Cells:
-    """sum_m mass[|b - m|] x[m]: shifted rows, about g^2 multiply-adds.
+    """sum_m mass[|b - m|] x[m] from shifted rows, with about g^2 multiply-adds.
 
-    In two rounds of a loop, each one fused pass: XLA cannot merge a loop with its operands or with what
-    uses its result, and so does not compute either of them anew for every use.
+    The loop has two rounds, and each round is one fused pass. XLA cannot fuse a loop with the code before or
+    after it, so it does not compute the operands or the result again for every use.
     """
     n_cells = x.shape[0]
     half = (n_cells + 1) // 2

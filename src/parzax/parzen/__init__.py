@@ -1,4 +1,4 @@
-"""Mixtures of kernels as densities: `ParzenEstimator`, and `Smoothing` for the groups of a sampler."""
+"""Mixtures of kernels as densities: `ParzenEstimator` for users, `Smoothing` for the groups of a sampler."""
 
 from parzax.parzen.densities import AbstractDensities as AbstractDensities
 from parzax.parzen.estimator import ParzenEstimator as ParzenEstimator

@@ -1,4 +1,4 @@
-"""Age weights: how much older rows count in a mixture."""
+"""Age weights: rules for the mixture weights of older rows."""
 
 import abc
 from typing import final
@@ -13,23 +13,23 @@ class AbstractAges(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"] | None:
-        """Weights of the rows of a group, oldest first; None where all count alike."""
+        """Weights of the rows of a group, oldest first; None if all weights are equal."""
 
 
 @final
 class Equal(AbstractAges):
-    """All rows count alike, as in the papers."""
+    """Equal weights for all rows, as in the papers."""
 
     def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> None:
-        """None."""
+        """Return None, which stands for equal weights."""
 
 
 @final
 class Ramp(AbstractAges):
-    """Optuna's and Hyperopt's weights: 1 for the last 25 rows of a group, older ones rising from 1/n.
+    """Optuna's and Hyperopt's weights: 1 for the last 25 of n rows; older rows rise linearly from 1/n to 1.
 
     Attributes:
-        recent: number of rows that count in full; static.
+        recent: number of latest rows that have weight 1 (25 by default); static.
 
     >>> import jax.numpy as jnp
     >>> print(ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
@@ -39,7 +39,7 @@ class Ramp(AbstractAges):
     recent: int = eqx.field(static=True, default=25)
 
     def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"]:
-        """See above; 1 where the mask is False."""
+        """Weights of the rows, as the class describes; 1 where the mask is False."""
         place, n = jnp.cumsum(mask) - 1, mask.sum()
         old = n - self.recent
         share = place / jnp.maximum(old - 1, 1)

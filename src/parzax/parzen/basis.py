@@ -1,4 +1,4 @@
-"""The regimes of a space, grouped by how their kernels are evaluated, as a few stacked arrays."""
+"""The regimes of a space as a few stacked arrays, grouped by how their kernels are evaluated."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,36 +18,36 @@ from parzax.parzen.forms import Form, form_for_many
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
 from parzax.space.frame import axis_shape, stack_axes
 
-# Domains of up to this many values have a column of the matrix product for each; beyond, rows of a table are
-# faster to read.
+# A discrete domain with at most this many values has one column per value in the matrix product. For larger
+# domains it is faster to read rows of a table.
 _INDICATORS = 16
-# Values are numbered in int32.
+# Values are numbered in int32, so a domain has at most this many.
 _MOST_VALUES = 2**31 - 1
 
 Families = tuple[tuple[str, type[AbstractKernel]], ...]
 
 
 class Regimes(eqx.Module):
-    """k regimes that are evaluated together, those that always apply first."""
+    """k regimes that are evaluated together. Regimes that always apply come first."""
 
     parameter: Int[Any, " k"]
     regime: Int[Any, " k"]
-    slot: Int[Any, " k"]  # numbers among all regimes of the space
-    n_values: Int[Any, " k"]  # 0 on a continuum
+    slot: Int[Any, " k"]  # index of each regime among all regimes of the space
+    n_values: Int[Any, " k"]  # 0 for a continuous domain
     family: type[Any] = eqx.field(static=True)  # an `AbstractKernel`
-    is_every_parameter: bool = eqx.field(static=True)  # whether they are the space's parameters, one by one
-    n_always: int = eqx.field(static=True)  # how many always apply
+    is_every_parameter: bool = eqx.field(static=True)  # whether regime i is parameter i, for all i
+    n_always: int = eqx.field(static=True)  # number of regimes that always apply
 
     def columns(self, x: Shaped[Any, "j d"]) -> Shaped[Any, "j k"]:
-        """Columns of the regimes from those of the parameters."""
+        """Columns of the k regimes, taken from the columns of the d parameters."""
         return x if self.is_every_parameter else x[:, self.parameter]
 
     def by_regime(self, x: Shaped[Array, "n d"]) -> Shaped[Array, "k n"]:
-        """The same with regimes first: processors take many entries of a long axis at once."""
+        """`columns` transposed: the long axis comes last, because processors vectorise over the last axis."""
         return x.T[self.parameter]
 
     def here(self, at: Points) -> Bool[Any, "j k"]:
-        """Which of them apply at points."""
+        """Mask of the regimes that apply at each of j points."""
         return self.columns(at.regime) == self.regime[None]
 
     def __len__(self) -> int:
@@ -55,67 +55,71 @@ class Regimes(eqx.Module):
 
 
 class SmallDiscrete(Regimes):
-    """Regimes of few values, f in all, one after the other."""
+    """Discrete regimes with few values. Their values, f in total, are concatenated regime by regime."""
 
-    regime_of: Int[Any, " f"]  # which of the k regimes has each value
-    repeat: Float[Any, "k f"]  # 1 there: repeats a column for every value of its regime
-    number: Int[Any, " f"]  # within the regime
+    regime_of: Int[Any, " f"]  # index of the value's regime among the k regimes
+    repeat: Float[Any, "k f"]  # [i, v] is 1 if value v belongs to regime i, else 0
+    number: Int[Any, " f"]  # number of the value within its regime
     lower: Float[Any, " f"]  # ends of the value's cell
     upper: Float[Any, " f"]
-    place: Float[Any, " f"]  # its centre
-    pair_of: Int[Any, " p"]  # the values of every pair within a regime, counted among all values
-    pair_with: Int[Any, " p"]
-    pairs_from: Int[Any, " f"]  # where the pairs of a value's regime begin
+    place: Float[Any, " f"]  # centre of the value's cell
+    pair_of: Int[Any, " p"]  # all p pairs of values of one regime: index of the first value among all f
+    pair_with: Int[Any, " p"]  # index of the second value
+    pairs_from: Int[Any, " f"]  # index of the first pair of the value's regime
 
     def has(self, at: Points) -> Bool[Any, "j f"]:
-        """Which value each point has."""
+        """Mask of the value that each of j points has, in each regime that applies."""
         index = jnp.where(self.here(at), self.columns(at.index), -1)
         return self.repeated(index.astype(self.place.dtype)) == self.number.astype(self.place.dtype)[None]
 
     def repeated(self, x: Float[Any, "n k"]) -> Float[Array, "n f"]:
-        """Columns once for every value, by a product: a look-up is slower, and made anew for every use."""
+        """Columns of the regimes, repeated for each value. A product is faster than indexing here."""
         return jnp.matmul(x, jnp.asarray(self.repeat), precision="highest")
 
 
 class LargeDiscrete(Regimes):
-    """Regimes of many values, whose numbers are within a power of four."""
+    """Discrete regimes with many values; their numbers of values have the same upper bound."""
 
-    axis: AbstractCells  # their axes, stacked
-    most: int = eqx.field(static=True)  # a bound on their numbers of values
+    axis: AbstractCells  # axes of the regimes, stacked
+    most: int = eqx.field(static=True)  # upper bound on the number of values of each regime
 
 
 class Basis(eqx.Module):
-    """What densities on a space have in common; regimes of a single value are in none of the parts."""
+    """The arrays of a space that all its densities share.
+
+    ``products``, ``pairs``, ``small`` and ``large`` together hold each regime once, except regimes with a
+    single value: their kernels are constant.
+    """
 
     frame: Frame  # the space as arrays
-    products: tuple[Regimes, ...]  # continua of product kernels, those of one family together
-    pairs: tuple[Regimes, ...]  # continua of other kernels
+    products: tuple[Regimes, ...]  # continuous regimes with product kernels, one entry per kernel family
+    pairs: tuple[Regimes, ...]  # continuous regimes with other kernels, one entry per kernel family
     small: tuple[SmallDiscrete, ...]
     large: tuple[LargeDiscrete, ...]
-    numeric: Regimes  # with a bandwidth
-    categories: Regimes  # with a rule for categories
-    families: tuple[Regimes, ...]  # all regimes, those of one family together
-    # Whether a parameter is always active on a continuum, so that draws differ.
+    numeric: Regimes  # regimes whose scales come from a bandwidth rule for numbers
+    categories: Regimes  # regimes whose scales come from a rule for categories
+    families: tuple[Regimes, ...]  # all regimes, one entry per kernel family
+    # Whether some continuous parameter is always active; if so, two draws are never equal.
     free_continuum: bool = eqx.field(static=True)
     form: Form = eqx.field(static=True)  # how densities are evaluated at many points
 
     @property
     def n_parameters(self) -> int:
-        """d."""
+        """d, the number of parameters of the space."""
         return len(self.frame.first)
 
     @property
     def n_slots(self) -> int:
-        """s."""
+        """s, the number of regimes of the space."""
         return len(self.frame.parameter)
 
     @property
     def n_continuous(self) -> int:
-        """Number of regimes on a continuum."""
+        """Number of continuous regimes."""
         return sum(map(len, (*self.products, *self.pairs)))
 
     def with_any_left_out(self) -> "Basis":
-        """The same for points that may leave parameters out: none counts as always active."""
+        """This basis for points that may leave parameters out, so that no parameter is always active."""
         products, small = ([replace(x, n_always=0) for x in parts] for parts in (self.products, self.small))
         return replace(self, products=tuple(products), small=tuple(small))
 
@@ -128,11 +132,12 @@ def basis_of(
     smallest: float | None = None,
     safe_prior: bool = False,
 ) -> Basis:
-    """The basis of a space for floats of ``dtype``; its leaves are NumPy's.
+    """The basis of a space for floats of ``dtype``; its leaves are NumPy arrays.
 
-    Families of parameters that are not named are the truncated normal of numbers, and Aitchison and Aitken's
-    of categories. ``smallest`` and ``safe_prior`` decide on the form, see `form_for_many`. Raises ValueError
-    where the space does not say when a parameter is active, and for more values than an int32 can number.
+    Parameters that ``families`` does not name have truncated normal kernels if they are numeric, and
+    Aitchison-Aitken kernels if they are categorical. ``smallest`` and ``safe_prior`` decide on the form; see
+    `form_for_many`. Raises ValueError if the space does not say when a parameter is active, and if a domain
+    has more values than an int32 can number.
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
@@ -173,13 +178,13 @@ def basis_of(
 
 
 def basis_for(arrays: Any, *settings: Any) -> Basis:
-    """`basis_of` for use with some arrays: its leaves are NumPy's where these are traced, else JAX's."""
+    """`basis_of` with NumPy leaves if ``arrays`` are traced, else with JAX leaves."""
     basis = basis_of(*settings)
     return basis if _checks.is_traced(arrays) else device_copy(basis)
 
 
 class _Identity:
-    """A key for a value that is equal to itself alone."""
+    """A dictionary key that compares its value by identity."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -204,29 +209,32 @@ def _device_copy(basis: _Identity, _: Any) -> Basis:
 
 
 def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None) -> Families:
-    """Kernel families by name, hashable; TypeError for what is no family, ValueError for unknown names."""
+    """Kernel families by parameter name, as a hashable tuple.
+
+    Raises TypeError for a value that is not a kernel class, ValueError for an unknown name.
+    """
     _checks.instance("space", space, Space, "a parzax.Space")
     kernels = kernels or {}
     for name, family in kernels.items():
         check_name("kernels: ", name, space)
         if not (isinstance(family, type) and issubclass(family, AbstractKernel)):
-            raise TypeError(f"kernels: {name!r} must be a class of kernels, got {family!r}.")
+            raise TypeError(f"kernels: {name!r} must be a subclass of AbstractKernel, got {family!r}.")
     return tuple(sorted(kernels.items(), key=lambda item: item[0]))
 
 
 def usual_family(domain: Domain) -> type[AbstractKernel]:
-    """The family of kernels that a domain has if none is asked for."""
+    """The default kernel family of a domain."""
     return AitchisonAitken if isinstance(domain, Categorical) else TruncatedNormal
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:
-    """Raise ValueError for a name that is no parameter."""
+    """Raise ValueError if the space has no parameter of this name."""
     if name not in space:
         raise ValueError(f"{argument}no parameter {name!r}; the space has {', '.join(space.names)}.")
 
 
 def _grouped(slots: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
-    """Slots by key, in their order."""
+    """Lists of slots with equal keys, in the order of the slots."""
     groups: dict[Any, list[int]] = {}
     for s in slots:
         groups.setdefault(key(s), []).append(s)
@@ -234,7 +242,7 @@ def _grouped(slots: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]
 
 
 def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
-    """Which part of the basis a regime is in; regimes of a family with equal keys are together."""
+    """Key of a regime: the field of `Basis` that holds it, and for large domains bound and axis shape."""
     n = domain.n_values
     if n is None:
         return ("products" if issubclass(family, AbstractProductKernel) else "pairs",)
@@ -242,12 +250,15 @@ def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
 
 
 def _most(n: int) -> int:
-    """64, 256, 1024, ...: the least that is not below n. Few, since every one is a part of its own."""
+    """The smallest of 64, 256, 1024, ... that is at least n.
+
+    Steps are large because each bound in use adds a part to the basis.
+    """
     return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
 
 
 def _columns(space: Space, slots: list[int], family: type[AbstractKernel]) -> dict[str, Any]:
-    """The fields of `Regimes`."""
+    """Values for the fields of `Regimes`."""
     always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in slots}
     slots = sorted(slots, key=lambda s: not always[s])
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]

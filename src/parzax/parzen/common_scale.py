@@ -1,4 +1,4 @@
-"""Mixtures of groups of the same rows, where a group's kernels share one scale per regime."""
+"""Mixtures of several groups of the same rows, for rules that give a group one scale per regime."""
 
 import math
 from collections.abc import Callable
@@ -30,24 +30,24 @@ _EMPTY = 8.0
 class LinearTerms(NamedTuple):
     """Terms of some regimes in log kernel - log anchor at j points: features @ centres + ``added``."""
 
-    features: Float[Array, "g j f"]  # of the points under each group's scale
-    centres: Float[Array, "f n"]  # of the rows, the same for all groups
+    features: Float[Array, "g j f"]  # features of the points, times factors from each group's scale
+    centres: Float[Array, "f n"]  # coefficients of the rows, the same for all groups
     added: Float[Array, "g ... n"] | None
     anchor: Float[Array, " j"]  # log density of the wide kernels
 
 
 class CommonScale(AbstractDensities):
-    """g mixtures with the wide prior, each like a `KernelMixture`, over groups of n rows.
+    """g mixtures with the wide prior, one for each group of the n rows; each is like a `KernelMixture`.
 
-    With one scale per group what depends on a group moves from the kernels to the points: the log of a
-    product kernel is again linear in features, whose coefficients (the rows' places and one-hot values) all
-    groups share.
+    All kernels of a group have the same scale in a regime. The log of a product kernel is then a product of
+    point features, which include the scale of the group, and row coefficients (places and one-hot values),
+    which are the same for all groups.
     """
 
-    basis: Basis  # of the product form
-    rows: Points  # absent ones have regime -1
-    scale: Float[Array, "#g s"]  # (1, s) if all groups share a scale: exponentials are computed once
-    weight: Float[Array, "g n"]  # a group's weights and its prior weight sum to 1
+    basis: Basis  # its form must be "product"
+    rows: Points  # absent rows have regime -1
+    scale: Float[Array, "#g s"]  # (1, s) if all groups share a scale; exponentials are then computed once
+    weight: Float[Array, "g n"]  # the weights and the prior weight of a group sum to 1
     prior_weight: Float[Array, " g"]
     joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 
@@ -62,7 +62,10 @@ class CommonScale(AbstractDensities):
         order: Int[Array, "d n"] | None,
         joint: bool,
     ) -> "CommonScale":
-        """Scales and weights of groups, for a rule with ``one_scale`` and a prior of weight 1e-3 or more."""
+        """Fit scales and weights of g groups.
+
+        The bandwidth rule must have ``one_scale``, and the prior weight must be at least 1e-3.
+        """
         (_, top, prior_weight), dtype = settings, rows.unit.dtype
         present = masks.any(axis=0)[:, None]
         rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
@@ -80,7 +83,7 @@ class CommonScale(AbstractDensities):
         return cls(basis, rows, scale, weight / total[:, None], anchor / total, joint)
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        """See `AbstractDensities`; in blocks of points."""
+        """See `AbstractDensities`. Points are evaluated in blocks."""
         basis, rows = self.basis, self.rows
         parts = [prepare_continua(part, rows, self.scale) for part in basis.products]
         parts += [prepare_small_discrete(part, rows, self.scale) for part in basis.small]
@@ -142,7 +145,7 @@ class CommonScale(AbstractDensities):
 def prepare_continua(
     part: Regimes, rows: Points, scale: Float[Array, "g s"]
 ) -> Callable[[Points], LinearTerms]:
-    """Continua of product kernels."""
+    """Function that returns the terms of continuous regimes with product kernels."""
     family, n, k, dtype = part.family, len(rows), part.n_always, scale.dtype
     h, present, n_values = scale[:, part.slot], part.here(rows).T, jnp.asarray(part.n_values)
     place = jnp.where(present, part.by_regime(rows.unit), 0.5)
@@ -167,7 +170,7 @@ def prepare_continua(
         features = jnp.where(inside[..., None], features, 0)
         linear = (features * wide_linear[None]).sum(axis=-1)
         scaled = features[None] * weights[:, None]
-        # Parameters that are always active have one column together of what the point alone decides.
+        # Terms that depend only on the point are summed into one column for all always active parameters.
         by_point = scaled[..., -1] - linear[None]
         columns = [scaled[..., :-1].reshape(len(scale), len(at), -1), *_merge_always(by_point, k)]
         added = always
@@ -183,7 +186,7 @@ def prepare_continua(
 def prepare_small_discrete(
     part: SmallDiscrete, rows: Points, scale: Float[Array, "g s"]
 ) -> Callable[[Points], LinearTerms]:
-    """Regimes of few values."""
+    """Function that returns the terms of discrete regimes with few values."""
     family, k, dtype = part.family, part.n_always, scale.dtype
     place, n_values = jnp.asarray(part.place), jnp.asarray(part.n_values)[part.regime_of]
     lower, upper = jnp.asarray(part.lower), jnp.asarray(part.upper)
@@ -209,14 +212,14 @@ def prepare_small_discrete(
             return LinearTerms(jnp.concatenate(columns, axis=-1), centres, None, anchor)
 
         return terms
-    # The kernels of all groups and, last, the wide ones, so that their masses are compiled once.
+    # The wide kernels are appended to those of all groups, so the code for masses is compiled once.
     pairs = jax.tree.map(
         lambda x, last: jnp.concatenate([x[:, part.pair_with].reshape(-1), last]), kernels, wide
     )
     ends = (jnp.concatenate([*(len(h) * [end[part.pair_of]]), end]) for end in (lower, upper))
     logs = in_two_rounds(lambda cells: _masses(*cells), (pairs, *ends))
     anchors, masses = logs[-len(place) :], logs[: -len(place)].reshape(len(h), -1)
-    # Computed once: a look-up would compute it anew for every entry that it reads.
+    # Without the barrier XLA would compute a mass again for each entry that is read below.
     masses = jax.lax.optimization_barrier(masses - anchors[part.pair_of][None])
     start = jnp.asarray(part.pairs_from + part.number)[None]
 
@@ -230,14 +233,15 @@ def prepare_small_discrete(
 
 
 def _merge_always(by_point: Float[Array, "g j k"], n_always: int) -> tuple[Array, Array]:
-    """One column for the first regimes together, and the columns of the others."""
+    """Sum of the columns of the first ``n_always`` regimes as one column, and the other columns."""
     return by_point[..., :n_always].sum(axis=-1, keepdims=True), by_point[..., n_always:]
 
 
 def _masses(kernels: Any, lower: Array, upper: Array) -> Float[Array, "*g f"]:
-    """log masses of f cells, each under its kernel, of every group if there are some.
+    """log masses of f cells, each under its kernel; with a leading axis of groups if the kernels have one.
 
-    -inf is replaced by what makes the exponential of any sum 0, and no more, so that differences stay exact.
+    -inf is replaced by a finite number that is just low enough for the exponential of any sum to be 0. A
+    lower number would cost digits in differences.
     """
     over_cells = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high))
     if jax.tree.leaves(kernels)[0].ndim == 2:

@@ -1,4 +1,4 @@
-"""Densities of several groups of rows, as samplers use them."""
+"""Densities of several groups of rows, which samplers evaluate and draw from."""
 
 import abc
 from collections.abc import Callable
@@ -19,22 +19,23 @@ class AbstractDensities(eqx.Module):
 
     @abc.abstractmethod
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        """log densities at j valid points."""
+        """log densities of all g groups at j valid points."""
 
     @abc.abstractmethod
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
-        """At least n candidates from every density, (g * k, d), those of one density together."""
+        """k >= n candidates from each density, (g * k, d); candidates of one density are adjacent."""
 
     @abc.abstractmethod
     def first(self, n: int) -> "AbstractDensities":
-        """The first n densities."""
+        """The densities of the first n groups."""
 
 
 class Separate(AbstractDensities):
-    """A mixture for each group, whose kernels may differ in scale from row to row."""
+    """One mixture per group; the kernels of a group may have different scales."""
 
     basis: Basis
-    # With a leading axis of groups, all groups in their order; those of a batch have arrays of one size.
+    # Mixtures with a leading axis of groups. Together the batches hold all groups in order; the groups of one
+    # batch have arrays of equal size.
     batches: tuple[KernelMixture, ...]
     joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 

@@ -34,24 +34,25 @@ class ParzenEstimator(eqx.Module):
     """A Parzen (kernel density) estimator on a mixed, bounded, conditional search space.
 
     p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), with one kernel per row and a prior q
-    ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). Kernels are
-    normals truncated to the domain (on the log axis where it has one), their masses over the cells of
-    stepped and ordinal domains, and Aitchison-Aitken kernels of categories.
+    ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). A continuous
+    parameter has normal kernels truncated to its domain, on the log axis if it is a log parameter. A stepped
+    or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
+    has Aitchison-Aitken kernels.
 
-    In a conditional space the product goes through the parameters with parents first. Given the parents'
-    values a parameter has a regime; its factor is the row's kernel if the row had that regime, the prior
-    of the regime if not, and 1 if it is inactive. Every factor integrates to 1 given the parents, so p is a
-    normalised density over configurations.
+    In a conditional space the values of its parents put a parameter into a regime or make it inactive. Its
+    factor is the row's kernel if the row has the same regime, the prior of the regime if it has another, and
+    1 if the parameter is inactive. Each factor integrates to 1 given the parents, so p is a normalised
+    density over configurations.
 
     Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan.
 
     Attributes:
         mixture: kernels, bandwidths and weights, on the axes of the space.
-        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and IMPOSSIBLE_EVENT
-            of `conditional`.
-        families: of kernels, by parameter, that are not the usual ones; static.
-        safe_prior: whether the prior's weight is surely large enough to anchor sums; static.
-        smallest: lower bound on bandwidths of continuous parameters, None where it is unknown; static.
+        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and, after
+            `conditional`, IMPOSSIBLE_EVENT.
+        families: kernel classes other than the defaults, by parameter name; static.
+        safe_prior: whether the prior's weight is certain to be large enough to anchor sums; static.
+        smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.
     """
 
     mixture: KernelMixture
@@ -75,42 +76,44 @@ class ParzenEstimator(eqx.Module):
         mixture_weight: Any = None,
         kernels: Mapping[str, type[AbstractKernel]] | None = None,
     ) -> "ParzenEstimator":
-        """One kernel per row.
+        """Fit an estimator with one kernel per row.
 
-        NumPy rows are checked and encoded in float64 on the host and padded to a capacity (64, 256, 1024,
-        4096, then doubling), so that few shapes are compiled. JAX arrays stay on their device, which
-        says by one number whether they pass the same checks. Traced arrays are not checked: there a row that
-        is not of the space, or has an invalid weight, gets weight 0 and sets INVALID_ROWS.
+        NumPy rows are checked and encoded in float64 on the host. They are padded to a capacity (64, 256,
+        1024, 4096, then doubling), so that few shapes are compiled. JAX arrays stay on their device, where
+        the same checks run; the device returns one number, the status. Traced arrays are not checked: a row
+        outside the space, or with an invalid weight, gets weight 0 and sets INVALID_ROWS.
 
         Args:
             space: the search space, without `Recorded` conditions.
-            x: (n, d) native values, NaN where inactive, categories as codes; or a data frame of them, whose
-                columns go by name (`parzax.Observations.from_dataframe` turns labels into codes).
-            weight: (n,) frequency weights, once each by default: a row of weight 2 is two rows, one of weight
-                0 is absent (whatever its values). They are not normalised: rows whose weights sum to 1 are
-                one row together, and the prior weighs as much as all of them.
-            bandwidth: a rule of `parzax.bandwidth`, Scott's by default. It sees, for each regime of each
-                parameter, the rows in that regime. Its settings are numbers, or arrays (d,) with one for each
+            x: (n, d) native values, NaN where inactive, categories as codes; or a data frame with such
+                values, whose columns are matched by name (`parzax.Observations.from_dataframe` turns labels
+                into codes).
+            weight: (n,) frequency weights, 1 by default. A row of weight 2 equals two rows; a row of weight 0
+                is absent, whatever its values. Weights are not normalised: rows whose weights sum to 1 equal
+                a single row, and a prior of weight 1 then has half of the mixture.
+            bandwidth: a rule of `parzax.bandwidth`, Scott's by default. For each regime of each parameter it
+                uses the rows in that regime. Its settings are numbers, or arrays (d,) with one number per
                 parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
-            top: probability that an Aitchison-Aitken kernel gives its own category, in (0, 1], however many
-                rows there are, or an array (d,); `parzax.bandwidth.optuna_top()` for one that grows with
-                them.
-            prior_weight: weight of the prior, where a row has weight 1; 0 for none. Without any row the
-                prior alone is left, whatever its weight.
-            prior: name -> density in native units in place of the wide kernel, or a tuple with one per
-                domain: ``log_prob(x)``, elementwise and normalised over it, and ``sample(key, shape)``, with
-                jax.numpy. An equinox module (a pytree) may have traced parameters.
-            mixture_weight: (n,) weights of the kernels in the mixture, such as those by age; they multiply
-                ``weight`` and do not enter the bandwidth.
-            kernels: name -> class of kernels (`parzax.kernels.AbstractKernel`) other than the usual ones.
+            top: probability that an Aitchison-Aitken kernel gives to its category, in (0, 1], or an array
+                (d,) of probabilities. It does not depend on the number of rows;
+                `parzax.bandwidth.optuna_top()` is a rule that grows with it.
+            prior_weight: weight of the prior, in rows; 0 removes it. Without rows the prior is the whole
+                density, whatever its weight.
+            prior: name -> density that replaces the wide kernel of that parameter, or a tuple with one
+                density per domain. A density works in native units with jax.numpy. It has ``log_prob(x)``,
+                elementwise and normalised over the domain, and ``sample(key, shape)``. An equinox module (a
+                pytree) may have traced parameters.
+            mixture_weight: (n,) weights of the kernels in the mixture, for example by age. They multiply
+                ``weight`` and do not affect the bandwidth.
+            kernels: name -> kernel class (`parzax.kernels.AbstractKernel`) that replaces the default.
 
         Raises:
-            ValueError: unless traced, for values outside the space, weights that are negative or not finite,
-                and a prior of a discrete parameter whose masses do not sum to 1.
+            ValueError: unless traced, if a value is outside the space, if a weight is negative or not finite,
+                or if the masses of a prior of a discrete parameter do not sum to 1.
 
         Warns:
-            UserWarning: on the host, for weights that look normalised, and a prior of a continuous parameter
-                that does not integrate to 1.
+            UserWarning: on the host, if weights look normalised, or if a prior of a continuous parameter
+                does not integrate to 1.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "opt": px.Categorical(["sgd", "adam"])})
@@ -138,7 +141,7 @@ class ParzenEstimator(eqx.Module):
 
     @property
     def weight(self) -> Float[Array, " n"]:
-        """(n,) mixture weights of the rows, 0 for absent ones; with the prior's they sum to 1."""
+        """(n,) mixture weights of the rows, 0 for absent rows. They and the prior's weight sum to 1."""
         return self.mixture.weight
 
     @property
@@ -148,7 +151,7 @@ class ParzenEstimator(eqx.Module):
 
     @property
     def scale(self) -> Float[Array, "n d"]:
-        """(n, d) bandwidths on the axes; of categories the probability of another one."""
+        """(n, d) bandwidths on the axes; for categories, the probability of all other categories."""
         return self.mixture.scale
 
     @property
@@ -163,37 +166,39 @@ class ParzenEstimator(eqx.Module):
 
         Args:
             x: (..., d) native values, NaN where inactive, categories as codes.
-            measure: "native" for a density per native unit of the active continuous parameters (of a log
-                parameter over its value, not its logarithm), "unit" for one per unit of the kernel axes.
-                Discrete parameters have masses under both.
-            form: how to evaluate, see `parzax.parzen.forms`; by size when None.
+            measure: "native" gives a density per native unit of the active continuous parameters (for a log
+                parameter, per unit of its value, not of its logarithm). "unit" gives a density per unit of
+                the kernel axes. Discrete parameters have masses under both.
+            form: form of evaluation, see `parzax.parzen.forms`; None chooses it by size.
 
         Returns:
-            (...,); -inf outside the space: values out of bounds or off their steps, unknown categories, a
-            missing value of an active parameter, a value of an inactive one.
+            (...,) log densities; -inf outside the space, that is for a value out of bounds or off its steps,
+            an unknown category, NaN in an active parameter, or a value in an inactive parameter.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
         self._check()
         x, shape = rows.configurations(self.space, x)
         traced, dtype = _checks.is_traced(self, x), self.scale.dtype
         basis = basis_for((self, x), self.space, dtype, self.families, self.smallest, self.safe_prior)
-        # Few numbers of points are compiled; the form is that of the true number.
+        # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
         form = self.mixture.form(basis, len(x), form)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native", form)
         if isinstance(x, np.ndarray) and not traced:
             return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
-        # By what their own dtype can hold.
+        # JAX values are compared with bounds rounded to the dtype of x.
         x = jnp.asarray(x)
         return log_prob((basis_for((self, x), self.space, x.dtype).frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
-        """Density of configurations, exp of `log_prob`; 0 outside the space."""
+        """Density of configurations: exp of `log_prob`, 0 outside the space."""
         return jnp.exp(self.log_prob(x, measure))
 
     def prepare(self, n_points: int, form: Form | None = None) -> Prepared:
-        """What depends on the kernels alone, for many evaluations at about ``n_points`` points.
+        """Precompute everything that depends only on the kernels, for repeated evaluation.
 
-        Its ``log_prob(pe.basis, points)`` is in unit coordinates, at `parzax.space.Points`.
+        Use it before several calls with about ``n_points`` points each. The result has
+        ``log_prob(pe.basis, points)``, which takes `parzax.space.Points` and returns log densities in unit
+        coordinates.
         """
         self._check()
         return self.mixture.prepare(self.basis, n_points, form)
@@ -201,8 +206,9 @@ class ParzenEstimator(eqx.Module):
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
 
-        A conditional parameter comes with the parameters that decide on its regime: without them there
-        is no saying what its values mean. Exact: the factors left out integrate to 1.
+        If a named parameter is conditional, the parameters that decide on its regime are included too:
+        without them its values have no meaning. The result is exact, because the removed factors integrate
+        to 1.
         """
         self._check()
         return self._restricted(*restriction.marginal(self.space, self.mixture, names))
@@ -210,20 +216,20 @@ class ParzenEstimator(eqx.Module):
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
         """The density of the other parameters, given the values of some.
 
-        p(rest | given): every kernel's weight is multiplied by its factors at the given values.
-        Parameters that the given values make inactive drop out, regimes they decide on are settled.
+        p(rest | given): each kernel's weight is multiplied by its factors at the given values. Parameters
+        that the given values make inactive are removed, and regimes that they decide on are fixed.
 
         Args:
             values: name -> native value (choice or code of a category; NaN or None = inactive), concrete.
-                What a given parameter depends on must be given too.
+                The parents of a given parameter must be given too.
 
         Raises:
-            ValueError: unknown names or values outside their domains, a missing parent, or nothing left.
+            ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
         """
         self._check()
         space, mixture, possible = restriction.conditional(self.space, self.basis, self.mixture, values)
         status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
-        # Kernels close by may have taken the prior's weight, so sums are not anchored at it.
+        # Kernels near the given values gain weight, so the prior's weight may be too small to anchor sums.
         return replace(self._restricted(space, mixture), status=status, safe_prior=False)
 
     def sample(
@@ -231,17 +237,19 @@ class ParzenEstimator(eqx.Module):
     ) -> Float[Array, "... d"]:
         """Draw configurations, shape + (d,), in native units, NaN where inactive, categories as codes.
 
-        Ancestral: a component by its weight, then every parameter given its parents, so conditions hold.
-        ``joint=False`` draws a component for each parameter anew, so that parameters are independent given
-        their regimes: not draws from this density, but the candidates of the papers' TPE.
+        Sampling is ancestral: it draws a component by weight, then each parameter given its parents, so
+        all conditions hold. ``joint=False`` draws a new component for each parameter, which makes parameters
+        independent given their regimes. The result is then no sample of this density: it is how the papers'
+        TPE draws candidates.
         """
         _checks.check_key(key)
         self._check()
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
-            raise ValueError(f"shape must hold whole numbers of at least 0, got {shape!r}.")
+            raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
-        # What only evaluation needs would make programs of its own.
+        # A basis without ``smallest`` and ``safe_prior``, which matter only for evaluation: estimators that
+        # differ in them share one compiled program.
         basis = basis_for((self, key), self.space, self.scale.dtype, self.families)
         joint = _checks.flag("joint", joint)
         drawn = rows.draws(basis, self.mixture, key, math.prod(shape), joint)
@@ -257,18 +265,18 @@ class ParzenEstimator(eqx.Module):
             return value
 
     def __repr__(self) -> str:
-        # Parts of a pytree may hold anything in the place of arrays.
+        # JAX may put other objects than arrays into the leaves of a pytree.
         *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
         return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {n} rows)"
 
     def _restricted(self, space: Space, mixture: KernelMixture) -> "ParzenEstimator":
-        """This estimator on a part of its space."""
+        """This estimator with a smaller space and the mixture over it."""
         families = tuple(item for item in self.families if item[0] in space)
         return replace(self, space=space, mixture=mixture, families=families)
 
     def _check(self) -> None:
-        """Raise for a batch, and for an estimator of float64 where JAX computes in float32."""
+        """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""
         shape = self.scale.shape[:-2]
         if self.scale.ndim != 2:
             raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")

@@ -1,9 +1,9 @@
-"""Bandwidth rules: Scott's on a grid for importance, and those of the mixture estimators.
+"""Bandwidth rules for `parzax.ParzenEstimator`, and Scott's rule on a grid for importance.
 
-``scott`` (the papers' TPE), ``neighbours`` (Optuna 5), ``dimension`` (Optuna 2 to 4), ``hyperopt``,
-``constant`` and ``leave_one_out`` (greatest likelihood) are for `parzax.ParzenEstimator`; ``fixed_top`` and
-``optuna_top`` are its rules for categories. `scott_on_grid` serves the importance densities.
-A setting that is not positive, or a minimum above the maximum, is a ValueError.
+Rules for numbers: ``scott`` (the papers' TPE), ``neighbours`` (Optuna 5), ``dimension`` (Optuna 2 to 4),
+``hyperopt``, ``constant`` and ``leave_one_out`` (maximum leave-one-out likelihood). Rules for categories:
+``fixed_top`` and ``optuna_top``. The importance densities use `scott_on_grid`.
+A setting that is not positive, or a minimum above the maximum, raises ValueError.
 """
 
 from parzax.kernels.bandwidth.categorical import CategoricalBandwidth, FixedTop, as_categorical_bandwidth

@@ -1,4 +1,4 @@
-"""Rules for the bandwidth of categorical kernels: a fixed one, and Optuna's."""
+"""Bandwidth rules for categorical kernels: a fixed bandwidth, and Optuna's rule."""
 
 import abc
 from typing import Any, final
@@ -14,7 +14,7 @@ from parzax.kernels.shapes import Count, Scalar
 
 
 def _probability(top: Any) -> Any:
-    """A number in (0, 1], or an array (d,) of such; an array of JAX, which may be traced, as it is."""
+    """A number or an array (d,), checked to lie in (0, 1]. JAX arrays may be traced, so they pass unchecked."""
     top = _checks.plain(top)
     if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
         raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
@@ -28,40 +28,43 @@ class CategoricalBandwidth(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
-        """Bandwidth in [0, 1], for that many kernels (the prior counted as one) and choices C."""
+        """Bandwidth in [0, 1] for ``n_kernels`` kernels, the prior included, and C = ``n_choices``."""
 
 
 @final
 class FixedTop(CategoricalBandwidth):
-    """The papers' rule: every kernel gives its own category ``top`` (0.8 in c-TPE, 0.9 in meta-learning TPE).
+    """The papers' rule: every kernel gives its category the probability ``top``.
 
-    A number for all parameters, or an array (d,) with one for each parameter of the space (those of numbers
-    do not count).
+    c-TPE uses 0.8, meta-learning TPE uses 0.9.
+
+    ``top`` is one number for all parameters, or an array (d,) with one number per parameter of the space; the
+    entries of numeric parameters are ignored.
 
     Raises:
-        TypeError, ValueError: for what is no number in (0, 1].
+        TypeError: ``top`` is neither a number nor an array.
+        ValueError: ``top`` is outside (0, 1].
     """
 
     top: Float[ArrayLike, "*d"] = eqx.field(default=0.8, converter=_probability)
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
-        """1 - top; a traced top outside [0, 1] counts as the nearer end."""
+        """1 - top. A traced ``top`` outside [0, 1] is clipped."""
         return 1 - jnp.clip(jnp.asarray(self.top, n_kernels.dtype), 0, 1)
 
 
 @final
 class OptunaTop(CategoricalBandwidth):
-    """Optuna 5's rule: each category gets prior_weight / n and the own one 1 more, normalised.
+    """Optuna 5's rule, for n kernels and C choices.
 
-    n is the number of kernels.
+    Before normalisation each category has weight prior_weight / n, and the kernel's category has 1 more.
     """
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
-        """(C - 1) a / (1 + C a), a = prior_weight / n."""
+        """(C - 1) a / (1 + C a) with a = prior_weight / n."""
         share, n = prior_weight / n_kernels, n_choices.astype(n_kernels.dtype)
         return (n - 1) * share / (1 + n * share)
 
 
 def as_categorical_bandwidth(given: Any) -> CategoricalBandwidth:
-    """A rule, or a number as a `FixedTop`; TypeError or ValueError for neither."""
+    """The given rule, or `FixedTop` of a given number; TypeError or ValueError for anything else."""
     return given if isinstance(given, CategoricalBandwidth) else FixedTop(given)

@@ -1,4 +1,4 @@
-"""Scales that do not look where the rows are: a constant, and Scott's exponent for their number."""
+"""Rules that ignore where the rows are: a constant scale, and a power of the number of rows."""
 
 from dataclasses import KW_ONLY
 from typing import ClassVar, final
@@ -11,11 +11,11 @@ from parzax.kernels.bandwidth.rule import NUMBER, AbstractBandwidth, AbstractCli
 
 @final
 class Constant(AbstractBandwidth):
-    """A scale that does not depend on the rows, unclipped.
+    """The same scale for every kernel; it does not depend on the rows and is not clipped.
 
     Attributes:
-        scale: positive, in units of the range, of the parameter's own regime; one number, or an array (d,)
-            with one for each parameter of the space.
+        scale: positive, in units of the range that the parameter has in its regime; one number, or an array
+            (d,) with one number per parameter of the space.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(px.bandwidth.constant(0.1)(jnp.array([0.3, 0.9]), jnp.ones(2)))
@@ -40,18 +40,19 @@ class Constant(AbstractBandwidth):
 class Dimension(AbstractClipped):
     """magnitude * max(n, 1)^(-1 / (D + 4)), clipped: one scale for all rows and parameters.
 
-    The defaults are those of Optuna 2.2 to 4 with ``multivariate=True``, which Optuna 5 replaced by
-    ``neighbours``. n is the total weight, so a row of weight w equals w rows.
+    n is the total weight, so a row of weight w equals w rows. D is the number of parameters. The defaults
+    are those of Optuna 2.2 to 4 with ``multivariate=True``; Optuna 5 uses the rule ``neighbours`` instead.
 
     Attributes:
         magnitude: scale of a single row, in units of the range.
-        minimum, maximum: smallest scale without the magic clip and largest one, in units of the
+        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
             range; ValueError unless 0 < minimum <= maximum.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
-        consider_magic_clip: no scale below 1 / min(100, n + 2), or n + 1 without a prior kernel.
-        count_prior: n counts the prior kernel. With 0.01 and 0.5 as clips, ``discrete_minimum`` 1 and
-            no magic clip, this is the "optuna" heuristic of the authors' parzen-estimator (which takes
-            the range without the outer half steps).
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
+        consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
+            1 / min(100, n + 1).
+        count_prior: whether n counts the prior kernel. With True, clips 0.01 and 0.5,
+            ``discrete_minimum`` 1 and no magic clip, this is the "optuna" heuristic of the authors' package
+            parzen-estimator, except that its range leaves out the outer half steps.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(f"{px.bandwidth.dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")

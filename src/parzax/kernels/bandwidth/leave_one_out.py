@@ -1,4 +1,4 @@
-"""The scale under which the other rows predict each row best, by the leave-one-out likelihood."""
+"""The scale with the greatest leave-one-out likelihood: each row is predicted from the other rows."""
 
 import math
 from collections.abc import Callable
@@ -15,33 +15,34 @@ from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
 from parzax.kernels.bandwidth.scott import Scott
 from parzax.kernels.shapes import Scalar
 
-# Scales tried first, evenly spaced in their logarithm, to find the highest of several maxima; between 0.01
-# and 0.5 they are 1.6-fold apart. Then steps by value and slope within one spacing of the best.
+# The search tries _POINTS scales first, evenly spaced in their logarithm, because there may be several maxima
+# (between 0.01 and 0.5 neighbours differ by a factor of 1.6). It then takes _STEPS steps, by value and slope,
+# within one spacing of the best scale.
 _POINTS = 9
 _STEPS = 8
-# A step keeps at least this share of its interval's length away from both ends.
+# A step stays away from both ends of its interval by at least this fraction of its length.
 _MARGIN = 0.05
-# Rows whose kernels are evaluated at once: memory is this many times n, not n^2.
+# Number of rows whose kernels are evaluated at once. Memory is _CHUNK * n instead of n^2.
 _CHUNK = 256
 
 
 @final
 class LeaveOneOut(AbstractClipped):
-    """One scale per parameter, of greatest leave-one-out likelihood between the clips.
+    """One scale per parameter: the scale between the clips with the greatest leave-one-out likelihood.
 
-    Maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974) over
-    the scale by its gradient, from the best of nine scales, so that several maxima do not mislead it. Its
-    likelihood is never below that of ``scott`` with the same clips, which is tried too. With one row or none
-    it is ``scott``'s.
+    The rule maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974)
+    by gradient steps. It starts from the best of nine scales, because there may be several maxima. The scale
+    of ``scott`` with the same clips is tried too, so the likelihood is never below Scott's. With fewer than
+    two rows the scale is Scott's.
 
-    17 evaluations with their slopes, each of n^2 kernels: for analysis rather than for each step of an
-    optimisation. Equal rows on a continuous domain draw the scale to the minimum. A row of weight w equals w
-    rows. The scale counts as a constant in gradients.
+    The rule needs 17 evaluations with slopes, each of n^2 kernels. Use it for analysis rather than in each
+    step of an optimisation. Equal rows on a continuous domain pull the scale to the minimum. A row of weight
+    w equals w rows. Gradients treat the scale as a constant.
 
     Attributes:
         minimum, maximum: smallest and largest scale, in units of the range; ValueError unless
             0 < minimum <= maximum.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
         prior_weight: weight of the prior kernel, as a number of rows.
 
     >>> import jax.numpy as jnp, parzax as px
@@ -69,7 +70,7 @@ class LeaveOneOut(AbstractClipped):
             return leave_one_out_log_likelihood(jnp.exp(log_scale), position, frequency, **prior)
 
         best = jnp.exp(_maximise(likelihood, jnp.log(start), jnp.log(low), jnp.log(high)))
-        # A choice among scales: it does not follow the rows smoothly, so it is a constant to gradients.
+        # The best scale can jump when a row moves, so gradients treat it as a constant.
         best = jax.lax.stop_gradient(jnp.clip(best, low, high))
         return jnp.where(size > 1, best, start)
 
@@ -85,25 +86,26 @@ def leave_one_out_log_likelihood(
 ) -> Scalar:
     """sum_i w_i log p_-i(x_i): the log likelihood of rows under the mixture of the other rows.
 
-    p_-i(x) = (sum_j (w_j - [i = j]) k_h(x, x_j) + w_0 k_1(x, c)) / (N - 1 + w_0), where k_h(., m) is the
-    normal at m with scale h truncated to [0, 1], c and w_0 are the prior kernel's, and N = sum_j w_j
-    (Duin 1976; Habbema, Hermans and van den Broek 1974). On a discrete domain k_h(x, m) is the mean over
-    the value's cell, the mass of [x - 1/2m, x + 1/2m] times m: the cells are taken as equally wide.
+    p_-i(x) = (sum_j (w_j - [i = j]) k_h(x, x_j) + w_0 k_1(x, c)) / (N - 1 + w_0)
+    (Duin 1976; Habbema, Hermans and van den Broek 1974). Here k_h(., y) is the normal at y with scale h,
+    truncated to [0, 1]; c and w_0 are the centre and the weight of the prior kernel; N = sum_j w_j. On a
+    discrete domain with m values k_h(x, y) is the mean density over the cell [x - 1/2m, x + 1/2m], that is
+    the mass of the cell times m; all cells count as equally wide.
 
-    A row of weight w equals w rows, each of which has w - 1 twins at distance 0; on a continuous domain
-    the likelihood then grows without bound as h falls to 0. Of a weight below 1 no twin is left.
+    A row of weight w equals w rows, so each of them has w - 1 twins at distance 0. If w > 1 on a continuous
+    domain, the likelihood grows without bound as h falls to 0. A row of weight below 1 has no twin.
 
     Args:
         scale: h, on the kernel axis (the range has length 1).
-        position: (n,) rows on that axis, in [0, 1]; arbitrary where absent.
-        weight: (n,) how often each row was seen, or a mask; 0 where absent.
+        position: (n,) rows on the kernel axis, in [0, 1]; absent rows may hold any value.
+        weight: (n,) how often each row was seen, or a mask; 0 marks an absent row.
         prior_position: c; None without a prior kernel.
         prior_weight: w_0, as a number of rows.
-        n_values: m, values of a discrete domain; None or 0 for a continuous one.
+        n_values: m, the number of values of a discrete domain; None or 0 for a continuous domain.
 
     Returns:
-        Natural logarithm, relative to the uniform density on [0, 1]. A row without any other kernel is left
-        out of the sum; with no row the value is 0. jit- and vmap-able, with finite gradients.
+        Natural logarithm, relative to the uniform density on [0, 1]. A row is left out of the sum if the
+        mixture has no other kernel. Without rows the value is 0. jit- and vmap-able, with finite gradients.
     """
     dtype = position.dtype
     weight = weight.astype(dtype)
@@ -123,7 +125,7 @@ def leave_one_out_log_likelihood(
         i, x, w = row
         others = jnp.where(index == i, jnp.maximum(weights - 1, 0), weights)
         density = _log_kernel((x - centres) / scales, scales, n_values) - inside
-        # A sum over the others would round differently from row to row.
+        # A sum over the other rows would round differently for each row.
         size = total - jnp.minimum(w, 1)
         alone = ~(others > 0).any()
         log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, size))
@@ -136,7 +138,7 @@ def leave_one_out_log_likelihood(
 
 
 def _log_kernel(z: Float[Array, " n"], scale: Float[Array, " n"], n_values) -> Float[Array, " n"]:
-    """Log density of the normal at z = (x - m)/h, before truncation, or its mean over the cell of x."""
+    """Log density of the untruncated normal at z = (x - y)/h; log mean over x's cell if it is discrete."""
     point = -0.5 * jnp.square(z) - jnp.log(scale) - 0.5 * math.log(2 * math.pi)
     if n_values is None:
         return point
@@ -147,7 +149,7 @@ def _log_kernel(z: Float[Array, " n"], scale: Float[Array, " n"], n_values) -> F
 
 
 class _Point(NamedTuple):
-    """An argument of the function, its value and its slope."""
+    """An argument of the maximised function, with the value and the slope there."""
 
     at: Float[Array, "..."]
     value: Float[Array, "..."]
@@ -155,7 +157,7 @@ class _Point(NamedTuple):
 
 
 def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """The best argument tried between low and high; never worse than ``start``."""
+    """The argument between low and high with the highest value tried; at least as good as ``start``."""
 
     def evaluate(at: Array) -> _Point:
         return _Point(at, *jax.jvp(function, (at,), (jnp.ones_like(at),)))
@@ -167,14 +169,15 @@ def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, hi
         inner, outer = state
         new = evaluate(_peak(inner, outer))
         better = new.value > inner.value
-        # It is uphill from the better end, and the value at the other end is lower: the maximum lies between.
-        # A better point takes over; the end that its slope points to stays or is the former best.
+        # The slope at the better end points into the interval and the other end has a lower value, so a
+        # maximum lies between them. If the new point is better it becomes the better end. The other end is
+        # then whichever old end its slope points to.
         ahead = new.slope * (outer.at - inner.at) > 0
         opposite = choose(ahead, outer, inner)
         return (choose(better, new, inner), choose(better, opposite, new)), None
 
     tried = jax.lax.map(evaluate, jnp.linspace(high, low, _POINTS, dtype=low.dtype))
-    # The widest first: of equal values the first is taken.
+    # The widest scale comes first, because argmax takes the first of equal values.
     k = jnp.argmax(tried.value)
     best = jax.tree.map(lambda x: x[k], tried)
     beside = jnp.clip(jnp.where(best.slope > 0, k - 1, k + 1), 0, _POINTS - 1)
@@ -183,7 +186,7 @@ def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, hi
 
 
 def _peak(a: _Point, b: _Point) -> Scalar:
-    """Where the cubic through two values and slopes is highest (Davidon 1959), kept off both ends."""
+    """Maximum of the cubic through two values and slopes (Davidon 1959), kept away from both ends."""
     width = b.at - a.at
     mean = 3 * (b.value - a.value) / jnp.where(width == 0, 1, width) - a.slope - b.slope
     root = jnp.sqrt(jnp.maximum(jnp.square(mean) - a.slope * b.slope, 0)) * jnp.sign(width)

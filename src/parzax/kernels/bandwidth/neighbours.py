@@ -1,4 +1,4 @@
-"""Optuna's rule, each kernel reaches to the farther of its two neighbours, and Hyperopt's."""
+"""Optuna's and Hyperopt's rules: each scale is the distance to the farther of two neighbours."""
 
 from dataclasses import KW_ONLY
 from typing import ClassVar, final
@@ -10,32 +10,35 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
 
-# Up to this many rows, whose order is not known, all pairs are looked at.
+# Up to this many unsorted rows, all pairs are compared instead of sorting.
 _FEW = 64
 
 
 @final
 class Neighbours(AbstractClipped):
-    """Optuna's bandwidths: the distance to the farther neighbour on either side.
+    """Optuna's bandwidths: the distance to the farther of a row's two neighbours.
 
-    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows, where the ends of the range
-    stand beside the outermost rows; then clipped to [1 / min(100, n + 2), 1]. The defaults are those of
-    Optuna 5 (TPESampler's Parzen estimator). A single row reaches to the farther end of the range.
+    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows, then clipped to
+    [1 / min(100, n + 2), 1]; n is the total weight. An outermost row has only one neighbour, unless
+    ``consider_endpoints`` adds the ends of the range. A single row takes the distance to the farther end of
+    the range. The defaults are those of Optuna 5 (Parzen estimator of TPESampler).
 
-    Equal rows keep their order, and only the outermost of them see a neighbour at a distance. So two
-    equal rows are two kernels of different scales, and a row of weight 2, which is one kernel, cannot
-    equal them: rows are neighbours whatever their weight, and n is the total weight.
+    Equal rows keep their order, so only the first and the last of them have a neighbour at a distance. Two
+    equal rows are therefore two kernels with different scales, and one row of weight 2 is not the same as
+    two rows. A row is a neighbour whatever its weight.
 
     Attributes:
-        minimum, maximum: smallest scale without the magic clip (Optuna's 1e-12 is in the parameter's own
-            units) and largest one, 0 < minimum <= maximum (else ValueError), in units of the range.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None, as in Optuna: no other
-            than ``minimum``.
-        consider_endpoints: let the outermost of two and more rows reach to the ends of the range.
-        consider_magic_clip: no scale below 1 / min(100, n + 2), or n + 1 without a prior kernel.
-        consider_prior: the prior's centre is a neighbour too, as in Optuna before 5; among equal rows
-            it comes last. With endpoints, without the magic clip and with [0.01, 0.5] as clips this is
-            the "hyperopt" heuristic of the authors' parzen-estimator.
+        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
+            range; ValueError unless 0 < minimum <= maximum. Optuna's 1e-12 is in native units instead.
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None, as in Optuna, uses
+            ``minimum``.
+        consider_endpoints: whether the ends of the range are neighbours of the outermost rows, if there
+            are two or more rows.
+        consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
+            1 / min(100, n + 1).
+        consider_prior: whether the prior's centre is a neighbour too, as in Optuna before 5; it is sorted
+            after equal rows. With endpoints, without the magic clip and with clips [0.01, 0.5] this is the
+            "hyperopt" heuristic of the authors' package parzen-estimator.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.9])
@@ -64,15 +67,16 @@ class Neighbours(AbstractClipped):
 class Hyperopt(AbstractClipped):
     """Hyperopt's bandwidths (Bergstra et al. 2011; ``adaptive_parzen_normal`` of hyperopt 0.3).
 
-    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows and the prior's centre, which
-    comes first among equals; the outermost ones reach to their only neighbour. A single observation has
-    0.5. Then clipped to [1 / min(100, n + 2), 1]. Quantised parameters are treated alike.
+    sigma_(i) = max(x_(i) - x_(i-1), x_(i+1) - x_(i)) over the sorted rows and the prior's centre, which is
+    sorted before equal rows. An outermost point takes the distance to its only neighbour. A single
+    observation has scale 0.5. Scales are then clipped to [1 / min(100, n + 2), 1]. Quantised parameters
+    follow the same rule.
 
-    Rows are neighbours whatever their weight, and n is the total weight; see ``neighbours``.
+    A row is a neighbour whatever its weight, and n is the total weight; see ``neighbours``.
 
     Attributes:
-        minimum, maximum: smallest scale besides the magic clip and largest one, in units of
-            the range; ValueError unless 0 < minimum <= maximum.
+        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
+            range; ValueError unless 0 < minimum <= maximum.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(px.bandwidth.hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
@@ -88,11 +92,11 @@ class Hyperopt(AbstractClipped):
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
         rows, present = position, frequency > 0
         if prior_position is not None:
-            # The prior comes first: among equal rows Hyperopt inserts it in front.
+            # The prior comes first, because Hyperopt inserts it before equal rows.
             rows = jnp.concatenate([prior_position[None], rows])
             present = jnp.concatenate([jnp.ones(1, bool), present])
         distance = neighbour_distance(rows, present, endpoints=False)[-position.shape[0] :]
-        # A single observation gets half the prior's scale, wherever it lies.
+        # A single observation has half the prior's scale, wherever it lies.
         distance = jnp.where((frequency > 0).sum() > 1, distance, 0.5)
         return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
 
@@ -103,15 +107,15 @@ def neighbour_distance(
     endpoints: bool,
     order: Int[Array, " n"] | None = None,
 ) -> Float[Array, " n"]:
-    """Distance of each row to the farther of its neighbours in sorted order.
+    """Distance of each row to the farther of its two neighbours in sorted order.
 
-    With ``endpoints`` the outermost rows have 0 and 1 as neighbours; otherwise only a single row has. Equal
-    rows keep their order; absent ones have finite distances of no meaning. See `AbstractBandwidth` for the
+    With ``endpoints`` the outermost rows have 0 and 1 as neighbours; a single row always has both. Equal
+    rows keep their order. Absent rows get finite distances without meaning. `AbstractBandwidth` explains
     ``order``.
     """
     n = len(position)
     if order is None and n <= _FEW:
-        # Pairs of all rows need no order.
+        # All pairs are compared, so no sorting is needed.
         index = jnp.arange(n)
         row, other, here = position[:, None], position[None], present[None]
         behind = (other < row) | ((other == row) & (index[None] < index[:, None]))
@@ -129,7 +133,7 @@ def neighbour_distance(
 
 
 def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
-    """The larger distance. Without ends an outermost row, with an infinite neighbour, has one alone."""
+    """The larger of two distances. An infinite neighbour is missing: the end of the range, or ignored."""
     below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
     above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
     return jnp.maximum(below, above)

@@ -1,4 +1,4 @@
-"""The contract of the bandwidth rules of mixture estimators, and what the rules share."""
+"""Base classes of the bandwidth rules of mixture estimators."""
 
 import abc
 import math
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 else:
     from equinox import AbstractClassVar
 
-# The prior kernel is as wide as the range under every rule, in Optuna, Hyperopt and the authors' code alike.
+# Under every rule the prior kernel is as wide as the range, as in Optuna, Hyperopt and the authors' code.
 PRIOR_SCALE = 1.0
 
 NUMBER = (int, float, np.integer, np.floating)
 
-# A numeric setting: a number, or an array that may be traced and vmapped over; (d,) for one per parameter.
+# A numeric setting: a number, or an array, which may be traced or mapped over; (d,) has one per parameter.
 Setting = Shaped[ArrayLike, "*d"]
 
 
 class AbstractBandwidth(eqx.Module):
-    """A rule that gives each kernel of one parameter, in one regime, its scale.
+    """A rule for the scales of the kernels of one parameter in one regime.
 
-    Positions and scales live on the kernel axis: the range of the parameter has length 1. For a stepped
-    parameter the range reaches half a step beyond both ends, so that a domain of m values has steps of
-    1/m. The prior kernel's scale is ``PRIOR_SCALE`` whatever the rule.
+    Positions and scales are on the kernel axis, where the range of the parameter has length 1. The range of a
+    stepped parameter extends half a step beyond both ends, so a domain of m values has steps of 1/m. The
+    prior kernel has scale ``PRIOR_SCALE`` under every rule.
 
-    A rule is a pytree: its numeric settings are leaves, so that they can be traced and another array does
-    not compile again; its switches are static. A setting is one number for all parameters, or an array (d,)
-    with one for each parameter of the space, in its order (those of categories do not count). To vmap over a
-    setting, make the rule inside. Your own rule defines ``one_scale``, `smallest` and `scales`
-    (`tests/extending/test_bandwidth.py`).
+    A rule is a pytree. Its numeric settings are leaves: they can be traced, and a new array does not cause a
+    new compilation. Its switches are static. A setting is one number for all parameters, or an array (d,)
+    with one number per parameter, in the order of the space; the entries of categorical parameters are
+    ignored. To vmap over a setting, build the rule inside the mapped function. A new rule defines
+    ``one_scale``, `smallest` and `scales`; `tests/extending/test_bandwidth.py` has an example.
 
     Attributes:
         one_scale: whether all kernels of a parameter have the same scale.
@@ -61,29 +61,28 @@ class AbstractBandwidth(eqx.Module):
         """Scales of the kernels.
 
         Args:
-            position: (n,) centres on the kernel axis, in [0, 1]; arbitrary in absent rows.
-            weight: (n,) how often each row was seen, or a mask; 0 or False where the row is absent, and
-                negative and NaN weights count as 0. Mixture weights, such as those by age, do not belong
-                here.
-            prior_position: centre of the prior kernel; None where the mixture has none.
-            n_parameters: D, parameters of the product kernel.
-            n_values: values of a discrete domain; None or 0 for a continuous one.
-            order: (n,) indices of the rows by position, absent ones anywhere; None to have them sorted.
+            position: (n,) centres on the kernel axis, in [0, 1]; absent rows may hold any value.
+            weight: (n,) how often each row was seen, or a mask; 0 or False marks an absent row, and negative
+                and NaN weights count as 0. Mixture weights, for example by age, do not belong here.
+            prior_position: centre of the prior kernel; None if the mixture has no prior kernel.
+            n_parameters: D, the number of parameters of the product kernel.
+            n_values: number of values of a discrete domain; None or 0 for a continuous domain.
+            order: (n,) row indices sorted by position, with absent rows anywhere; None sorts the rows here.
 
         Returns:
-            (n,) positive finite scales in units of the range and in the dtype of ``position``, in absent
-            rows too. jit- and vmap-able, with finite gradients.
+            (n,) scales in units of the range, in the dtype of ``position``. They are positive and finite,
+            also in absent rows. jit- and vmap-able, with finite gradients.
 
         Raises:
-            ValueError: arrays that are not vectors of one length; a setting for each parameter, which only
-                estimators and samplers take.
+            ValueError: arrays that are not vectors of the same length; or a setting with one number per
+                parameter, which only estimators and samplers accept.
         """
         vectors(position=position, weight=weight)
         for leaf in jax.tree.leaves(self):
             if jnp.ndim(leaf):
                 raise ValueError(
-                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but one parameter has one "
-                    "number; ParzenEstimator.fit and samplers take one for each parameter."
+                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but a single parameter "
+                    "needs one number; only ParzenEstimator.fit and samplers take one per parameter."
                 )
         dtype = position.dtype
         frequency = weight.astype(dtype)
@@ -91,7 +90,7 @@ class AbstractBandwidth(eqx.Module):
         if prior_position is not None:
             prior_position = jnp.asarray(prior_position, dtype)
         scale = self.scales(
-            # Made finite, so that whatever stands in absent rows reaches no gradient.
+            # Absent rows may hold NaN or inf; 0 keeps these out of the gradients.
             jnp.where(present, position, 0),
             jnp.where(present, frequency, 0),
             prior_position,
@@ -104,9 +103,9 @@ class AbstractBandwidth(eqx.Module):
     @property
     @abc.abstractmethod
     def smallest(self) -> float | None:
-        """Lower bound on the scales of continuous parameters; None where it is unknown, as in a traced rule.
+        """Lower bound on the scales of continuous parameters; None if it is unknown, as in a traced rule.
 
-        It decides how densities are evaluated, see `parzax.parzen.forms`.
+        It decides how densities are evaluated; see `parzax.parzen.forms`.
         """
 
     @abc.abstractmethod
@@ -119,17 +118,17 @@ class AbstractBandwidth(eqx.Module):
         n_values: Scalar | None,
         order: Int[Array, " n"] | None,
     ) -> Float[Array, "*#n"]:
-        """The rule, on rows whose positions and frequencies are 0 where absent; one scale or (n,)."""
+        """Scales of n rows, as one scale or (n,). Absent rows have position 0 and frequency 0."""
 
 
 class AbstractClipped(AbstractBandwidth):
-    """A rule whose scales are kept within clips."""
+    """A rule whose scales are clipped to a smallest and a largest scale."""
 
     minimum: eqx.AbstractVar[Setting]  # smallest scale
     maximum: eqx.AbstractVar[Setting]  # largest scale
-    # The smallest scale of a discrete parameter, in steps; None for the minimum.
+    # Smallest scale of a discrete parameter, in steps; None uses the minimum.
     discrete_minimum: eqx.AbstractVar[Setting | None]
-    consider_magic_clip: eqx.AbstractVar[bool]  # whether the magic clip raises both; static
+    consider_magic_clip: eqx.AbstractVar[bool]  # whether the magic clip raises both minima; static
 
     def __check_init__(self) -> None:
         check_settings(self)
@@ -142,26 +141,26 @@ class AbstractClipped(AbstractBandwidth):
         return float(min(max(low, 0.01) if self.consider_magic_clip else low, high))
 
     def lower(self, size: Scalar, prior_position: Scalar | None, n_values: Scalar | None) -> Scalar:
-        """The lower clip, for rows of total weight ``size``."""
+        """The smallest allowed scale for rows of total weight ``size``."""
         lower = jnp.asarray(self.minimum, size.dtype)
         if n_values is not None and self.discrete_minimum is not None:
             steps = jnp.asarray(self.discrete_minimum, size.dtype) / jnp.maximum(n_values, 1)
             lower = jnp.where(n_values > 0, steps, lower)
         if self.consider_magic_clip:
-            # Bergstra's magic clip, the prior kernel counted.
+            # Bergstra's magic clip; the number of kernels includes the prior.
             kernels = size + int(prior_position is not None)
             lower = jnp.maximum(lower, 1 / jnp.minimum(100, 1 + kernels))
         return lower
 
     def clipped(self, scale: Float[Array, "*n"], lower: Scalar) -> Float[Array, "*n"]:
-        """Scales within the clips; as in numpy.clip, the upper one wins where it lies below the lower."""
+        """Clipped scales. If the upper clip is below the lower one, the upper clip wins, as in numpy.clip."""
         return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(self.maximum, scale.dtype))
 
 
 def check_settings(rule: AbstractBandwidth) -> None:
-    """Raise unless settings whose values are known are positive and minimum <= maximum.
+    """Raise unless all concrete settings are positive and minimum <= maximum.
 
-    Traced settings pass. Static settings are switches.
+    Traced settings are not checked. Static settings must be True or False.
     """
     name, settings = _public_name(rule), {}
     for field in fields(rule):
@@ -181,5 +180,5 @@ def check_settings(rule: AbstractBandwidth) -> None:
 
 
 def _public_name(rule: AbstractBandwidth) -> str:
-    """``leave_one_out`` for `LeaveOneOut`."""
+    """The public name of a rule: ``leave_one_out`` for `LeaveOneOut`."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "_", type(rule).__name__).lower()

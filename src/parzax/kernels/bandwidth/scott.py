@@ -1,4 +1,4 @@
-"""Scott's rule: one scale per parameter, from the smaller of two spreads; and on a grid of counts."""
+"""Scott's rule: one scale per parameter, from rows or from counts on a grid."""
 
 import math
 from dataclasses import KW_ONLY
@@ -16,14 +16,14 @@ from parzax.kernels.shapes import Scalar
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
 _SCOTT = 1.059
-# A normal's interquartile range in standard deviations.
+# Interquartile range of a normal distribution, in standard deviations.
 _IQR_OF_NORMAL = 1.34
-# 1.64 sigma, 90 % of the mass, within half a cell.
+# The bandwidth at which 1.64 sigma, that is 90 % of the mass, lies within half a cell.
 MINIMUM = 0.5 / 1.64
 
 
 def scott_scale(interquartile: Scalar, deviation: Scalar, size: Scalar) -> Scalar:
-    """1.059 min(IQR / 1.34, sd) n^(-1/5) (Scott 1992), in the unit of the two spreads."""
+    """1.059 min(IQR / 1.34, sd) n^(-1/5) (Scott 1992), in the unit of IQR and sd."""
     return _SCOTT * jnp.minimum(interquartile / _IQR_OF_NORMAL, deviation) * size**-0.2
 
 
@@ -32,19 +32,20 @@ class Scott(AbstractClipped):
     """Scott's rule on the observed values and the prior's centre.
 
     1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors' parzen-estimator). sd
-    has ddof 1, quartiles are interpolated linearly, n counts the prior's centre, and the number of
-    parameters does not enter. Where the middle half of the rows is equal the IQR is 0, and the minimum
-    holds. So it does for no row, and for one row where there is no prior.
+    has ddof 1, quartiles are interpolated linearly, n includes the prior's centre, and the number of
+    parameters does not matter. The scale is the minimum if the middle half of the rows is equal (the IQR is
+    then 0), if there is no row, and if there is one row and no prior.
 
-    A row of weight w equals w rows. Weights need not be whole: the quartile q is the mean of the sorted
-    sample over the unit window that starts at q (n - 1), which for whole weights is linear interpolation.
+    A row of weight w equals w rows, and weights may be fractional. The quantile at level q is the mean of
+    the sorted sample over the unit window that starts at q (n - 1). For integer weights this is linear
+    interpolation.
 
     Attributes:
-        minimum, maximum: smallest scale (0.1 in meta-learning TPE, arXiv 2212.06751) and largest one,
-            0 < minimum <= maximum (else ValueError), in units of the range.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None: ``minimum`` serves both.
-        magic_exponent: raise the minimum to n^(-magic_exponent), the magic clip of arXiv 2304.11127;
-            None: do not.
+        minimum, maximum: smallest scale (0.1 in meta-learning TPE, arXiv 2212.06751) and largest scale, in
+            units of the range; ValueError unless 0 < minimum <= maximum.
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
+        magic_exponent: if given, the minimum is raised to at least n^(-magic_exponent), the magic clip of
+            arXiv 2304.11127.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.7])
@@ -73,7 +74,10 @@ class Scott(AbstractClipped):
 def deviation(
     position: Float[Array, " n"], frequency: Float[Array, " n"], also: Scalar | None = None
 ) -> Scalar:
-    """Standard deviation with ddof 1 of rows repeated ``frequency`` times, and ``also``; 0 for up to one."""
+    """Standard deviation (ddof 1) of rows repeated ``frequency`` times, plus the value ``also``.
+
+    0 for fewer than two values.
+    """
     size, position_sum = cell_sum(frequency), cell_sum(frequency * position)
     if also is not None:
         size, position_sum = size + 1, position_sum + also
@@ -81,9 +85,9 @@ def deviation(
     squares = cell_sum(frequency * jnp.square(position - mean))
     if also is not None:
         squares = squares + jnp.square(also - mean)
-    # Fractional weights may sum to less than 1, where ddof 1 means nothing.
+    # Fractional weights may sum to 1 or less; size - 1 would then be 0 or negative.
     variance = squares / jnp.where(size > 1, size - 1, 1)
-    # sqrt has an infinite slope at 0.
+    # sqrt has an infinite gradient at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
 
 
@@ -93,11 +97,12 @@ def interquartile_range(
     also: Scalar | None = None,
     order: Int[Array, " n"] | None = None,
 ) -> Scalar:
-    """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times, and of ``also``; 0 for up to one.
+    """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times, plus the value ``also``.
 
-    Q(q) is the mean over t in [h, h + 1] of the sorted sample S(t), h = q (n - 1), where S is the i-th
-    row for t between its running weights. For whole weights the window covers parts 1 - f and f of two
-    neighbours, f the fraction of h: numpy.percentile's linear interpolation.
+    0 for fewer than two values. Q(q) is the mean of S(t) over t in [h, h + 1] with h = q (n - 1). S(t) is
+    the i-th sorted row for t between the running weights before and after it. For integer weights the window
+    covers a part 1 - f of one row and a part f of the next, where f is the fractional part of h. This is
+    numpy.percentile's linear interpolation.
     """
     if order is None:
         key = jnp.where(frequency > 0, position, jnp.inf)
@@ -111,7 +116,7 @@ def interquartile_range(
         also_start = jnp.where(key <= also, frequency, 0).sum()
         end, size = end + (key > also).astype(end.dtype), size + 1
     start = end - frequency
-    # Wide enough to be seen where the running weights are rounded to more than units.
+    # Large running weights are rounded to multiples above 1, so the window must be wider than the rounding.
     width = jnp.maximum(1, 4 * jnp.finfo(size.dtype).eps * size)
 
     def quartile(q: float) -> Array:
@@ -140,18 +145,18 @@ def scott_on_grid(
     """Scott's rule for the positions 0..g-1 with frequency ``counts``, in cells.
 
     max(1.059 * min(IQR / 1.34, sd) * n^(-1/5), minimum), sd with ddof 1 (Scott 1992; PED-ANOVA, arXiv
-    2304.10255). The first quartile is the first occupied cell whose running count reaches n/4, the
-    third the first one whose running count exceeds 3n/4.
+    2304.10255). The first quartile is the first occupied cell whose running count reaches n/4. The third
+    quartile is the first cell whose running count exceeds 3n/4.
 
     Args:
         counts: (g,) integers, or floats for fractional weights.
-        floor_quartiles: compare with floor(n/4) and floor(3n/4), as Optuna does; otherwise the rule is
-            the same read from either end of the grid.
+        floor_quartiles: if True, compare running counts with floor(n/4) and floor(3n/4), as Optuna does. If
+            False, reversing the order of the cells does not change the bandwidth.
         minimum: smallest bandwidth, in cells.
-        dtype: floating dtype of the answer; JAX's default when None.
+        dtype: floating dtype of the result; JAX's default if None.
 
     Returns:
-        Bandwidth in cells; ``minimum`` where there are no counts. jit- and vmap-able.
+        Bandwidth in cells; ``minimum`` if all counts are 0. jit- and vmap-able.
     """
     dtype = jnp.result_type(float) if dtype is None else dtype
     position = jnp.arange(counts.shape[0], dtype=dtype)
@@ -164,16 +169,16 @@ def scott_on_grid(
 
 def _quartile_cells(counts: Array, n: Array, floor: bool) -> tuple[Array, Array]:
     if jnp.issubdtype(counts.dtype, jnp.integer):
-        # Whole numbers throughout: 3 * n would overflow an int32 long before n does.
+        # Integer arithmetic without 3 * n, which would overflow an int32 long before n does.
         quarter = -(-n // 4)
         first = jnp.maximum(n // 4, 1) if floor else quarter
         third = n - quarter
     else:
         first, third = (jnp.floor(n / 4), jnp.floor(n * 0.75)) if floor else (n / 4, n * 0.75)
         first = jnp.where(first > 0, first, jnp.finfo(counts.dtype).tiny)
-    # Cells before a quartile are counted cell by cell in all blocks at once: XLA fuses this into one pass,
-    # whereas jnp.cumsum over a short axis is several times slower on a CPU, and a chain over all cells is six
-    # times as much to trace.
+    # A loop goes over the cells within a block, for all blocks at once, and counts the cells before each
+    # quartile. XLA fuses the loop into one pass. jnp.cumsum over a short axis is several times slower on a
+    # CPU, and a loop over all cells takes six times as long to trace.
     n_cells = counts.shape[0]
     n_blocks = math.isqrt(n_cells - 1) + 1
     blocks = jnp.pad(counts, (0, n_blocks**2 - n_cells)).reshape(n_blocks, n_blocks)
