@@ -50,7 +50,7 @@ def test_settings_of_other_rules():
 
 def test_refused():
     rule = px.bandwidth.constant(SCALES)
-    with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but one parameter has one number"):
+    with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but a single parameter needs one number"):
         rule(jnp.zeros(3), jnp.ones(3))
     with pytest.raises(ValueError, match=r"has shape \(4,\); give a number, or an array \(1,\)"):
         px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), ROWS[:, :1], bandwidth=rule)

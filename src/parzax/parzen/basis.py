@@ -250,10 +250,7 @@ def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
 
 
 def _most(n: int) -> int:
-    """The smallest of 64, 256, 1024, ... that is at least n.
-
-    Steps are large because each bound in use adds a part to the basis.
-    """
+    """The smallest of 64, 256, 1024, ... that is at least n; few bounds, as each adds a part to the basis."""
     return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
 
 

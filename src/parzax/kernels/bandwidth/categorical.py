@@ -14,7 +14,7 @@ from parzax.kernels.shapes import Count, Scalar
 
 
 def _probability(top: Any) -> Any:
-    """A number or an array (d,), checked to lie in (0, 1]. JAX arrays may be traced, so they pass unchecked."""
+    """A number or an array (d,), checked to lie in (0, 1]; JAX arrays, which may be traced, are unchecked."""
     top = _checks.plain(top)
     if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
         raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
