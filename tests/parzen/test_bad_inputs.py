@@ -310,7 +310,7 @@ REFUSED = {
     ),
     "given nothing": (lambda: estimator().conditional({}), "at least one parameter"),
     "given a stranger": (lambda: estimator().conditional({"z": 1}), "no parameter 'z'"),
-    "given an unknown choice": (lambda: estimator().conditional({"kind": "d"}), "none of its choices"),
+    "given an unknown choice": (lambda: estimator().conditional({"kind": "d"}), "not one of its choices"),
     "given category 1.5": (lambda: estimator().conditional({"kind": 1.5}), "outside its domain"),
     "given a value outside": (lambda: estimator().conditional({"x": 3.0}), "outside its domain"),
     "given NaN for an active parameter": (lambda: estimator().conditional({"x": nan}), "missing"),

@@ -1,4 +1,4 @@
-"""Evaluation of a mixture at many points, in blocks of points; `parzax.parzen.forms` says in which form."""
+"""Evaluation of a mixture at many points, in blocks. `parzax.parzen.forms` explains the forms."""
 
 import math
 from collections.abc import Callable
@@ -18,20 +18,20 @@ from parzax.parzen.log_kernels import matmul, pair_logs, point_features, prior_r
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
-# Pairs of point and kernel per block, on a CPU (2 MiB in float32, a core's cache) and elsewhere. The key is
-# whether each pair has many intermediates.
+# Number of (point, kernel) pairs per block: on a CPU (2 MiB in float32, which fits a core's cache) and on
+# other platforms. The key says whether each pair needs many intermediate values.
 _PAIRS = {False: (1 << 19, 1 << 24), True: (1 << 17, 1 << 22)}
 
 
 class Prepared(eqx.Module):
-    """A mixture prepared for evaluation: what depends on the kernels alone is computed, once.
+    """A mixture prepared for evaluation: everything that depends only on the kernels is computed once.
 
-    Like the mixture it knows no space: every method takes the basis with which it was prepared.
+    Like the mixture it does not store the space: every method takes the basis that was used to prepare it.
     """
 
-    coefficients: Float[Array, "f n"]  # of the kernels, times log2(e) in the product form
+    coefficients: Float[Array, "f n"]  # coefficients of the kernels, times log2(e) in the product form
     anchor: Float[Array, " f"]  # coefficients of the wide kernels
-    # Kernels of continua that are evaluated pair by pair, and which rows are in them.
+    # Kernels of continuous regimes that are evaluated pair by pair, with a mask of the rows in each regime.
     pairs: tuple[tuple[AbstractKernel, Bool[Array, "n k"]], ...]
     large: tuple[LogMasses, ...]
     weight: Float[Array, " n"]
@@ -40,7 +40,7 @@ class Prepared(eqx.Module):
     form: Form = eqx.field(static=True)
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, " j"]:
-        """log density in unit coordinates of (j,) valid points, in blocks with a rematerialised gradient."""
+        """log density in unit coordinates at j valid points. Blocks are recomputed for the gradient."""
         is_pairwise = bool(self.pairs) or any(masses.table is None for masses in self.large)
         return in_blocks(partial(self._block, basis), at, max(self.coefficients.shape), is_pairwise)
 
@@ -49,12 +49,15 @@ class Prepared(eqx.Module):
             return self.log_sum(basis, at, self.weight[None])
         ratio, anchor = self.logs(basis, at)
         prior, shift = prior_ratio(basis.n_slots, at, self.priors), shift_of(ratio.dtype)
-        # A product with the weights, not a sum: the exponentials are then one plain pass.
+        # A matrix product with the weights: XLA then computes the exponentials in one simple pass.
         kernels = matmul(exp2(ratio), self.weight)
         return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
 
     def log_sum(self, basis: Basis, at: Points, weight: Float[Array, "#j n"]) -> Float[Array, " j"]:
-        """log density with weights of the kernels for every point, computed as in all forms but "product"."""
+        """log density for given weights of the kernels, one set for all points or one per point.
+
+        It uses logsumexp, as all forms except "product" do.
+        """
         ratio, anchor = self.logs(basis, at)
         prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         prior_weight = jnp.broadcast_to(self.prior_weight, (len(weight), 1))
@@ -62,9 +65,10 @@ class Prepared(eqx.Module):
         return restored(anchor + masked_logsumexp(logs, weight, axis=-1), basis.n_slots)
 
     def logs(self, basis: Basis, at: Points) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
-        """log kernel - log anchor, plus the constants of the form, in its unit; and the anchor.
+        """log kernel - log anchor, with the shift and the base of the form; and log anchor.
 
-        The anchor is the log density of the wide kernels: 0 for inactive parameters and single values.
+        The anchor is the product of the wide kernels over the active parameters. A parameter with a single
+        value contributes the factor 1.
         """
         features = point_features(basis, at, self.priors, self.form == "difference")
         ratio = matmul(features, self.coefficients)
@@ -79,17 +83,17 @@ class Prepared(eqx.Module):
 
 
 def pairwise(basis: Basis, form: Form) -> tuple[Regimes, ...]:
-    """Regimes that are evaluated pair by pair."""
+    """Continuous regimes that are evaluated pair by pair."""
     return (*basis.products, *basis.pairs) if form == "difference" else basis.pairs
 
 
 def in_blocks(
     function: Callable[[Points], Array], points: Points, n_kernels: int, pairwise: bool = False
 ) -> Float[Array, "... j"]:
-    """function(points), whose last axis is that of the points, in blocks of a size that suits the platform.
+    """function(points), evaluated in blocks of points; the last axis of the result is the points.
 
-    The number of points times ``n_kernels`` is limited in a block, and more so where the function is
-    ``pairwise``: then each pair has many intermediates.
+    The block size depends on the platform and limits the number of points times ``n_kernels``. The limit is
+    lower if the function is ``pairwise``, because each pair then needs many intermediate values.
     """
     on_cpu, elsewhere = (max(1, pairs // max(n_kernels, 1)) for pairs in _PAIRS[pairwise])
     if len(points) <= on_cpu:
@@ -99,11 +103,11 @@ def in_blocks(
 
 
 def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
-    """function(points) of at most ``block`` points at once.
+    """function(points), evaluated for at most ``block`` points at once.
 
-    The gradient of a block is rematerialised: memory is that of one block, forwards and backwards. Every
-    block takes points from each of a few equal parts of the axis. So an axis that is sharded over a power of
-    two of devices stays sharded, without communication.
+    Each block is recomputed for its gradient, so memory is that of one block, forwards and backwards. The
+    axis of points is divided into a few equal parts, and each block takes points from every part. An axis
+    that is sharded over a power of two of devices therefore stays sharded, without communication.
     """
     n_points = len(points)
     if n_points <= block:

@@ -1,4 +1,4 @@
-"""From rows to the arrays of a mixture: bandwidths and weights; pure, jit- and vmap-able."""
+"""Fit bandwidths and weights of a mixture to rows. All functions are pure, jit- and vmap-able."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from parzax.parzen.mixture import KernelMixture
 from parzax.space import INACTIVE, Points
 from parzax.status import Status
 
-# The rules of numeric and of categorical kernels, and the prior's weight.
+# Bandwidth rule for numbers, bandwidth rule for categories, weight of the prior.
 Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
 
 
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:
-    """Raise for an invalid bandwidth rule or prior weight; a JAX array, which may be traced, passes."""
+    """Raise for an invalid bandwidth rule or prior weight. JAX arrays may be traced and are not checked."""
     _checks.instance("bandwidth", bandwidth, AbstractBandwidth, "a rule of parzax.bandwidth")
     value = _checks.scalar("prior_weight", _checks.plain(prior_weight))
     if value is not None and value < 0:
@@ -34,14 +34,17 @@ def fit_rows(
     settings: Settings,
     order: Int[Array, "d n"] | None = None,
 ) -> tuple[KernelMixture, Int[Array, ""]]:
-    """One kernel per row, see `parzax.ParzenEstimator.fit`; ``order``: row indices by unit coordinate."""
+    """Fit one kernel per row, and return the status; see `parzax.ParzenEstimator.fit`.
+
+    ``order`` has the row indices sorted by unit coordinate, for each parameter.
+    """
     (_, _, prior_weight), dtype = settings, rows.unit.dtype
     weight, usable = weight.astype(dtype), rows.valid.all(axis=-1)
     valid = _is_weight(weight)
     if mixture_weight is not None:
         mixture_weight = mixture_weight.astype(dtype)
         valid &= (weight == 0) | _is_weight(mixture_weight)
-    # A row of weight 0 may hold anything.
+    # A row of weight 0 is absent, so its values do not matter.
     invalid = (~valid | ((weight > 0) & ~usable)).any()
     weight = jnp.where(usable & valid, weight, 0)
     present = (weight > 0)[:, None]
@@ -68,7 +71,7 @@ def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:
 
 
 def by_parameter(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:
-    """Columns of parameters from columns of slots, by each row's regimes; 1 where it is inactive."""
+    """Columns of parameters: each row takes the column of its regime; 1 if the parameter is inactive."""
     x = jnp.broadcast_to(x, (len(rows), x.shape[-1]))
     if basis.frame.membership is not None:
         slot = basis.frame.first[None] + jnp.maximum(rows.regime, 0)
@@ -83,11 +86,11 @@ def slot_scales(
     settings: Settings,
     order: Int[Array, "d n"] | None,
 ) -> tuple[Float[Array, "#n s"], Bool[Array, ""]]:
-    """Bandwidths of the kernels of every slot: a single row where the rule gives all kernels one scale.
+    """Bandwidths of the kernels in every slot; a single row if the rule gives all kernels one scale.
 
-    All numeric slots are one call of the rule, which is compiled once. Settings of the rule are numbers, or
-    have one for each parameter. A scale that is not positive and
-    finite becomes 1; the second value says whether all scales were positive and finite.
+    One call of the rule handles all numeric slots, so the rule is compiled once. Each setting of the rule is
+    one number, or one number per parameter. A scale that is not positive and finite is replaced by 1. The
+    second result says whether all scales were positive and finite.
     """
     (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
     dtype, numeric, categories = rows.unit.dtype, basis.numeric, basis.categories
@@ -127,7 +130,7 @@ def slot_scales(
 
 
 def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) -> tuple[Any, Any]:
-    """A rule whose settings (d,) have an entry for each slot, and the rest of it: see `equinox.combine`."""
+    """Split a rule into settings with one entry per slot and all other leaves; see `equinox.combine`."""
 
     def select(setting: Shaped[Any, " d"]) -> Shaped[Array, " k"]:
         if jnp.shape(setting) != (n_parameters,):

@@ -1,4 +1,4 @@
-"""Kernels of regimes of many values: rows of a table, or masses pair by pair."""
+"""Kernels of discrete regimes with many values: log masses are read from a table or computed pair by pair."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,22 +14,22 @@ from parzax.parzen.basis import Basis, LargeDiscrete
 from parzax.parzen.log_kernels import finite, kernels_of, vmap_twice, with_wide
 from parzax.space import Points
 
-# Entries that the tables of one part of the basis may have: 32 MiB in float64.
+# Largest number of entries in the tables of one part of the basis: 32 MiB in float64.
 _TABLE = 1 << 22
-# For up to this many points there is no table: it would be compiled beside the masses of all other parts.
+# No table is made for up to this many points: compiling it would take longer than it saves.
 _FEW_POINTS = 64
 
 Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]
 
 
 class LogMasses(NamedTuple):
-    """What one part of the basis adds to the logs of product kernels."""
+    """The terms of one part of the basis in the logs of product kernels."""
 
-    kernels: AbstractKernel  # (k, 1 + m), the wide ones first
-    row: Int[Array, "k n"] | None  # which of the m kernels a row has; None where each has its own
-    present: Bool[Array, "n k"]
-    table: Float[Array, "k c m"] | None  # log kernel - log anchor of c values; None where pairs are cheaper
-    anchor: Float[Array, "k c"] | None  # log anchor, beside the table
+    kernels: AbstractKernel  # (k, 1 + m), the wide kernel first
+    row: Int[Array, "k n"] | None  # index of each row's kernel among the m kernels; None if m is n
+    present: Bool[Array, "n k"]  # whether row n is in regime k
+    table: Float[Array, "k c m"] | None  # log kernel - log anchor at c values; None if pairs are cheaper
+    anchor: Float[Array, "k c"] | None  # log anchor at c values; None without a table
 
 
 def log_masses(
@@ -39,9 +39,10 @@ def log_masses(
     n_points: int,
     slot_scale: Float[Array, " s"] | None = None,
 ) -> tuple[LogMasses, ...]:
-    """Masses under the kernels of all rows, tabulated where ``n_points`` points make it worth it.
+    """Masses under the kernels of all rows, in a table if that is faster for ``n_points`` points.
 
-    With one ``slot_scale`` for all kernels of a slot there is a kernel per value if these are fewer.
+    If all kernels of a slot share one ``slot_scale``, a kernel per value can replace a kernel per row. This
+    is done if the number of values is at most half the number of rows.
     """
 
     def masses_of_part(part: LargeDiscrete) -> LogMasses:
@@ -51,7 +52,7 @@ def log_masses(
         number = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
         place = jax.vmap(lambda axis, number: axis.centre(number, scale.dtype))(_axes(part), number)
         shared = (jnp.broadcast_to(x, place.shape) for x in (slot_scale[part.slot][:, None], last + 1))
-        # Rows of another regime have a number of that one, and do not count.
+        # A row of another regime holds a value number of that regime; ``present`` excludes the row.
         row = jnp.minimum(part.columns(rows.index).T, last)
         return _log_masses(basis, part, rows, vmap_twice(part.family.around, place, *shared), row, n_points)
 
@@ -61,7 +62,7 @@ def log_masses(
 def _log_masses(
     basis: Basis, part: LargeDiscrete, rows: Points, kernels: AbstractKernel, row: Array | None, n_points: int
 ) -> LogMasses:
-    """Of (k, m) kernels; ``row`` (k, n) says which of them a row has, None where each has its own."""
+    """`LogMasses` of (k, m) kernels; ``row`` (k, n) has the index of each row's kernel, None if m is n."""
     dtype, present = rows.unit.dtype, part.here(rows)
     kernels = with_wide(part, kernels, dtype)
     size = part.most * max(_n_kernels(kernels) - 1, 1) * len(part)
@@ -80,7 +81,7 @@ def _log_masses(
 
 
 def large_discrete_logs(basis: Basis, prepared: Sequence[LogMasses], at: Points) -> Sums:
-    """Sums over the regimes of many values of log kernel - log anchor, and of log anchor."""
+    """Sum of log kernel - log anchor over the discrete regimes with many values, and sum of log anchor."""
     shape, dtype = (len(at.unit), len(prepared[0].present)), at.unit.dtype
     sums = jnp.zeros(shape, dtype), jnp.zeros(shape[:1], dtype)
     pairwise: dict[Any, list[tuple[LargeDiscrete, LogMasses]]] = {}
@@ -103,13 +104,13 @@ def large_discrete_logs(basis: Basis, prepared: Sequence[LogMasses], at: Points)
 def _add_pair_by_pair(
     sums: Sums, group: list[tuple[LargeDiscrete, LogMasses]], at: Points, n_slots: int
 ) -> Sums:
-    """One regime after the other in one loop, whatever their axes are."""
+    """Add the terms of regimes without a table, in one loop over regimes with any kind of axis."""
     most = max(_n_kernels(masses.kernels) for _, masses in group)
     each = []
     for part, (kernels, row, present, *_) in group:
         padding = (0, 0), (0, most - _n_kernels(kernels))
         kernels = jax.tree.map(lambda a, padding=padding: jnp.pad(a, padding, mode="edge"), kernels)
-        # A number from another regime may be too large here, and its cell would have no derivative.
+        # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
         cells = jax.vmap(lambda axis, number: _cells(axis, number, at.unit.dtype))(_axes(part), number)
         each.append(((cells, kernels), row, part.here(at).T, present.T))
@@ -130,7 +131,10 @@ def _add(
     here: Bool[Array, "k j"],
     present: Bool[Array, "k n"],
 ) -> Sums:
-    """With ``logs`` of k regimes: each one's difference from the anchor where point and row are in it."""
+    """Add ``logs`` of each of k regimes to the sums.
+
+    log kernel - log anchor is added if both point and row are in the regime, log anchor if the point is.
+    """
 
     def add(sums: Sums, one: tuple[Any, ...]) -> tuple[Sums, None]:
         regime, row, here, present = one
@@ -151,10 +155,10 @@ def _axes(part: LargeDiscrete) -> Any:
 
 
 def _cells(axis: Any, number: Int[Array, " c"], dtype: Any) -> tuple[Array, Array, Array]:
-    """Lower ends, upper ends and widths of the cells of some values."""
+    """Lower ends, upper ends and widths of the cells of c values."""
     return *axis.cell(number, dtype), axis.width(number, dtype)
 
 
 def _masses_of_cells(kernels: AbstractKernel, cells: tuple[Array, Array, Array]) -> Float[Array, "c n"]:
-    """log masses of some cells under n kernels of one regime."""
+    """log masses of c cells under n kernels of one regime."""
     return jax.vmap(lambda *cell: jax.vmap(lambda one: one.log_mass_of_cell(*cell))(kernels))(*cells)

@@ -1,12 +1,13 @@
 """Mixtures of product kernels as one matrix product.
 
-The log of a product kernel is a sum over parameters, and most of its terms are linear in functions of the
-point: c and c^2 of a continuous coordinate, one indicator per value of a short list. So the logs of all
-kernels at all points are one product, of features of the points and coefficients of the kernels.
+The log of a product kernel is a sum over parameters. Most terms are linear in features of the point: c and
+c^2 for a continuous coordinate c, and one indicator per value of a small discrete domain. The logs of all
+kernels at all points are therefore one matrix product: point features times kernel coefficients.
 
-What is multiplied is log kernel minus the log of the wide kernel, the anchor: a kernel whose regime a point
-does not share stands for the prior there, which is the anchor itself unless the user gave another.
-Regimes of many values are left out of the product: rows of a table, or pair by pair.
+The product gives log kernel - log anchor, where the anchor is the wide kernel. If row and point are in
+different regimes of a parameter, the kernel is the prior. The prior is the anchor unless the user gives
+another density, so this term is 0. Discrete regimes with many values are not in the product;
+`parzax.parzen.large_discrete` adds them.
 """
 
 from functools import partial
@@ -22,49 +23,49 @@ from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.prior import UserPrior
 from parzax.space import Points
 
-# This share of the largest float stands for the log of 0, where -inf would turn 0 * -inf into NaN.
+# log(0) is replaced by minus this fraction of the largest float, because 0 * -inf would be NaN.
 _LOWEST = 0.125
 
 
 def _log_of_zero(x: Array) -> float:
-    """A number so low that its exponential is 0, which sums and products leave finite."""
+    """A finite stand-in for log(0): its exponential is 0, and sums and products of it stay finite."""
     return -_LOWEST * float(jnp.finfo(x.dtype).max)
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
-    """The log of zero, shared among the regimes, in place of -inf."""
+    """Replace -inf by the finite stand-in for log(0), divided by the number of slots."""
     return jnp.where(jnp.isneginf(x), _log_of_zero(x) / n_slots, x)
 
 
 def restored(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
-    """-inf again where sums have what `finite` put in its place."""
+    """Put back -inf where a sum contains the stand-in of `finite`."""
     return jnp.where(x < _log_of_zero(x) / (2 * n_slots), -jnp.inf, x)
 
 
 def matmul(a: Float[Array, "a b"], b: Float[Array, "b ..."]) -> Float[Array, "a ..."]:
-    """A product in full precision, on accelerators too."""
+    """Matrix product in full precision, also on accelerators."""
     return jnp.matmul(a, b, precision="highest")
 
 
 def vmap_twice(function: Any, *arrays: Any) -> Any:
-    """function of every entry of (n, k) arrays, or trees of them; unbatched where it is written."""
+    """Apply a function of scalars to every entry of (n, k) arrays, or of trees of such arrays."""
     return jax.vmap(jax.vmap(function))(*arrays)
 
 
 def kernels_of(part: Regimes, unit: Float[Array, "n d"], scale: Float[Array, "n d"]) -> AbstractKernel:
-    """The kernels of all rows in some regimes, (k, n)."""
+    """The kernels of n rows in k regimes, (k, n)."""
     n_values = jnp.broadcast_to(jnp.asarray(part.n_values)[:, None], (len(part), len(unit)))
     return vmap_twice(part.family.around, part.by_regime(unit), part.by_regime(scale), n_values)
 
 
 def wide_kernels(part: Regimes, dtype: Any) -> AbstractKernel:
-    """The wide kernels of some regimes, (k,)."""
+    """The wide kernels of k regimes, (k,)."""
     family = part.family
     return jax.vmap(lambda n: family.around(*family.wide(n, dtype), n))(jnp.asarray(part.n_values))
 
 
 def with_wide(part: Regimes, kernels: AbstractKernel, dtype: Any) -> AbstractKernel:
-    """The wide kernels and (k, n) others, (k, 1 + n): their masses are compiled once."""
+    """The wide kernels followed by (k, n) kernels, (k, 1 + n), so the code for masses is compiled once."""
     wide = wide_kernels(part, dtype)
     return jax.tree.map(lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide, kernels)
 
@@ -72,9 +73,9 @@ def with_wide(part: Regimes, kernels: AbstractKernel, dtype: Any) -> AbstractKer
 def kernel_coefficients(
     basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
 ) -> tuple[Float[Array, "f n"], Float[Array, " f"]]:
-    """Coefficients of the `point_features`, of log kernel minus log anchor and of log anchor.
+    """Coefficients of the `point_features`: for log kernel - log anchor, and for log anchor.
 
-    ``pairwise`` leaves continua out, to be evaluated pair by pair.
+    With ``pairwise`` they leave continuous regimes out, which are then evaluated pair by pair.
     """
     n, dtype = len(scale), scale.dtype
     pieces = []
@@ -86,7 +87,7 @@ def kernel_coefficients(
         inside, k = part.here(rows).T, part.n_always
         linear = jnp.where(inside[:, None], linear - wide_linear[..., None], 0)
         pieces.append((linear.reshape(-1, n), wide_linear.reshape(-1)))
-        # The constants of parameters that are always active are one of the kernel's.
+        # The constants of always active parameters are summed into one constant per kernel.
         constants = jnp.where(inside, constants - wide_constant[:, None], 0)
         constant = constant + sum_of_first(constants, k)
         anchor = anchor + wide_constant[:k].sum()
@@ -99,7 +100,7 @@ def kernel_coefficients(
         masses = finite(masses, basis.n_slots)
         inside = part.repeated(part.here(rows).astype(dtype)).T > 0
         pieces.append((jnp.where(inside, masses[:, 1:] - masses[:, :1], 0), masses[:, 0]))
-    # Kernels of other regimes than a prior's stand for it.
+    # A kernel of another regime is replaced by the user's prior.
     pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
     pieces.append((constant[None], anchor[None]))
     kernels, anchors = zip(*pieces, strict=True)
@@ -109,7 +110,7 @@ def kernel_coefficients(
 def point_features(
     basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool
 ) -> Float[Array, "j f"]:
-    """Functions of the points; the last one is 1."""
+    """Features of j points, (j, f); the last feature is 1."""
     n, dtype = len(at.unit), at.unit.dtype
     columns = []
     for part in () if pairwise else basis.products:
@@ -122,7 +123,7 @@ def point_features(
 
 
 def prior_ratio(n_slots: int, at: Points, priors: tuple[UserPrior, ...]) -> Float[Array, " j"]:
-    """log prior - log anchor: 0 but for the regimes with a prior of the user's."""
+    """log prior - log anchor at j points; only regimes with a user's prior contribute."""
     out = jnp.zeros(len(at.unit), at.unit.dtype)
     for prior in priors:
         unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
@@ -134,7 +135,8 @@ def prior_ratio(n_slots: int, at: Points, priors: tuple[UserPrior, ...]) -> Floa
 def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
     """The sum of the first k entries.
 
-    Read by their numbers: XLA on CPUs merges a sum with what is summed, which is then several times slower.
+    Indexing keeps XLA from fusing the sum with the computation of its terms, which is several times slower
+    on CPUs.
     """
     return x[np.arange(k)].sum(axis=0)
 
@@ -142,7 +144,7 @@ def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
 def pair_logs(
     part: Regimes, kernels: AbstractKernel, present: Bool[Array, "n k"], at: Points
 ) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
-    """Sums over some continua of log kernel - log anchor, for (k, n) kernels, and of log anchor."""
+    """Sum of log kernel - log anchor over k continuous regimes, for (k, n) kernels, and sum of log anchor."""
     place, here = part.columns(at.unit), part.here(at)
 
     def log_density(kernel: Any, x: Array) -> Array:
@@ -157,6 +159,6 @@ def pair_logs(
 
 
 def linear_form(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:
-    """Coefficients of the features of a product kernel, and the constant."""
+    """Coefficients of the features of a product kernel, and its constant."""
     centres, weights = part.family.centres(kernel.place), part.family.weights(kernel.scale)
     return weights * jnp.append(centres, jnp.ones(1, centres.dtype)), kernel.constant()

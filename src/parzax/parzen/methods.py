@@ -1,4 +1,4 @@
-"""Methods of an estimator that `jax.jit` takes as they are."""
+"""Bound methods of an estimator that can be passed to `jax.jit`."""
 
 from collections.abc import Callable
 from types import MethodType
@@ -8,10 +8,10 @@ import jax
 
 
 class EstimatorMethod:
-    """A bound method as a pytree, with the hash and the equality of Python's bound methods.
+    """A bound method that is a pytree and that hashes and compares like Python's bound methods.
 
-    Equinox's own bound methods hash and compare the arrays of their module, so `jax.jit` refuses them. Here
-    the estimator counts by identity for `jax.jit`, and as data for `equinox.filter_jit`.
+    Bound methods of an Equinox module hash and compare its arrays, so `jax.jit` refuses them. With this
+    class `jax.jit` compares the estimator by identity, and `equinox.filter_jit` traces its arrays.
     """
 
     def __init__(self, function: Callable[..., Any], estimator: Any) -> None:
@@ -32,7 +32,7 @@ class EstimatorMethod:
         return isinstance(other, EstimatorMethod) and self.__wrapped__ == other.__wrapped__
 
 
-# The estimator is data, the function is static.
+# The estimator is traced data; the function is static.
 jax.tree_util.register_pytree_node(
     EstimatorMethod,
     lambda method: ((method.estimator,), method.function),

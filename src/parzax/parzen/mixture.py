@@ -1,4 +1,4 @@
-"""A mixture of product kernels on the axes of a space: what `parzax.ParzenEstimator` is at heart."""
+"""A mixture of product kernels in unit coordinates: the density inside `parzax.ParzenEstimator`."""
 
 import equinox as eqx
 import jax
@@ -15,24 +15,24 @@ from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import Points
 
-# Densities are evaluated in the form that is fast for many pairs: vmapped studies have them together.
+# Number of pairs that a density is assumed to be evaluated at, because vmapped studies run together.
 MANY = 1 << 20
 
 
 class KernelMixture(eqx.Module):
     """p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), x in unit coordinates.
 
-    It knows no names and no bounds; every method is given the `Basis` of the space.
+    It stores no names and no bounds; every method takes the `Basis` of the space.
     """
 
-    rows: Points  # places of the kernels; absent rows are anything finite
-    scale: Float[Array, "n d"]  # bandwidth on the axis; of a category the probability of another one
-    weight: Float[Array, " n"]  # 0 for absent rows; with the prior's they sum to 1
+    rows: Points  # places of the kernels; absent rows hold arbitrary finite values
+    scale: Float[Array, "n d"]  # bandwidth on the axis; for categories, probability of all other categories
+    weight: Float[Array, " n"]  # 0 for absent rows; weight.sum() + prior_weight is 1
     prior_weight: Float[Array, ""]
-    priors: tuple[UserPrior, ...]  # of the user's; the wide kernel elsewhere
+    priors: tuple[UserPrior, ...]  # densities from the user; other regimes have the wide kernel
 
     def form(self, basis: Basis, n_points: int, form: Form | None = None) -> Form:
-        """Form of evaluation at ``n_points`` points; ``form`` if it is given."""
+        """Form of evaluation at ``n_points`` points; ``form`` overrides it."""
         if form is not None:
             return _checks.one_of("form", form, FORMS)
         if is_few(self.scale.dtype, basis.n_continuous, n_points * self.scale.shape[-2]):
@@ -40,11 +40,11 @@ class KernelMixture(eqx.Module):
         return "max" if basis.form == "product" and self.priors else basis.form
 
     def prepare(self, basis: Basis, n_points: int, form: Form | None = None) -> Prepared:
-        """What depends on the kernels alone, for many evaluations at about ``n_points`` points."""
+        """Precompute everything that depends only on the kernels, for about ``n_points`` points per call."""
         form, rows, scale = self.form(basis, n_points, form), self.rows, self.scale
         kernels, anchor = kernel_coefficients(basis, rows, scale, self.priors, form == "difference")
         shift, present = shift_of(scale.dtype), (self.weight > 0)[None]
-        # Absent rows are 0 but for a constant so low that its exponential is 0.
+        # An absent row has coefficients 0 except for a constant so low that its exponential is 0.
         lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
         kernels = jnp.where(present, kernels, 0).at[-1:].add(-lowered.astype(kernels.dtype))
         kernels = kernels * unit_of(form)
@@ -54,10 +54,10 @@ class KernelMixture(eqx.Module):
         return Prepared(kernels, anchor, pairs, large, self.weight, self.prior_weight, self.priors, form)
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
-        """log density at n points, each under the mixture without the kernel of the same number.
+        """log density at n points, where point i is evaluated without kernel i (leave one out).
 
-        Scales stay the same, and the prior stays in. Where that kernel is absent, the mixture is complete.
-        -inf where nothing else has any density.
+        Scales and prior do not change. If kernel i is absent, the full mixture is used. -inf if neither the
+        prior nor another kernel has density at the point.
         """
         form = self.form(basis, MANY)
         prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
@@ -78,7 +78,7 @@ class KernelMixture(eqx.Module):
         places: Float[Array, "k s"],
         keys: Array | None = None,
     ) -> Points:
-        """Draws from random numbers, see `uniforms`; ``keys`` are for priors of the user's."""
+        """k draws from uniform random numbers, see `uniforms`; ``keys`` are for priors from the user."""
         running = jnp.cumsum(self.weight)
         row, from_prior = jax.vmap(lambda level: components(level, running, self.prior_weight))(levels)
         return drawn_points(basis, places, self.rows, row, from_prior, self.scale, self.priors, keys)

@@ -1,4 +1,4 @@
-"""The user's densities as priors, in place of the wide kernel."""
+"""Densities from the user that replace the wide kernel as prior."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from parzax.kernels import AbstractKernel
 from parzax.parzen.basis import Families, check_name, usual_family
 from parzax.space import AbstractAxis, AbstractCells, Points, Space, stack_axes
 
-# Points of the integral of a user's density; narrower peaks than their spacing are not seen well.
+# Number of midpoints for the integral of a user's density. Peaks narrower than their spacing may be missed.
 _MIDPOINTS = 4096
 _MASS_ERROR, _INTEGRAL_ERROR = 1e-3, 0.02
 
@@ -24,9 +24,10 @@ _MASS_ERROR, _INTEGRAL_ERROR = 1e-3, 0.02
 class NativeDensity(Protocol):
     """A density of one parameter in native units (codes of categories), written with jax.numpy.
 
-    ``log_prob`` is elementwise: the log density of a continuous parameter, the log mass of a discrete one,
-    normalised over the domain. ``sample`` draws native values within it. Arrays of a pytree, such as an
-    equinox module, may be traced and batched; those of any other object are constants.
+    ``log_prob`` is elementwise and normalised over the domain: the log density of a continuous parameter, or
+    the log mass of a discrete parameter. ``sample`` draws native values within the domain. If the density is
+    a pytree, such as an equinox module, its arrays may be traced and batched. The arrays of any other object
+    are constants.
     """
 
     def log_prob(self, x: Array) -> Array:
@@ -34,12 +35,12 @@ class NativeDensity(Protocol):
         ...
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Array:
-        """Native values."""
+        """Draw native values of the given shape."""
         ...
 
 
 class _Opaque(eqx.Module):
-    """A density that is no pytree: one constant for compiled code."""
+    """A density that is not a pytree; compiled code treats it as a constant."""
 
     density: Any = eqx.field(static=True)
 
@@ -55,17 +56,17 @@ class UserPrior(eqx.Module):
 
     density: Any  # a `NativeDensity`
     axis: AbstractAxis
-    family: type[AbstractKernel] = eqx.field(static=True)  # of the kernels there
+    family: type[AbstractKernel] = eqx.field(static=True)  # kernel family in this regime
     slot: int = eqx.field(static=True)
     parameter: int = eqx.field(static=True)
     regime: int = eqx.field(static=True)
 
     def log_prob(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
-        """log density in the unit coordinate, or log mass of a value."""
+        """log density in the unit coordinate, or log mass of a discrete value."""
         return self.density.log_prob(self.axis.native(unit, index)) - self.axis.log_jacobian(unit)
 
     def log_wide(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
-        """log density in the unit coordinate, or log mass of a value, of the wide kernel."""
+        """log density or log mass of the wide kernel, which the user's density replaces."""
         n_values = jnp.asarray(self.axis.n_values)
         wide = self.family.around(*self.family.wide(n_values, unit.dtype), n_values)
         if isinstance(self.axis, AbstractCells):
@@ -78,16 +79,17 @@ class UserPrior(eqx.Module):
         return self.axis.unit(jnp.asarray(self.density.sample(key, ()), dtype))
 
     def here(self, at: Points) -> Array:
-        """(j,) which points are in the regime."""
+        """(j,) mask of the points in this regime."""
         return at.regime[:, self.parameter] == self.regime
 
 
 def user_priors(
     space: Space, given: Mapping[str, Any] | None, dtype: Any, families: Families = ()
 ) -> tuple[UserPrior, ...]:
-    """The user's priors: name -> `NativeDensity`, or one per domain.
+    """The user's priors, from name -> `NativeDensity`, or a tuple with one density per domain.
 
-    Raises ValueError or TypeError for unknown names, a wrong number of densities, and objects that are none.
+    Raises ValueError for an unknown name or a wrong number of densities, TypeError for an object without
+    ``log_prob`` and ``sample``.
     """
     priors = []
     for name, densities in (given or {}).items():
@@ -95,7 +97,9 @@ def user_priors(
         by_regime = densities if isinstance(densities, Sequence) else (densities,)
         n_domains, n_given = len(space[name]), len(by_regime)
         if n_given != n_domains:
-            raise ValueError(f"prior: {name!r} has {n_domains} domains, got {n_given} densities.")
+            raise ValueError(
+                f"prior: {name!r} has {n_domains} domains and needs a density for each, got {n_given}."
+            )
         if not all(isinstance(density, NativeDensity) for density in by_regime):
             raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
         for s, (parameter, regime, domain) in enumerate(space.slots):
@@ -110,10 +114,10 @@ def user_priors(
 
 
 def check_masses(space: Space, priors: tuple[UserPrior, ...], dtype: Any) -> None:
-    """Check what densities of the user's integrate to over their domains, unless they are traced.
+    """Check that the user's densities integrate to 1 over their domains, unless they are traced.
 
-    Masses of discrete values that do not sum to 1 are a ValueError, a density whose integral by the midpoint
-    rule is not 1 is a UserWarning.
+    Raises ValueError if the masses of a discrete domain do not sum to 1. Warns (UserWarning) if the integral
+    of a continuous density, by the midpoint rule, is not 1.
     """
     for prior in () if _checks.is_traced(priors) else priors:
         n = int(prior.axis.n_values)

@@ -1,4 +1,4 @@
-"""Marginals and conditionals: a space with some parameters left out or given, and the mixture over it."""
+"""Marginals and conditionals of a mixture: remove some parameters from it, or fix their values."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -29,14 +29,14 @@ def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tu
 def conditional(
     space: Space, basis: Basis, mixture: KernelMixture, values: Mapping[str, Any]
 ) -> tuple[Space, KernelMixture, Bool[Array, ""]]:
-    """See `parzax.ParzenEstimator.conditional`; and whether the values have a density."""
+    """See `parzax.ParzenEstimator.conditional`. The last result says whether the values have a density."""
     given = given_values(space, values)
     part, kept = given_rest(space, given)
     if part is None:
-        raise ValueError("values: no other parameter can be active; use log_prob for their density.")
+        raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
     row = np.array([given.get(name, np.nan) for name in space.names])[None]
     at = to_device(host_frame(space).encode(row), mixture.scale.dtype)
-    # Only the factors of given parameters count.
+    # Only the factors of the given parameters enter the weights.
     is_given = np.array([name in given for name in space.names])
     at = eqx.tree_at(lambda p: p.regime, at, jnp.where(is_given[None], at.regime, INACTIVE))
     logs = mixture.prepare(basis, 1, "difference").logs(basis, at)[0][0]
@@ -47,7 +47,7 @@ def conditional(
     rest = _select_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
 
     def reweighted(weight: Array, log_factor: Array) -> Array:
-        """0 where the weight is, however large the factor."""
+        """weight * exp(log_factor), with 0 for weight 0 even if the factor is infinite."""
         return weight * jnp.exp(jnp.where(weight > 0, log_factor, 0))
 
     weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
@@ -55,7 +55,7 @@ def conditional(
 
 
 def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
-    """The mixture over some columns of parameters, each with the old numbers of the domains that it keeps."""
+    """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
     kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
@@ -73,7 +73,7 @@ def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
-    """The parameters ``names`` and all they depend on, in the space's order."""
+    """The parameters ``names`` and all parameters that they depend on, in the order of the space."""
     wanted = set()
     for name in names:
         _checks.instance("names", name, str, "strings, one argument each")
@@ -88,7 +88,7 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
-    """Native values by name: codes for choices, NaN for None; checked against the domains."""
+    """Checked native values by name, with choices as codes and None as NaN."""
     if not isinstance(values, Mapping):
         raise TypeError(f"values must map names to values, got {values!r}.")
     _checks.on_host("values", values)
@@ -103,12 +103,12 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
             other = not isinstance(value, (str, type(None))) and value != code
             if other and not domain.outside(np.asarray(value, np.float64)):
                 raise ValueError(
-                    f"values: {name!r} = {value!r} is one of its choices and the code of another; "
-                    f"use strings for choices, or conditional on arrays of codes through log_prob."
+                    f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
+                    f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
                 )
             value = code
         if isinstance(value, (str, bytes)):
-            raise ValueError(f"values: {name!r} = {value!r} is none of its choices.")
+            raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
         out[name] = math.nan if value is None else float(value)
         if not math.isnan(out[name]) and all(d.outside(np.asarray(out[name])) for d in space[name]):
             raise ValueError(f"values: {name!r} = {value!r} is outside its domain.")
@@ -116,10 +116,10 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
-    """The rest of a space when some parameters have given native values (NaN = inactive).
+    """The space of the other parameters when some have given native values (NaN = inactive).
 
-    The space of the other parameters, without the conditions that are met and without domains that cannot
-    apply (None when no parameter is left), and the old numbers of the domains that each of them still has.
+    Conditions that the given values meet are removed, and so are domains that cannot apply. The space is None
+    if no parameter is left. The second result has, for each parameter, the old indices of its kept domains.
     """
     regimes: dict[str, int] = {}
     left: dict[str, dict[int, Domain]] = {}
@@ -132,7 +132,7 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
                 if condition.parent in left:
                     open_conditions.append(condition)
                     continue
-                # Neither given nor left is a parent that cannot be active.
+                # A parent that is neither given nor kept cannot be active.
                 regime = regimes.get(condition.parent, INACTIVE)
                 met &= regime != INACTIVE and holds(
                     condition, space[condition.parent][regime], np.float64(values[condition.parent])

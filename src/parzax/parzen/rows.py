@@ -1,4 +1,4 @@
-"""Rows and configurations of `parzax.ParzenEstimator`: on the host checked, encoded and padded."""
+"""Rows and configurations of `parzax.ParzenEstimator`: the host checks, encodes and pads them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +19,12 @@ from parzax.parzen.mixture import KernelMixture
 from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
 from parzax.status import Status
 
-# NumPy rows that are encoded together: their intermediates stay in a core's cache.
+# Number of NumPy rows encoded together, so that intermediate values stay in a core's cache.
 _CHUNK = 1 << 14
 
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
-    """Rows and their weights as `fit_program` takes them; JAX arrays stay native values."""
+    """Rows and their weights as arguments of `fit_program`; rows in JAX arrays stay native values."""
     on_host = not isinstance(x, jax.Array)
     x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else x
     if x.ndim != 2 or x.shape[1] != len(space):
@@ -50,14 +50,14 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
-        # Traced weights, such as those of bootstrap replicates: rows outside the space are left out on the
-        # device, with INVALID_ROWS.
+        # Weights may be traced, for example those of bootstrap replicates. The device then gives rows outside
+        # the space weight 0 and sets INVALID_ROWS.
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
         warn_of_normalised(checked[0], ", and the prior as much as they do")
         space.derive_regimes(x[:0])  # raises if only a log can tell the regimes
-        # A row of weight 0 may hold anything.
+        # A row of weight 0 is absent, so its values are not checked.
         counts = checked[0] > 0
         x[~counts] = np.nan
         padded = [np.pad(values, (0, size - n)).astype(dtype) for values in checked]
@@ -70,9 +70,9 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
 def refuse_invalid(
     status: Array, space: Space, frame: Frame, x: Any, weight: Any, mixture_weight: Any, settings: Settings
 ) -> None:
-    """Raise for concrete JAX arrays what is raised for NumPy's, after a fit of `fit_program`'s arguments.
+    """After a fit of concrete JAX arrays, raise the errors that NumPy arrays raise before the fit.
 
-    Where arrays are traced, and where the sum of the weights overflows, the status alone says so.
+    Nothing is raised if arrays are traced, or if the sum of the weights overflows: only the status says so.
     """
     bandwidth, _, prior_weight = settings
     on_device = any(isinstance(array, jax.Array) for array in (x, weight, mixture_weight, prior_weight))
@@ -88,7 +88,7 @@ def refuse_invalid(
 
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
-    """NumPy rows as ``size`` points in NumPy with floats of ``dtype``, zeros after the last row."""
+    """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
     frame, shape = host_frame(space), (size, len(space))
     points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
     for start in range(0, len(x), _CHUNK):
@@ -99,7 +99,7 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
 
 
 def _floating(space: Space, x: jax.Array) -> jax.Array:
-    """Native values of the device in a dtype that can hold them."""
+    """Native values on the device, in a dtype that can represent them."""
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
     check_dtype(space, x.dtype, native=True)
     return x
@@ -108,8 +108,8 @@ def _floating(space: Space, x: jax.Array) -> jax.Array:
 def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
     """Values as (n, d), and the shape of results that have one entry per configuration.
 
-    NumPy's float64 values stay on the host and are encoded there. JAX arrays are encoded in compiled code,
-    and so are draws in NumPy's float32, which must be judged by what a float32 can hold.
+    NumPy float64 values are encoded on the host. JAX arrays are encoded in compiled code. NumPy float32
+    values are too, because their bounds must be rounded to float32 (they may be draws of an estimator).
     """
     if isinstance(x, np.ndarray) and x.dtype == np.float32:
         x = jnp.asarray(x)
@@ -125,14 +125,14 @@ def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
 def in_buckets(
     evaluate: Callable[[Points], Float[Array, " j"]], space: Space, x: np.ndarray, dtype: Any
 ) -> Float[Array, " n"]:
-    """evaluate(points) of n NumPy configurations, padded to one of few numbers."""
+    """evaluate(points) for n NumPy configurations, padded so that few sizes are compiled."""
     log_density = evaluate(encoded(space, x, _bucket(len(x)), dtype))
-    # Cut on the host: a slice of a JAX array would be compiled for every n.
+    # Sliced on the host, because JAX would compile a slice for every n.
     return to_device(np.asarray(log_density)[: len(x)])
 
 
 def _bucket(n: int) -> int:
-    """A capacity up to 4096; beyond, eight sizes per doubling, so that little is evaluated in vain."""
+    """Padded size: a capacity up to 4096, then eight sizes per doubling, so that little padding is used."""
     if n <= 4096:
         return capacity(n)
     step = 1 << ((n - 1).bit_length() - 4)
@@ -143,9 +143,9 @@ def _bucket(n: int) -> int:
 def fit_program(
     basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
 ) -> tuple[KernelMixture, Int[Array, ""]]:
-    """`fit_rows` of points, or of native values; without weights all rows count once."""
+    """`fit_rows` for points or for native values; weights are 1 if they are None."""
     if not isinstance(rows, Points):
-        if not len(rows):  # One absent row, so that there is something to draw an index of.
+        if not len(rows):  # One absent row, because drawing an index needs at least one row.
             rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
             weight, mixture_weight = jnp.zeros(1, rows.dtype), None
         rows = basis.frame.encode(rows)
@@ -158,7 +158,7 @@ def fit_program(
 def log_prob_at(
     basis: Basis, mixture: KernelMixture, native: bool, form: Form, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
-    """log density at points, or at native values in a frame; -inf where they are not of the space."""
+    """log density at points, or at native values with a frame; -inf outside the space."""
     at = x if isinstance(x, Points) else x[0].encode(x[1])
     at = to_device(at, mixture.scale.dtype)
     out = mixture.prepare(basis, len(at), form).log_prob(basis, at)

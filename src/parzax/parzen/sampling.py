@@ -1,4 +1,4 @@
-"""Draws from mixtures: a component, then a place on the axis of every regime; those that apply count."""
+"""Draws from mixtures: a component, then a place in every regime; regimes that do not apply are ignored."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from parzax.space import Points
 def uniforms(
     key: PRNGKeyArray, n: int, basis: Basis, dtype: Any, *, joint: bool
 ) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
-    """Independent uniforms for n draws: one for each component that is drawn, and one for each slot."""
+    """Independent uniforms for n draws: k for components (1 if ``joint``), and one for each of s slots."""
     n_components = 1 if joint else basis.n_parameters
     levels = open_uniform(key, (n, n_components + basis.n_slots), dtype)
     return levels[:, :n_components], levels[:, n_components:]
@@ -24,9 +24,9 @@ def uniforms(
 def components(
     level: Float[Array, " k"], running_weight: Float[Array, " n"], prior_weight: Float[Array, ""]
 ) -> tuple[Int[Array, " k"], Bool[Array, " k"]]:
-    """Rows drawn by weight, and which draws come from the prior instead."""
+    """Indices of rows drawn by weight, and a mask of draws that come from the prior instead."""
     total = running_weight[-1] + prior_weight
-    # Below the total, so that without a prior the row is one that has weight.
+    # The level stays below the total, so that without a prior the drawn row has positive weight.
     level = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
     row = _first_above(running_weight, level)
     return jnp.minimum(row, len(running_weight) - 1), row >= len(running_weight)
@@ -42,10 +42,10 @@ def drawn_points(
     priors: tuple[UserPrior, ...] = (),
     keys: Array | None = None,
 ) -> Points:
-    """k points from their `uniforms`; the space's conditions hold.
+    """k points, made from their `uniforms`; they satisfy the conditions of the space.
 
-    ``row`` and ``from_prior`` have one column for all parameters, as in draws from the density, or one for
-    each. ``scale`` has an entry for every row and parameter, or one for every slot that all rows share.
+    ``row`` and ``from_prior`` have one column for all parameters, as for draws from the density, or one
+    column per parameter. ``scale`` has one entry per row and parameter, or one entry per slot for all rows.
     ``keys`` are for the user's priors.
     """
     frame, dtype = basis.frame, levels.dtype
@@ -76,10 +76,10 @@ def drawn_points(
 
 
 def _first_above(running: Float[Array, " n"], level: Float[Array, " k"]) -> Int[Array, " k"]:
-    """Index of the first element above each level, n where none is: `jnp.searchsorted` from the right.
+    """Index of the first element above each level, or n: `jnp.searchsorted` with side="right".
 
-    Two rounds of counting, first over the last elements of blocks and then within one block: a dozen times
-    faster than a binary search where whole batches of searches are compiled together.
+    The search counts twice: over the last elements of blocks, then within one block. For batches of searches
+    this is about twelve times faster than a binary search.
     """
     n = len(running)
     size = 1 << ((n - 1).bit_length() + 1) // 2

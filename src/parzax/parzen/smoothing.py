@@ -1,4 +1,4 @@
-"""Smoothing: from the rows of a split to the densities of its groups."""
+"""Smoothing: fit the densities of the groups of a split."""
 
 import abc
 from functools import partial
@@ -24,40 +24,41 @@ from parzax.status import Status
 
 
 class AbstractSmoothing(eqx.Module):
-    """A method that makes densities of the groups of a split."""
+    """A method that fits densities to the groups of a split."""
 
     @abc.abstractmethod
     def basis(self, space: Space, dtype: Any) -> Basis:
-        """The arrays of a space that these densities need."""
+        """The arrays of a space that the densities need."""
 
     @abc.abstractmethod
     def fit(
         self, basis: Basis, state: State, split: SplitRows
     ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        """Densities of the groups below, then of those above; and the share gamma of each group below.
+        """Fit densities to the groups below, then to the groups above; also return the shares gamma.
 
         Args:
-            basis: of the space, as `basis` has it.
-            state: n rows.
-            split: masks of c + 1 groups below and above, and their shares.
+            basis: basis of the space, from the method `basis`.
+            state: state with n rows.
+            split: masks of c + 1 groups below and c + 1 groups above, and the share of each group below.
         """
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
-        """What is unusual about these densities: bits of `parzax.Status`."""
+        """Bits of `parzax.Status` that say what is unusual about the densities."""
         return jnp.zeros((), jnp.int32)
 
 
 @final
 class Smoothing(AbstractSmoothing):
-    """Kernels around the rows of each group, and a prior.
+    """Densities with one kernel per row of a group, and a prior.
 
     Attributes:
-        bandwidth, top: rules of the numeric and of the categorical kernels; the latter also as a number.
+        bandwidth: bandwidth rule for numeric kernels.
+        top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.fixed_top`.
         prior_weight: weight of the prior kernel, in rows; static.
-        ages: how much older rows count.
-        joint: whether a candidate's parameters come from one component, as in Optuna, or each from its own,
-            as in the papers; static.
-        families: of kernels, by parameter, that are not the usual ones; static.
+        ages: rule for the weights of older rows.
+        joint: whether all parameters of a candidate come from one component, as in Optuna, or each parameter
+            from another component, as in the papers; static.
+        families: kernel classes other than the defaults, by parameter name; static.
     """
 
     bandwidth: AbstractBandwidth
@@ -80,7 +81,7 @@ class Smoothing(AbstractSmoothing):
     def fit(
         self, basis: Basis, state: State, split: SplitRows
     ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        """See `AbstractSmoothing`: all groups together where kernels have one scale, else group by group."""
+        """See `AbstractSmoothing`. Groups are fitted together if the rule has one scale, else one by one."""
         rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
         ages = self.mixture_weights(split, dtype)
         if self.bandwidth.one_scale and basis.form == "product":
@@ -90,7 +91,7 @@ class Smoothing(AbstractSmoothing):
         fit_groups = jax.vmap(partial(self.mixture, basis, rows), in_axes=(0, 0, None))
         if split.most == weight.shape[1]:
             return Separate(basis, (fit_groups(weight, ages, order),), self.joint), split.gamma
-        # Few rows of many: their arrays are short.
+        # The objective's group below has few rows, so shorter arrays suffice.
         index, present = first_rows(masks[0], split.most)
         age, later = jax.tree.map(lambda a: a[0, index], ages), jax.tree.map(lambda a: a[1:], ages)
         below = self.mixture(basis, rows[index], present.astype(dtype), age)
@@ -103,7 +104,7 @@ class Smoothing(AbstractSmoothing):
         return self.bandwidth, self.top, self.prior_weight
 
     def mixture_weights(self, split: SplitRows, dtype: Any) -> Float[Array, "c2 n"] | None:
-        """How much each row counts in its group, by age and merit; None: all alike."""
+        """Weights of the rows in their groups, by age and merit; None for equal weights."""
         ages = jax.vmap(lambda mask: self.ages(mask, dtype))(split.masks)
         if split.merit is None:
             return ages
@@ -126,5 +127,5 @@ class Smoothing(AbstractSmoothing):
         ages: Float[Array, " n"] | None = None,
         order: Int[Array, "d n"] | None = None,
     ) -> KernelMixture:
-        """The mixture of one group, whose rows have a weight above 0."""
+        """The mixture of one group; rows of the group have a positive weight."""
         return fit_rows(basis, rows, weight, ages, self.settings, order)[0]
