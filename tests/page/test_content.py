@@ -12,6 +12,7 @@ import pytest
 
 import parzax as px
 from page import logs
+from parzax.observations.report import LEARNED
 from parzax.page.content import content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
@@ -422,6 +423,9 @@ def test_observations_of_one_run(tmp_path):
     assert "no resamples were asked for" not in html
     sampler = "A sampler that learns, such as TPE"
     assert sampler in texts.ids["short"]
+    learned = dataclasses.replace(logs.result(), report=dataclasses.replace(obs.report, learned=True))
+    short = Texts(page(tmp_path, logs.with_uncertainty(learned))).ids["short"]
+    assert (short.count(LEARNED), sampler in short) == (1, False)
     for source in (logs.result(), logs.result(4)):
         assert sampler not in Texts(page(tmp_path, source)).ids["short"]
 

@@ -9,6 +9,14 @@ from parzax import _checks
 # A warning shows this many sentences; the report has them all.
 _SHOWN = 30
 
+# The numbers are those of docs/adaptive_logs.md.
+LEARNED = (
+    "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
+    "separates the best of the rows tried, not what matters in the whole space: after 300 trials on known "
+    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a parameter that "
+    "does nothing was above chance in 7 to 100 % of the logs."
+)
+
 
 @dataclass(frozen=True)
 class ImportReport:
@@ -26,6 +34,7 @@ class ImportReport:
             has the pools of rows with similar bounds, within which values are compared.
         objectives: names of the objectives; () where they have none.
         left_out: sentences on columns of a table that are taken for no parameters, and why.
+        learned: whether the order of the rows shows a search that learns; results alone say so.
     """
 
     n_rows: int
@@ -38,6 +47,7 @@ class ImportReport:
     moving: dict[str, str] = field(default_factory=dict)
     objectives: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    learned: bool = False
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text, which tell numbers of each seed from those of all ``n_seeds``.
@@ -54,6 +64,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
+        out += [LEARNED] * self.learned
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from parzax._words import join_names
+from parzax.observations.report import LEARNED
 from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
@@ -86,9 +87,13 @@ def summary(
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: this is one run, and no resamples were asked for"
     lines.append(f"How sure? {_sentence(sure)}")
-    if result.n_seeds == 1 and result.uncertainty is not None:
-        grouping = result.uncertainty.grouping
-        lines[-1] += f" {_sentence(grouping)}" * bool(grouping) + f" {DEPENDENT}"
+    single = result.n_seeds == 1 and result.uncertainty
+    if single and single.grouping:
+        lines[-1] += f" {_sentence(single.grouping)}"
+    if result.report.learned:
+        lines[-1] += f" {LEARNED}"
+    elif single:
+        lines[-1] += f" {DEPENDENT}"
     return lines
 
 

@@ -17,6 +17,7 @@ from parzax.importance.estimate import REFERENCES, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
+from parzax.results.learning import with_learning
 from parzax.results.result import ImportanceResult
 from parzax.results.targets import counted_rows
 from parzax.status import Status
@@ -68,7 +69,7 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
     estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
     results = []
     for i, sentences in enumerate(pools):
-        report = replace(obs.report, moving=obs.report.moving | sentences)
+        report = replace(with_learning(obs, losses[i]), moving=obs.report.moving | sentences)
         results.append(ImportanceResult(jax.tree.map(itemgetter(i), estimates), obs.space, *levels, report))
     return logs, results
 

@@ -159,7 +159,7 @@ def _sureness(result: ResultArrays) -> list[str]:
         if n_shuffles < (least := shuffles_for(len(result.names))):
             text += f", because there are too few shuffles; {least} are enough"
         lines.append(text)
-    lines += filter(None, (sampled.grouping, DEPENDENT))
+    lines += filter(None, (sampled.grouping, "" if result.report.learned else DEPENDENT))
     verdicts = sampled.verdicts() if n else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]

@@ -16,6 +16,7 @@ from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.observations.groups import find_groups
+from parzax.results.learning import with_learning
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key
 from parzax.results.targets import counted_rows, losses_by_seed, objective_index
@@ -111,7 +112,8 @@ def interactions(
     )  # fmt: skip
     _checks.outside_traces(estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
-    return InteractionResult(estimates, obs.space, target, region, obs.report)
+    report = with_learning(obs, losses)
+    return InteractionResult(estimates, obs.space, target, region, report)
 
 
 # Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and

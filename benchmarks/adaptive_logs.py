@@ -1,0 +1,188 @@
+"""Logs of a search that learns, beside truths: ``python -m benchmarks.adaptive_logs [--quick] [--out FILE]``.
+
+Importances from logs of random search, TPE, CMA-ES and a Gaussian process on problems whose importances
+under uniform sampling are known. Writes a page, docs/adaptive_logs.md for a full run without --out; --resume
+goes on with what a killed run left behind. Nothing is claimed, so the exit status is always 0.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+import parzax as px
+from benchmarks import pages
+from benchmarks.adaptive_problems import IDLE, N_TRUTH, PEER_NAMES, PROBLEMS, RANDOM, true_shares
+from benchmarks.optimisers.page import table
+from benchmarks.pages import Page
+from benchmarks.papers.runs import Arrays, Unit
+from parzax.results.learning import shows_learning
+
+LEVELS, SIZES, N_SHUFFLES = (0.1, 0.3), (50, 100, 300, 1000), 199
+NOISE = "noise"
+# Runs, trials and seconds (about) of each search on one problem.
+WIDE = {
+    RANDOM: (24, 1000, 2.0),
+    "px.tpe": (24, 1000, 100.0),
+    "px.optuna_tpe": (24, 1000, 90.0),
+    "Optuna TPE, independent": (8, 300, 90.0),
+    "Optuna CMA-ES": (8, 1000, 100.0),
+    "Optuna GP": (3, 100, 240.0),
+}
+QUICK = {RANDOM: (4, 100, 1.0), "px.optuna_tpe": (4, 100, 10.0)}
+PACKAGES = {"Optuna CMA-ES": "cmaes", "Optuna GP": "torch"}
+
+
+class Reading(NamedTuple):
+    """What some logs of one problem, search and length say, at q levels.
+
+    Attributes:
+        error: (q,) root mean square, over logs and parameters, of share minus true share.
+        idle: (q,) mean share of the parameter that does nothing.
+        above: (q,) share of the logs in which a parameter that does nothing is above chance.
+        shown: (1,) share of the logs whose order of rows shows a search that learns.
+    """
+
+    error: np.ndarray
+    idle: np.ndarray
+    above: np.ndarray
+    shown: np.ndarray
+
+
+def units(quick: bool) -> list[Unit]:
+    """Every search on every problem."""
+    found = []
+    for searcher, (n_seeds, n, cost) in (QUICK if quick else WIDE).items():
+        needs = ("optuna", *PACKAGES.get(searcher, "").split()) if searcher in PEER_NAMES else ()
+        for problem in PROBLEMS:
+            arguments = {"searcher": searcher, "problem": problem, "n_seeds": n_seeds, "n": n}
+            name = f"{searcher}/{problem}"
+            found.append(Unit(name, "benchmarks.adaptive_problems:search", arguments, needs, cost=cost))
+    return found
+
+
+def read(problem: str, log: Arrays, n: int) -> Reading:
+    """Importances of the first ``n`` trials of each run, beside the truth."""
+    space, x, loss = PROBLEMS[problem].space, log["x"][:, :n], log["loss"][:, :n]
+    obs = px.Observations.from_arrays(space, x, loss)
+    single = (px.Observations.from_arrays(space, *run) for run in zip(x, loss, strict=True))
+    shown = [shows_learning(run, run.losses[..., 0][None]) for run in single]
+    result = px.cond_ped_anova(obs, LEVELS, n_shuffles=N_SHUFFLES, key=jax.random.key(0))
+    assert result.uncertainty is not None
+    error = result.importance - true_shares(problem, LEVELS)
+    above = result.uncertainty.above_chance
+    idle = above.any(axis=-1) if problem == NOISE else above[..., -1]
+    return Reading(
+        error=np.sqrt((error**2).mean(axis=(0, 2))),
+        idle=result.importance[..., -1].mean(axis=0),
+        above=idle.mean(axis=0),
+        shown=np.mean(shown, keepdims=True),
+    )
+
+
+def written(found: Mapping[str, Arrays]) -> Page:
+    """The tables; a search whose package is missing has no rows."""
+    sizes = [n for n in SIZES if any(n <= log["x"].shape[1] for log in found.values())]
+    readings = {
+        (*name.split("/"), n): read(name.split("/")[1], log, n)
+        for name, log in found.items()
+        for n in sizes
+        if n <= log["x"].shape[1]
+    }
+    searchers = list(dict.fromkeys(name.split("/")[0] for name in found))
+    known = [problem for problem in PROBLEMS if problem != NOISE]
+    blocks = [ABOUT, _about_problems(), "## Error of the shares", ERROR]
+    heads = [f"{n} trials" for n in sizes]
+    rows = [
+        [problem, searcher, *_cells(readings, searcher, [problem], sizes, "error", "{:.2f}")]
+        for problem in known
+        for searcher in searchers
+    ]
+    blocks.append(table(["problem", "search", *heads], rows))
+    blocks += ["## A parameter that does nothing", IDLE_ABOUT]
+    for name, text, format_, problems in (
+        ("idle", "Its mean share:", "{:.2f}", known),
+        ("above", "How often it is above chance:", "{:.0%}", known),
+        ("above", "How often any of five such parameters is, on the problem of noise:", "{:.0%}", [NOISE]),
+    ):
+        rows = [[own, *_cells(readings, own, problems, sizes, name, format_)] for own in searchers]
+        blocks += [text, table(["search", *heads], rows)]
+    rows = [
+        [problem, own, *_cells(readings, own, problems, sizes, "shown", "{:.0%}")]
+        for problem, problems in (("effects", known), (NOISE, [NOISE]))
+        for own in searchers
+    ]
+    blocks += [
+        "## Which logs show that the search learned",
+        SHOWN,
+        table(["problem", "search", *heads], rows),
+    ]
+    lacking = [searcher for searcher in WIDE if searcher not in searchers]
+    if lacking:
+        blocks.append(f"Not run here, as a package is missing or the run was quick: {', '.join(lacking)}.")
+    shape = max(log["x"].shape[:2] for log in found.values())
+    return Page([*blocks, _runs(found)], shape, [])
+
+
+def _cells(
+    readings: Mapping[tuple[str, ...], Reading],
+    searcher: str,
+    problems: list[str],
+    sizes: list[int],
+    name: str,
+    format_: str,
+) -> list[str]:
+    """A cell for each size, with one number a level: means over the problems."""
+    cells = []
+    for n in sizes:
+        of = [getattr(readings[key], name) for p in problems if (key := (searcher, p, n)) in readings]
+        numbers = np.mean(of, axis=0) if of else ()
+        cells.append(" / ".join(format_.format(x).replace("%", " %") for x in numbers))
+    return cells
+
+
+def _about_problems() -> str:
+    """The problems with their true shares."""
+    rows = []
+    for name, problem in PROBLEMS.items():
+        about = str(problem.fn.func.__doc__).splitlines()[0]
+        shares = (
+            ""
+            if name == NOISE
+            else "; ".join(
+                ", ".join(f"{share:.2f}" for share in level) for level in true_shares(name, LEVELS)
+            )
+        )
+        rows.append([name, about, shares])
+    return table(["problem", "", f"true shares at {LEVELS[0]}; at {LEVELS[1]}"], rows)
+
+
+def _runs(found: Mapping[str, Arrays]) -> str:
+    """How many logs of how many trials."""
+    shapes = {name.split("/")[0]: log["x"].shape[:2] for name, log in found.items()}
+    return "Logs: " + "; ".join(f"{name} {s} of {n} trials" for name, (s, n) in shapes.items()) + "."
+
+
+ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. How far are
+importances of such a log from those that random search would give? The truth is the share of each parameter
+in {N_TRUTH:,} uniform rows, by the same estimator (`px.cond_ped_anova`). Every problem has five parameters,
+all on [0, 1] but for the gate, and the last one, `{IDLE}`, does nothing.
+
+The two numbers of a cell are for the levels {LEVELS[0]} and {LEVELS[1]}."""
+ERROR = """Root mean square, over logs and parameters, of the share in a log minus the true share. Read it
+beside the row of random search, whose error is that of chance alone."""
+IDLE_ABOUT = f"""A search that learns stays where its first good trials were, also along a parameter that does
+nothing. Its rows then look as if that parameter mattered. "Above chance" is an adjusted p-value of at most
+0.05, from {N_SHUFFLES} shuffles; random search should have at most 5 %."""
+
+SHOWN = """The text and the page of a result say so if later rows lie closer to the best fifth than earlier
+rows do: their correlation must be positive at p = 0.005. Tables that are sorted by the losses or by a
+parameter, as grids are, and logs of fewer than 20 different rows never say it. The table has the share of the
+logs that do; for random search that is the rate of false alarms. "Effects" are the three other problems."""
+
+
+if __name__ == "__main__":
+    title = "Logs of a search that learns"
+    sys.exit(pages.main(None, "adaptive_logs", __doc__, title, units, written))
