@@ -100,7 +100,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
         for problem in known
         for searcher in searchers
     ]
-    blocks.append(table(["problem", "search", *heads], rows))
+    blocks.append(_filled(["problem", "search", *heads], rows))
     blocks += ["## A parameter that does nothing", IDLE_ABOUT]
     for name, text, format_, problems in (
         ("idle", "Its mean share:", "{:.2f}", known),
@@ -108,7 +108,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
         ("above", "How often any of five such parameters is, on the problem of noise:", "{:.0%}", [NOISE]),
     ):
         rows = [[own, *_cells(readings, own, problems, sizes, name, format_)] for own in searchers]
-        blocks += [text, table(["search", *heads], rows)]
+        blocks += [text, _filled(["search", *heads], rows)]
     rows = [
         [problem, own, *_cells(readings, own, problems, sizes, "shown", "{:.0%}")]
         for problem, problems in (("effects", known), (NOISE, [NOISE]))
@@ -124,6 +124,12 @@ def written(found: Mapping[str, Arrays]) -> Page:
         blocks.append(f"Not run here, as a package is missing or the run was quick: {', '.join(lacking)}.")
     shape = max(log["x"].shape[:2] for log in found.values())
     return Page([*blocks, _runs(found)], shape, [])
+
+
+def _filled(heads: list[str], rows: list[list[str]]) -> str:
+    """The table without rows that have no numbers."""
+    first = len(heads) - sum(head.endswith("trials") for head in heads)
+    return table(heads, [row for row in rows if any(row[first:])])
 
 
 def _cells(

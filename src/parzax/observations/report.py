@@ -13,8 +13,8 @@ _SHOWN = 30
 LEARNED = (
     "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
     "separates the best of the rows tried, not what matters in the whole space: after 300 trials on known "
-    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a parameter that "
-    "does nothing was above chance in 7 to 100 % of the logs."
+    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a useless parameter "
+    "was above chance in 7 to 100 % of the logs. Intervals, p-values and verdicts ignore that."
 )
 
 
