@@ -1,4 +1,4 @@
-"""Adapters to other libraries, which need their extras and load on first use, and what they share."""
+"""Adapters to other libraries, and their common code; an adapter needs its extra and loads on first use."""
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING

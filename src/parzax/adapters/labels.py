@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-# Near 0 float32 has ever smaller numbers, which devices round to 0; no two labels come closer than this.
+# Smallest distance of two labels. Near 0 float32 has smaller numbers, but devices may round them to 0.
 _LEAST_GAP = 2.0**-20
 
 
 class Labels:
     """A label for every key, ascending with the keys; equal keys have equal labels.
 
-    A sampler of one objective looks at the order of its losses alone. Losses in float64, or pairs such as
-    Optuna's order of pruned trials, therefore go to the device as labels, which float32 holds exactly
-    whatever the losses are: 10^6 + 10^-3 and 10^6 stay apart. A new key gets a label halfway between its
-    neighbours'; where there is no room left, all labels are spread anew.
+    A sampler of one objective uses only the order of the losses. So losses in float64, or pairs such as
+    Optuna's order of pruned trials, are sent to the device as labels, which float32 represents exactly: the
+    losses 10^6 + 10^-3 and 10^6 have different labels. A new key gets a label halfway between its neighbours'
+    labels; if no room is left, all labels are spread anew.
     """
 
     def __init__(self) -> None:

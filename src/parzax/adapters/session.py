@@ -23,9 +23,9 @@ from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
-# A smaller state would take another compilation and save some tenths of a millisecond.
+# A smaller state would save some tenths of a millisecond, but need one more compilation.
 _LEAST_CAPACITY = 1024
-# Stepped domains of more values are taken for continua: float32 tells no more places apart.
+# Stepped domains with more values are treated as continua: float32 cannot distinguish more places.
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
@@ -38,8 +38,8 @@ class Row(NamedTuple):
     Attributes:
         x: (d,) native values, NaN where inactive, categories as codes. A value outside its domain counts as
             the nearest inside, and one of an inactive parameter is left out.
-        losses: m losses; of one objective any key by which rows can be sorted, such as a pair. None for a
-            pending or failed row, which falls above.
+        losses: m losses; with one objective, any key by which rows can be sorted, such as a pair. None for a
+            pending or failed row, which counts as above the split.
         constraints: c values, satisfied where <= 0; NaN where not measured.
     """
 
@@ -49,18 +49,18 @@ class Row(NamedTuple):
 
 
 class Session:
-    """The rows of a log that grows, and what a sampler suggests after them.
+    """The rows of a growing log, and a sampler's suggestions from them.
 
-    Rows travel to the device as points, made on the host in float64, and a single objective as its order, so
-    that float32 loses no difference between values or losses. A suggestion is one call of one program. It
-    adds the new rows to the sampler's state, adds the pending rows to a copy of it, and asks. It
-    is compiled for 1024 rows, 4096 and then twice as many each time, and shared by all sessions whose
-    spaces differ in names and bounds alone.
+    The host converts rows to points in float64, and a single objective to its order, before it sends them to
+    the device; so float32 loses no difference between values or losses. A suggestion is one call of a
+    compiled program. The program adds the new rows to the sampler's state, adds the pending rows to a copy
+    of the state, and asks. It is compiled for 1024 rows, 4096 rows and then each doubling, and is shared by
+    all sessions whose spaces differ only in names and bounds.
 
-    A row that lacks the value of an active parameter counts for nothing.
+    A row without the value of an active parameter is ignored.
 
     Args:
-        sampler: `parzax.tpe` and so on; directions do not count, since losses are given.
+        sampler: `parzax.tpe` or another; its directions are ignored, since rows hold losses.
 
     >>> import parzax as px
     >>> session = px.adapters.Session(px.tpe(px.Space({"x": px.Float(-1, 1)})))
@@ -78,10 +78,10 @@ class Session:
         self._widths = sampler.n_objectives, sampler.n_constraints
         self._rows: list[Row] = []
         self._labels = Labels()
-        # The state after the first `_n_added` rows: its leaves, which a program takes faster than a module.
+        # The leaves of the state after the first `_n_added` rows; passing leaves is faster than a module.
         self._leaves: list[Any] = []
         self._size = self._n_added = 0
-        # A sampler may have fitted densities, so every `ask` computes in the precision of this moment.
+        # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
         self._model = split_model((sampler.strategy, basis), self._dtype)
@@ -92,17 +92,19 @@ class Session:
         return len(self._rows)
 
     def tell(self, rows: Iterable[Row]) -> None:
-        """Add rows that will not change.
+        """Add rows that are final.
 
-        ValueError for a row of another number of constraints than the sampler's, or of losses where it has
-        several objectives. UserWarning where the sampler has no constraints, and so does not see them.
+        ValueError for a row whose number of constraints differs from the sampler's, or, with several
+        objectives, whose number of losses does. UserWarning for constraints that a sampler without
+        constraints ignores.
         """
         self._rows += self._checked(rows)
 
     def prepare(self, n_numbers: int = 0) -> None:
-        """Compile in another thread what the first `ask` with ``n_numbers`` numbers needs.
+        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers.
 
-        An `ask` that comes before that is done waits for it. An error here is raised by that `ask`.
+        If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the
+        error.
         """
 
         empty = copy(self)
@@ -120,9 +122,9 @@ class Session:
         """One suggestion, (d,) native values, NaN where inactive.
 
         Args:
-            seed: of the random key, a whole number.
-            *numbers: folded into it, such as the number of the suggestion.
-            pending: rows that count in this call alone; checked like those that are told.
+            seed: seed of the random key, an integer.
+            *numbers: integers folded into the key, such as the number of the suggestion.
+            pending: rows that count in this call only; checked like the rows of `tell`.
         """
         pending = self._checked(pending)
         with jax.enable_x64(self._dtype == np.float64):
@@ -132,7 +134,7 @@ class Session:
             added = [*self._rows[self._n_added :], *pending]
             losses = (row.losses for row in added if row.losses is not None)
             if self._widths[0] == 1 and self._labels.add(losses):
-                # The rows in the state have other labels now.
+                # The labels of the rows in the state have changed.
                 self._start(self._size)
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
@@ -140,7 +142,7 @@ class Session:
             leaves, at = advance(self._model, self._leaves, *rows, folded)
             _checks.outside_traces(at)
             self._leaves, self._n_added = leaves, len(self._rows)
-            # Native values are made in float64.
+            # Native values are computed in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
             x = self._frame.decode(at)
             if self._space is not self.sampler.space:
@@ -166,7 +168,7 @@ class Session:
         self._leaves = jax.tree.leaves(State.empty(len(self._space), *self._widths, size, self._dtype))
 
     def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[tuple[Any, ...], np.ndarray]:
-        """Complete rows as `advance` takes them, padded to the state's capacity, and their counts."""
+        """The rows as arguments of `advance`, padded to the state's capacity, and their counts."""
         n, (m, c) = len(rows), self._widths
         x = np.array([row.x for row in rows], np.float64).reshape(n, len(self._space))
         at = self._frame.nearest(x)
@@ -184,7 +186,7 @@ class Session:
         return jax.tree.map(pad, (x, at, losses, violations(constraints, self._dtype))), counts
 
     def _losses(self, row: Row) -> Sequence[float] | np.ndarray:
-        """The m losses of a row as numbers that the device holds."""
+        """The m losses of a row, as numbers that the device represents exactly."""
         if row.losses is None:
             return [np.nan] * self._widths[0]
         if self._widths[0] == 1:
@@ -192,7 +194,7 @@ class Session:
         return np.clip(row.losses, -_LARGEST, _LARGEST)
 
 
-# A study of normal length does not earn back the longer compilation of a faster program.
+# In a study of normal length a faster program would not save the time of its longer compilation.
 @program(size="middling")
 def advance(
     model: tuple[Any, list[Any]],
@@ -208,7 +210,7 @@ def advance(
         leaves: the leaves of the state.
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: how many rows stay in the state, and how many count in this call.
-        numbers: the seed, and what is folded into it.
+        numbers: the seed, and the integers that are folded into the key.
 
     Returns:
         The leaves of the state with the rows that stay, and the suggestion.
@@ -237,9 +239,9 @@ def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
-    """Stepped parameters of more than ``most`` values as `Float`, half a step longer at both ends.
+    """The space with stepped parameters of more than ``most`` values as `Float`, half a step longer at ends.
 
-    A step then stands for the places nearest to it. Parameters on which others depend stay as they are.
+    A value then stands for the places nearest to it. Parents of other parameters are not changed.
     """
 
     def smooth(_: str, domain: Domain, is_parent: bool) -> Domain:
@@ -252,7 +254,7 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
 
 
 def _without_bounds(space: Space, dtype: Any) -> Space:
-    """The space of the same points, without bounds and logarithms of what no other parameter depends on."""
+    """A space with the same points; parameters that are no parents lose their bounds and log axes."""
 
     def normalise(name: str, domain: Domain, is_parent: bool) -> Domain:
         if domain.axis.discrete:
@@ -266,7 +268,7 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
 
 
 def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Space:
-    """The space of function(name, domain, whether others depend on it); itself where nothing changes."""
+    """The space with each domain replaced by function(name, domain, is_parent); itself if nothing changes."""
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
     return space if tuple(domains.values()) == space.domains else Space(domains)

@@ -1,4 +1,4 @@
-"""Bounds that move from row to row: from what is given to arrays, and what is wrong with them."""
+"""Bounds that move from row to row: read as arrays, and checked."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,10 +17,10 @@ Bounds = dict[str, np.ndarray]
 def read_bounds(
     bounds: Any, shape: tuple[int, ...], names: tuple[str, ...], read: Callable[[str, str], Any]
 ) -> Bounds:
-    """Name -> (..., n, 2) bounds of rows of ``shape`` (..., n), as given: NaN where missing.
+    """Name -> (..., n, 2) bounds of rows of ``shape`` (..., n), unchecked; NaN where missing.
 
-    Each of low and high is a number, an array of that shape, or a text, for which ``read`` takes the
-    argument's name and the text and returns the array.
+    Low and high are each a number, an array of ``shape``, or a text. For a text, ``read`` gets the name of
+    the argument and the text, and returns the array.
     """
     _checks.instance("bounds", bounds, Mapping, "a dictionary, name -> (low, high)")
     arrays = {}
@@ -42,9 +42,9 @@ def read_bounds(
 def check_bounds(
     space: Space, values: np.ndarray, regime: np.ndarray, bounds: Bounds, used: np.ndarray
 ) -> Bounds:
-    """Bounds of parameters in the rows in which they are of a domain that moves, NaN in all others.
+    """Bounds of parameters in the rows where their domain is `Varying`, NaN in all other rows.
 
-    Rows outside ``used`` (..., n) may hold anything, and have none.
+    Rows outside ``used`` (..., n) may hold anything and get NaN.
 
     Raises:
         ValueError: a parameter without a `Varying` domain; with the row, bounds that are missing, infinite,
@@ -69,7 +69,7 @@ def check_bounds(
 def _check(
     name: str, domain: Varying, rows: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> None:
-    """Refuse the first row that is wrong."""
+    """Raise for the first row with wrong bounds."""
     with np.errstate(invalid="ignore", over="ignore"):
         slack = BOUND_SLACK * np.maximum(np.abs(low), np.abs(high))
         span = f"[{domain.low!r}, {domain.high!r}]"
@@ -94,13 +94,13 @@ def _check(
 
 
 def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
-    """A sentence for every parameter whose bounds move."""
+    """A sentence on every parameter whose bounds move."""
     sentences = {}
     for name in space.names:
         if not any(isinstance(domain, Varying) for domain in space[name]):
             continue
         rows = bounds.get(name, np.full((1, 2), np.nan)).reshape(-1, 2)
-        reach = "and are not known, so that its values are not compared"
+        reach = "and are not given, so its values are not compared"
         if not np.isnan(rows).all():
             ends = zip(("low", "high"), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), strict=True)
             reach = ", ".join(f"{side} {span_text(low, high)}" for side, low, high in ends)

@@ -31,7 +31,7 @@ from parzax.tables.states import PENDING, find_state, read_states
 def read_logs(
     df: Any, column: str | None, what: str, *arguments: Any, warn: bool
 ) -> tuple[Space, dict[str, Arrays]]:
-    """Read a table as one log for each value of a column, which says ``what`` a row is of, such as a task.
+    """Read a table as one log for each value of ``column``; ``what`` names these values, such as "task".
 
     Without a column all rows are one log. ``arguments`` are those of `_read`.
     """
@@ -111,7 +111,7 @@ def _read(
     keep = reasons == ""
     objectives = _read_numbers(table, targets, keep)
     if failed == "drop" and states is not None and fate == "worst":
-        # Pruned rows alone are ranked last.
+        # Without an objective only pruned rows can be kept, ranked last.
         lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
         reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
         _count_dropped(reasons)
@@ -132,7 +132,7 @@ def _read(
     if space is None:
         column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
         roles = roles._replace(left_out=(*roles.left_out, *unfit))
-    # A parameter that is marked, asked for or bounded counts no rows, whatever its name.
+    # A column that is marked, requested or bounded as a parameter is no row counter, whatever its name.
     named = [*aside, *asked, *certain, *(() if names is None else column_of.values())]
     candidates = [c for c in table.names if c not in named and form.parameter_of(c) is None]
     step = trials.find_step(table, form, candidates, list(column_of.values()))
@@ -196,7 +196,7 @@ def _read(
 
 
 def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tuple[Column | None, str]:
-    """A column, where text may spell numbers, and how it does; None for one that is no parameter, and why."""
+    """A column, with numbers in text read, and how they are written; or None and why it is no parameter."""
     try:
         return as_numbers(table.read(name), keep, least)
     except ValueError as error:
@@ -227,7 +227,7 @@ def _to_numbers(column: Column | None) -> np.ndarray | None:
 def _let_bounds_move(
     space: Space, bounds: Mapping[str, tuple[np.ndarray, np.ndarray]], keep: np.ndarray
 ) -> Space:
-    """An inferred space with domains that move for the parameters with bounds."""
+    """An inferred space, with `Varying` domains for the parameters with bounds."""
     domains = {name: space[name] for name in space.names}
     for name, sides in bounds.items():
         (domain,) = space[name]
@@ -255,7 +255,7 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
 
 
 def _read_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:
-    """Parameter -> (n,) regime, -1 where missing, of those that have a column ``regimes_<name>``."""
+    """Parameter -> (n,) regime, -1 where missing, for parameters with a column ``regimes_<name>``."""
     given = {}
     for name in space.names:
         if f"regimes_{name}" in table.names:

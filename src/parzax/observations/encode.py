@@ -22,26 +22,26 @@ def encode(
     """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
 
     With JAX arrays, traced or not, it is a pure function of ``x``, ``losses``, ``weight`` and ``groups``; all
-    else is static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host. Both ways give the
-    same codes and levels bit by bit: in float64, and in float32 for values that float32 holds.
+    other arguments are static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host. Host and
+    device give exactly the same codes and levels: in float64, and in float32 if it represents the values.
 
     Args:
         space: the search space.
         x: (n, d) native values, NaN = inactive, categories as codes.
         losses: (n,) lower is better; -inf is a legal best. Rows with NaN are left out.
-        levels: a number or (q,) numbers in (0, 1): the levels gamma' of the target sets, below the region's.
-            The best ceil(level * N) of N usable rows are in, and all rows tied with the last of them.
+        levels: a number or (q,) numbers in (0, 1): the levels gamma' of the target sets, below ``region``. A
+            target set has the best ceil(level * N) of N usable rows, and all rows tied with the last of them.
         region: level gamma of the region, in (0, 1].
         weight: (n,) frequency weights, at least 0; None counts every row once.
         grid: `parzax.Grid()` by default.
-        groups: (n,) whole numbers, the same for rows that belong together, such as the epochs of one
-            configuration: `parzax.importance.resample` and `shuffle` take these together. By default every
-            row of JAX arrays stands alone; for NumPy arrays see `parzax.Observations.from_arrays`.
+        groups: (n,) integers, equal for rows that belong together, such as the epochs of one configuration:
+            `parzax.importance.resample` and `shuffle` keep these rows together. By default every row of JAX
+            arrays is a group; for NumPy arrays see `parzax.Observations.from_arrays`.
 
     Returns:
-        `parzax.importance.Encoded`. A row of a traced array is left out where a value is outside its domain
-        or given for an inactive parameter, and where its weight is negative or not finite; every level then
-        has the status INVALID_ROWS. Arrays with such rows raise if they are not traced.
+        `parzax.importance.Encoded`. A row of a traced array is left out if a value is outside its domain or
+        is given for an inactive parameter, or if its weight is negative or not finite; every level then has
+        the status INVALID_ROWS. Such rows of arrays that are not traced raise an error.
 
     Raises:
         TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not

@@ -15,7 +15,7 @@ from parzax.observations.levels import level_sets
 from parzax.observations.pools import assign_pools
 from parzax.space import Space
 
-# Numbers in a block of rows, which stays in the second-level cache.
+# Numbers in a block of rows, so that a block fits the second-level cache.
 _BLOCK = 65536
 
 
@@ -29,11 +29,11 @@ def encode_log(
     rows: int,
     ranks: bool = False,
 ) -> tuple[Encoded, dict[str, str]]:
-    """A log on the grid, its seeds as a leading axis, and sentences about bounds that move, by parameter.
+    """A log on the grid, its seeds as a leading axis, and by parameter a sentence about bounds that move.
 
-    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN where not usable. There are
-    ``rows`` with padding, which is in no set. ``ranks`` says whether `Encoded.rank` and `Encoded.groups` are
-    needed.
+    ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN in rows that are not usable. The
+    arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether `Encoded.rank` and
+    `Encoded.groups` are needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)
@@ -51,7 +51,7 @@ def encode_log(
 
 
 def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
-    """Padded weights: int32 where they are whole numbers that fit, so that counts are exact."""
+    """Padded weights: int32 if they are integers that fit, so that counts are exact."""
     if weight is None:
         return None
     exact = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
@@ -59,18 +59,18 @@ def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
 
 
 def pad_groups(groups: np.ndarray | None, rows: int) -> np.ndarray | None:
-    """(s, rows) numbers of groups; padding, which no sample holds, has the number 0."""
+    """(s, rows) numbers of groups; padding has number 0 and is in no sample."""
     return None if groups is None else np.pad(groups, ((0, 0), (0, rows - groups.shape[1])))
 
 
 def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.ndarray:
-    """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for those that are left out."""
+    """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
     usable = ~np.isnan(losses) & (True if weight is None else weight > 0)
     ranks = np.full((len(losses), rows), rows, np.int32)
     for seed, loss in enumerate(losses):
         order = np.flatnonzero(usable[seed])
         order = order[np.argsort(loss[order])]
-        # Rows that are tied have the rank of the first of them.
+        # Tied rows have the rank of the first of them.
         is_first = np.ones(len(order), bool)
         is_first[1:] = loss[order[1:]] != loss[order[:-1]]
         ranks[seed, order] = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
@@ -82,8 +82,8 @@ def grid_codes(
 ) -> np.ndarray:
     """Codes of the rows of (s, n, d) values, column-major: (s, d, rows), of the narrowest type that fits.
 
-    Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are in no
-    pool yet, see `parzax.observations.pools`.
+    Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are not yet
+    in a pool, see `parzax.observations.pools`.
     """
     (n_seeds, n, n_parameters), (inactive, plan) = values.shape, _plan(space, grid)
     codes = np.empty((n_seeds, n_parameters, n if rows is None else rows), inactive.dtype)
@@ -109,7 +109,7 @@ def grid_codes(
 
 @lru_cache(maxsize=256)
 def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
-    """Codes of "inactive", (d, 1), and what it takes to encode the i-th regime of the parameters with one."""
+    """Codes of "inactive", (d, 1); and per regime number, what encodes the parameters with that regime."""
     where, plan = layout(space, grid), []
     last = np.array(where.n_codes)[:, None] - 1
     dtype = np.min_scalar_type(last.max())

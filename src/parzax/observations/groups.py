@@ -1,4 +1,4 @@
-"""Rows that belong together: labels that are given, and repeats of one configuration."""
+"""Rows that belong together: by given labels, or as repeats of one configuration."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ _REPEATED = 0.1
 
 
 def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Labels of groups, whole numbers or text, as int32 numbers of ``shape`` (..., n)."""
+    """Labels of groups, integers or text, as int32 numbers of ``shape`` (..., n)."""
     labels = _checks.unmasked("groups", groups)
     if labels.shape != shape:
         raise ValueError(f"groups must have shape {shape}, one label a row, got {labels.shape}.")
@@ -24,10 +24,11 @@ def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def find_groups(obs: Any) -> np.ndarray | None:
-    """(s, n) int32 numbers of rows that belong together; None where every row stands alone.
+    """(s, n) int32 numbers of the groups of rows that belong together; None if every row is a group.
 
-    They are the log's ``groups``. Without these, rows with the same configuration belong together, if that
-    has an active parameter with continuous values and at least a tenth of the rows repeats another one.
+    They are the log's ``groups``, if given. Otherwise rows with the same configuration belong together, if
+    the configuration has an active parameter with continuous values and at least a tenth of the rows are
+    such repeats.
     """
     n_seeds, n = math.prod(obs.batch_shape), obs.n
     if obs.groups is not None:
@@ -51,14 +52,14 @@ def _continuous(space: Space, regime: np.ndarray) -> np.ndarray:
 
 
 def _find_repeats(values: np.ndarray, regime: np.ndarray, continuous: np.ndarray) -> np.ndarray | None:
-    """(n,) numbers of the configurations of one log; None where too few are repeated.
+    """(n,) numbers of the configurations of one log; None if too few rows are repeats.
 
     ``values``, ``regime`` and ``continuous`` are (n, d).
     """
     rows = np.flatnonzero(continuous.any(axis=1))
     most = (1 - _REPEATED) * len(rows)
     first = np.argmax(continuous.sum(axis=0))
-    # Most logs have no repeats, which one column shows.
+    # Most logs have no repeats; one column is enough to see that.
     if not len(rows) or len(np.unique(values[rows, first])) > most:
         return None
     numbers = number_rows([*values[rows].T, *regime[rows].T], len(rows))

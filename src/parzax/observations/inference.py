@@ -1,4 +1,4 @@
-"""Domains from columns: what a log says about a space that nobody wrote down."""
+"""Domains inferred from the columns of a log, if no space is given."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +12,19 @@ from parzax.tables.columns import Column, listed, number_of
 # Largest number of choices of a parameter, and longest text of a label.
 MAX_CHOICES = 100_000
 MAX_LABEL = 10_000
-# Least ratio of the largest to the smallest value on a log axis.
+# Smallest ratio of the largest to the smallest value for a log axis.
 LOG_RATIO = 1000.0
 _MAX_WHOLE = 2.0**53
-# Text is an id in at least this many rows, if at least this share of them differ.
+# Text counts as an id in logs of at least this many rows, if at least this share of the texts differ.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
 
 
 def infer_space(
     columns: Mapping[str, Column], spelled: Mapping[str, str] | None = None
 ) -> tuple[Space, list[str], list[str]]:
-    """The space of some columns, and sentences on what was inferred and on columns that are left out.
+    """The space of some columns, sentences on what was inferred, and sentences on columns left out.
 
-    See `infer_domain`. ``spelled`` says how a column's numbers were written, "" for plain numbers.
+    See `infer_domain`. ``spelled`` says how the numbers of a column were written, "" for plain numbers.
     """
     inferred = {name: infer_domain(column) for name, column in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
@@ -41,13 +41,13 @@ def infer_space(
 def infer_domain(column: Column) -> tuple[Domain | None, str]:
     """The domain of a column and a sentence that says what was inferred; (None, ...) if it has no values.
 
-    * Booleans, text, objects of mixed types, and whatever a column of a categorical type holds, numbers
-      too: `Categorical`, choices sorted within each type.
-    * Integers, and floating-point columns with gaps whose values are all whole (pandas turns integers
-      with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value seen.
-    * ``log=True`` where all values are positive, the largest is at least 1000 times the smallest, and the
+    * Booleans, text, objects of mixed types, and any values in a column of a categorical type, including
+      numbers: `Categorical`, with choices sorted within each type.
+    * Integers, and floating-point columns with gaps whose values are all integers (pandas turns integers
+      with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value.
+    * ``log=True`` if all values are positive, the largest is at least 1000 times the smallest, and the
       logarithms are less skewed than the values.
-    * Text that differs in nearly every row, of 30 or more: an id, left out.
+    * Text in 30 rows or more that differs in nearly every row: an id, which is left out.
     * Missing entries: ``when=Recorded()``, active where a value is recorded.
 
     Raises:
@@ -58,7 +58,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         return None, "it has no values"
     gap = f"; inactive in {int(missing.sum())} of {len(missing)} rows" if missing.any() else ""
     when: Any = Recorded() if missing.any() else ()
-    # Objects that hold both 1 and 1.0 mean two choices.
+    # Objects that hold both 1 and 1.0 are two choices.
     numeric = column.numbers is not None or (
         not column.categories
         and {type(x) for x in column.labels} <= {int, float}
@@ -75,7 +75,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
 
 
 def _is_id(column: Column) -> bool:
-    """Whether the labels are text and nearly all different, so that no row says anything about another."""
+    """Whether the labels are text and nearly all different, so that no two rows can be compared."""
     n = int((column.index >= 0).sum())
     text = not column.categories and all(isinstance(x, str) for x in column.labels)
     return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
@@ -91,7 +91,7 @@ def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
     integers = column.integers or (column.promoted and max(-low, high) <= _MAX_WHOLE)
     if column.numbers is None:
         integers = all(isinstance(x, int) for x in column.labels)
-    # Dividing first keeps cubes and ratios within the range of a float.
+    # The division prevents overflow.
     spans = low > 0 and high / LOG_RATIO >= low
     log = spans and abs(_skewness(np.log(values))) < abs(_skewness(values / high))
     kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))

@@ -1,4 +1,4 @@
-"""From the columns of a table to values of a space: codes for labels, numbers for the rest."""
+"""Converts the columns of a table to values of a space: codes for labels, numbers for the rest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,12 +8,12 @@ import numpy as np
 from parzax.space import INACTIVE, Categorical, Space, choice_key
 from parzax.tables.columns import Column, listed, short
 
-# Code of a label that is none of the choices.
+# Code of a label that is not among the choices.
 _UNKNOWN = -1
 
 
 def _match(label: Any, domain: Categorical) -> int:
-    """Code of ``label`` among the choices: by type and value first, else the only choice that it fits."""
+    """Code of ``label``: the choice of equal type and value, else the only choice that it may stand for."""
     exact = domain.codes.get(choice_key(label))
     if exact is not None:
         return exact
@@ -22,7 +22,7 @@ def _match(label: Any, domain: Categorical) -> int:
 
 
 def _fits(label: Any, choice: Any) -> bool:
-    """Whether a table may have made the label of the choice: 1.0 of 1, the text "True", 0.5 of a text."""
+    """Whether a table may hold the choice as this label: 1 as 1.0, True as a text, the text "0.5" as 0.5."""
     types = {type(label), type(choice)}
     if types == {str} or choice is None:
         return label == "None" and choice is None
@@ -37,10 +37,10 @@ def _fits(label: Any, choice: Any) -> bool:
 def encode_columns(
     space: Space, columns: Mapping[str, Column], used: np.ndarray, given: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values (n, d) as `Observations.from_arrays` takes them, and regimes (n, d) if some are given.
+    """Values (n, d) for `Observations.from_arrays`, and regimes (n, d) if some are given.
 
-    A missing entry is inactive, or the choice None where there is one and the parameter is active. Only rows
-    ``used`` (n,) are checked; ``given`` has (n,) regimes of parameters.
+    A missing entry means inactive, or None if None is a choice and the parameter is active. Only rows
+    ``used`` (n,) are checked; ``given`` has the (n,) regimes of some parameters.
     """
     values, codes = np.full((len(used), len(space)), np.nan), {}
     for j, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
@@ -48,8 +48,8 @@ def encode_columns(
             codes[j] = [_match_labels(columns[name], d) for d in domains if isinstance(d, Categorical)]
         values[:, j] = codes[j][0] if j in codes else columns[name].as_numbers(used)
     regimes = _find_regimes(space, values, given)
-    # Codes of a parameter with several domains depend on its regime, and regimes on the codes of
-    # its parents: each pass settles one more generation.
+    # The codes of a parameter with several domains depend on its regime, and its regime on the codes of its
+    # parents. Each pass settles one more generation.
     for _ in range(len(space)):
         before = values.copy()
         for j, codes_of_domains in codes.items():
@@ -70,12 +70,12 @@ def _match_labels(column: Column, domain: Categorical) -> np.ndarray:
     """(n,) code of every entry, -1 for a label that is no choice, NaN (or the code of None) where missing."""
     column = column.as_labels()
     none = domain.codes.get(choice_key(None), np.nan)
-    # The last one is for index -1, missing.
+    # The last entry is for index -1, missing.
     return np.array([*(_match(label, domain) for label in column.labels), none], float)[column.index]
 
 
 def _find_regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Regimes (n, d): those that are given, the others from the conditions among themselves."""
+    """Regimes (n, d): the given ones, and for other parameters the regimes that the conditions give."""
     if not given:
         return space.derive_regimes(values)
     regimes = np.empty(values.shape, dtype=np.int16)

@@ -11,7 +11,7 @@ from parzax.status import Status
 
 # With fewer levels than this a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
-# As plain integers: an enum takes a microsecond each time it meets an array.
+# Plain integers: combining an enum with an array takes a microsecond each time.
 _NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL, Status.TIED_CUTOFF))
 
 
@@ -26,9 +26,9 @@ class LevelSets(NamedTuple):
 def level_weight(quantile: float, total: float, *, counts: bool = True, raw: bool = False) -> float:
     """Weight that the best ``quantile`` of a ``total`` weight must reach.
 
-    ceil(quantile * total), at least 1, where a product that is whole but for rounding is whole (0.07 of 100
-    is 7, 2/3 of 300 is 200). Weights that are no ``counts``, but fractions, need no ceil; ``raw`` takes the
-    product as it comes (Optuna's rule).
+    ceil(quantile * total), at least 1. A product that differs from an integer only by rounding is replaced by
+    the integer (0.07 of 100 is 7, 2/3 of 300 is 200). If the weights are fractions instead of ``counts``, the
+    product is not rounded up. ``raw`` uses ceil of the floating-point product itself (Optuna's rule).
     """
     if quantile == 1.0:
         return total
@@ -52,7 +52,7 @@ def level_sets(
     raw: bool = False,
     rows: int | None = None,
 ) -> LevelSets:
-    """Assign every row the first level set that contains it; rows tied with a cut-off are in.
+    """Find the first level set that contains each row; a set includes the rows tied with its cut-off.
 
     Args:
         losses: (s, n) float64, lower is better; NaN = not usable.
@@ -67,8 +67,8 @@ def level_sets(
     dtype = np.uint8 if q < 255 else np.uint16 if q < 2**16 - 1 else np.uint32
     level = np.full((s, n if rows is None else rows), q + 1, dtype=dtype)
     status = np.zeros((s, q), dtype=np.int32)
-    # One pass finds NaN as well as equal losses: both extremes of a row with NaN are NaN. They are compared
-    # as Python numbers: for one log each NumPy call on them would cost as much as a pass over the rows.
+    # The extremes show NaN as well as equal losses: with a NaN both are NaN. They are compared as Python
+    # numbers, since each NumPy call would cost as much as a pass over the rows of one log.
     lowest = np.minimum.reduce(losses, axis=-1, initial=np.inf).tolist()
     highest = np.maximum.reduce(losses, axis=-1, initial=-np.inf).tolist()
     if weight is None and any(low != low for low in lowest):
@@ -98,7 +98,7 @@ def level_sets(
 
 
 def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:
-    """Number of cut-offs below each loss, and which are tied; for few levels this is fastest."""
+    """Number of cut-offs below each loss, and which cut-offs are tied; the fastest way for few levels."""
     level, tied = 0, []
     for count in map(int, needed):
         n_above = 0
@@ -112,7 +112,7 @@ def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray 
 def _by_sorting(
     losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, counts: bool
 ) -> tuple[np.ndarray, list[bool]]:
-    """The same from one sort: each set ends after the last row tied with the row that reaches its weight."""
+    """As `_by_comparison`, from one sort: a set ends after the last row tied with its cut-off."""
     order = np.argsort(losses)  # NaN last
     ranked = losses[order]
     if weight is None:

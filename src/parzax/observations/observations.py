@@ -24,9 +24,10 @@ from parzax.tables import Format
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was seen: configurations and objectives, with optional constraints and weights.
+    """The rows of a log: configurations and objectives, with optional constraints and weights.
 
-    Built by `from_arrays`, `from_dataframe` or an adapter, never directly; on the host, and not a pytree.
+    Built by `from_arrays`, `from_dataframe` or an adapter, never directly. It stays on the host and is not a
+    pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
@@ -34,10 +35,10 @@ class Observations:
         regime: (..., n, d) int16, index of the domain that applied, -1 = inactive.
         losses: (..., n, m) objectives, negated where maximised, so that lower is better. NaN marks a
             failed row.
-        constraints: (..., n, c) or None; feasible where <= 0. NaN where not known, in failed rows alone.
+        constraints: (..., n, c) or None; feasible where <= 0. NaN where missing, only in failed rows.
         weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
-        bounds: name -> (..., n, 2) low and high of the rows in which the parameter has bounds that move
-            (`parzax.Varying`), NaN in others; None if none are known.
+        bounds: name -> (..., n, 2) low and high in the rows where the bounds of the parameter move
+            (`parzax.Varying`), NaN in other rows; None if no bounds are given.
         groups: (..., n) int32 numbers of groups of rows that belong together, or None.
         report: how the log was read.
     """
@@ -76,24 +77,24 @@ class Observations:
             objectives: (..., n) or (..., n, m). -inf (after negation of maximised objectives) is a legal
                 best; NaN and +inf are failed rows.
             direction: "minimize" or "maximize", or one of them per objective; members of an enumeration
-                go by their names (Optuna's ``StudyDirection.MAXIMIZE``).
-            regime: (..., n, d) int, -1 = inactive; only where the conditions cannot tell.
-            constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN is only in
+                are read by their names (Optuna's ``StudyDirection.MAXIMIZE``).
+            regime: (..., n, d) int, -1 = inactive; needed only if the conditions do not determine it.
+            constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN only in
                 rows without any objective.
-            weight: (..., n) frequency weights, at least 0: a weight of 2 is a row seen twice. There is a
-                warning where they sum to 1, as relative ones do.
-            bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`): each a number, an
-                array (..., n), or the name of a parameter whose value it is, as in ``{"x": (0, "c")}``. In
-                rows where the parameter has another domain, or none, they play no part.
-            groups: (..., n) labels, whole numbers or text, of rows that belong together, such as the epochs
-                of one configuration; samples and shuffles keep them together. By default these are exact
-                repeats of a configuration with continuous values, if a tenth of the rows are such repeats.
+            weight: (..., n) frequency weights, at least 0: a weight of 2 is a row seen twice. A warning is
+                given if they sum to 1, as relative weights do.
+            bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`). Low and high are
+                each a number, an array (..., n), or the name of a parameter whose value is the bound, as in
+                ``{"x": (0, "c")}``. Rows where the parameter has another domain, or is inactive, ignore them.
+            groups: (..., n) labels, integers or text, equal for rows that belong together, such as the epochs
+                of one configuration; samples and shuffles keep them together. By default exact repeats of a
+                configuration with continuous values are a group, if a tenth of the rows are such repeats.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:
-            ValueError: shapes that do not fit; with row and column, a value outside its domain, a value
-                where the parameter is inactive, none where it is active; bounds that are missing, the wrong
-                way round or do not hold the value. Failed rows that are dropped are not checked.
+            ValueError: for shapes that do not fit. With row and column: for a value outside its domain, a
+                value of an inactive parameter, a missing value of an active one, and bounds that are missing,
+                reversed or do not contain the value. Failed rows that are dropped are not checked.
 
         >>> import parzax as px
         >>> space = px.Space({"x": px.Float(0, 1)})
@@ -132,39 +133,40 @@ class Observations:
         """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
 
         The format of the tool that wrote the table says which columns are parameters, states of trials and
-        bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table every column is a
-        parameter of which neither the name nor the values say that it is a result, a state, a counter, an
-        identity or a time; ``report.left_out`` names the others. A missing value means inactive.
+        bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table a column is a
+        parameter unless its name or its values say that it is a result, a state, a counter, an identity or a
+        time; ``report.left_out`` names the columns left out. A missing value means inactive.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several; by default ``values_*`` where there is no "value".
-            direction: of `from_arrays`; "minimize" if not given.
-            space: the search space. Its parameters are those of the format, or columns of their names. Labels
-                match choices by type and value, else by what a file may have made of them (1.0 for 1,
-                "True"), if only one choice fits. A parameter with several `Recorded` domains takes its regime
-                from ``regimes_<name>`` (integers, -1 = inactive). Without a space one is inferred, by the
-                rules of `parzax.observations.inference.infer_domain`.
+            direction: as in `from_arrays`; "minimize" if not given.
+            space: the search space. Its parameters are found by the prefix of the format, or by column name.
+                A label matches the choice of the same type and value. Otherwise it matches a choice that a
+                file may have changed (1 to 1.0, True to "True"), if only one choice fits. A parameter with
+                several `Recorded` domains takes its regime from the column ``regimes_<name>`` (integers, -1 =
+                inactive). Without a space, one is inferred by the rules of
+                `parzax.observations.inference.infer_domain`.
             failed: rows that did not complete, and rows without an objective value, are left out ("drop") or
                 ranked last ("worst"); running and waiting ones are always left out.
             pruned: the same for pruned rows; as ``failed`` if not given.
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
-            parameters: columns of the parameters, where no space names them; they overrule format and values.
+            parameters: columns of the parameters, if no space is given; they overrule format and values.
             drop: columns to leave out.
-            bounds: of `from_arrays`, where a text names a column (also one of ``drop``) or else a parameter.
-                A domain that is inferred becomes a `parzax.Varying`.
-            seed: column of seeds: each becomes a run of its own, on a leading axis, for standard errors.
-            per_trial: of several rows of one trial the "last", the "best" or "all" count, as one group.
+            bounds: as in `from_arrays`; a text names a column (also one of ``drop``) or else a parameter.
+                An inferred domain becomes a `parzax.Varying`.
+            seed: column of seeds: each seed becomes a separate run, on a leading axis, for standard errors.
+            per_trial: which rows of a trial with several rows count: "last", "best", or "all", as one group.
             groups: column of labels of rows that belong together; see `from_arrays`.
             format: the table's `parzax.tables.Format`; recognised by its columns if not given.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
 
         Raises:
-            ValueError: naming row (counted from 0 in ``df``) and column, for values that do not fit; for
-                missing or repeated columns, and tables without rows or without any row to use; where a
-                column may be a result, as it orders the rows like the objective.
+            ValueError: for values that do not fit, with row (counted from 0 in ``df``) and column; for
+                missing or repeated columns, and tables without rows or without any row to use; for a column
+                that orders the rows like the objective, since it may be a result.
             ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
 
         >>> import pandas as pd, parzax as px
@@ -202,20 +204,20 @@ class Observations:
         format: Format | None = None,
         warn: bool = True,
     ) -> "dict[str, Observations]":
-        """Read a table of several tasks: one log per task, all of one space.
+        """Read a table of several tasks as one log per task; all logs have the same space.
 
         Args:
             df: the table; the rows of a task stay in order.
-            task: the column with the names of the tasks, which is no parameter.
+            task: the column with the names of the tasks; it is not a parameter.
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-                per_trial, groups, format, warn: of `from_dataframe`, for the whole table; a space that is not
-                given is inferred from all tasks.
+                per_trial, groups, format, warn: as in `from_dataframe`, for the entire table. If no space is
+                given, one is inferred from all tasks together.
 
         Returns:
             Name of the task -> log, in order of appearance.
 
         Raises:
-            ValueError: as `from_dataframe`; without the column, for rows that name no task, and for tasks
+            ValueError: as `from_dataframe`; for a missing column ``task``, rows without a task, and tasks
                 without a row to use.
         """
         settings = (
@@ -232,8 +234,8 @@ class Observations:
         """The rows on the grid and in level sets, as NumPy arrays, for `parzax.importance.estimate`.
 
         Args:
-            levels, region, grid: of `parzax.encode`.
-            objective: number of the objective by which rows are ranked.
+            levels, region, grid: as in `parzax.encode`.
+            objective: index of the objective by which rows are ranked.
 
         Returns:
             `parzax.importance.Encoded`, its leading axes the seeds of the log.
@@ -261,7 +263,7 @@ class Observations:
 
     @property
     def feasible(self) -> np.ndarray:
-        """(..., n) rows whose constraints are all known and <= 0; all rows where there are no constraints."""
+        """(..., n) rows whose constraints are all given and <= 0; all rows if the log has no constraints."""
         if self.constraints is None:
             return np.ones(self.values.shape[:-1], dtype=bool)
         return np.asarray((self.constraints <= 0).all(axis=-1))
@@ -289,7 +291,7 @@ class Observations:
         return [self.space.names[j], str(values.size), *ends]
 
     def with_weight(self, weight: Any) -> "Observations":
-        """The same rows under other frequency weights, (..., n); a filter is a weight of 0 or 1."""
+        """The same rows with other frequency weights, (..., n); a filter is a weight of 0 or 1."""
         weight = check_weight(weight, self.values.shape[:-1])
         warn_of_normalised(weight)
         return replace(self, weight=weight)

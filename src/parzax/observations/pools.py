@@ -1,8 +1,8 @@
 """Pools of rows with similar bounds, for domains whose bounds move; values are places between the bounds.
 
-For x in [0, c], rows with different c share no grid, but their places x / c do. A pool of rows with similar c
-is a regime in Eq. 11 of conditional PED-ANOVA (arXiv 2601.20800). (The paper suggests fixed intervals in its
-Appendix B.2; in native units these would give importance to x where c alone matters.)
+For x in [0, c], rows with different c share no grid for x, but one grid for the places x / c. A pool of rows
+with similar c is a regime in Eq. 11 of conditional PED-ANOVA (arXiv 2601.20800). (The paper's Appendix B.2
+suggests fixed intervals; in native units these would give importance to x even if only c matters.)
 """
 
 import math
@@ -15,26 +15,26 @@ from parzax.importance.layout import Grid, layout, relative_axis
 from parzax.observations.bounds import span_text
 from parzax.space import Varying
 
-# Relative difference of numbers that count as equal.
+# Numbers with at most this relative difference count as equal.
 _SAME = 1e-9
-# Rank correlation of widths and middles above which pools are by width alone.
+# Above this rank correlation of widths and middles, pools are made by width alone.
 _ALIKE = 0.99
 # The pool of the narrowest ranges is halved if their widths differ by more than this factor and each half has
 # this many rows.
 _DIFFERENT, _LEAST_HALF = 2.0, 50
-# Share of a step by which a bound may miss the last one.
+# Share of a step by which a bound may miss the last step.
 _STEP_SLACK = 1e-6
 
 
 def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
     """Put the rows of domains whose bounds move into pools; return sentences on the pools of the first seed.
 
-    Rows outside the region stay without a pool, as do rows without bounds, or whose bounds leave one value.
+    Rows outside the region get no pool, nor do rows without bounds, or with bounds that leave one value.
 
     Args:
         codes: (s, d, rows) `grid_codes` of the observations, padded or not; changed in place.
         obs: the log, `parzax.Observations`.
-        grid: its ``max_pools`` is the most there are.
+        grid: its ``max_pools`` limits the number of pools.
         in_region: (s, n) mask of the rows of the region.
     """
     where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
@@ -45,7 +45,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
         domain = obs.space[name][block.regime]
         if block.is_pool or not isinstance(domain, Varying) or name not in bounds or not grid.max_pools:
             continue
-        # Of the first pool, which follows the cell of rows without one.
+        # The first pool follows the cell of rows without a pool.
         start = block.start - where.offsets[j] + block.n_cells
         here = (obs.regime[..., j].reshape(shape) == block.regime) & (weight > 0)
         values, (low, high) = obs.values[..., j].reshape(shape), np.moveaxis(bounds[name], -1, 0)
@@ -64,14 +64,14 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
 
 
 def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
-    """Places of values (n,) between their bounds, from 0 to 1; NaN where there is a single value, or none.
+    """Places of values (n,) between their bounds, from 0 to 1; NaN if the bounds leave one value, or none.
 
-    u = (x - low) / (high - low), of logarithms where the domain has a log axis. Values in steps are the
-    centres of cells, which fill [0, 1]: bounds are half a step further out.
+    u = (x - low) / (high - low), of the logarithms if the domain has a log axis. Values in steps are the
+    centres of cells that fill [0, 1]: low and high are then half a step further out.
     """
     start, end = _ends(low, high, domain)
     length = end - start
-    # A range that is shorter than a step has one value.
+    # A range shorter than a step has one value.
     single = high - low <= (0.0 if domain.step is None else domain.step * (1 - _STEP_SLACK))
     with np.errstate(invalid="ignore", divide="ignore"):
         place = ((np.log(values) if domain.log else values) - start) / np.where(single, np.nan, length)
@@ -81,16 +81,16 @@ def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domai
 def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
     """Pool number of each of n rows, from 0 to at most ``most`` - 1.
 
-    Rows with a total weight of n fall into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
-    ranges stay together. Pools are by width; by middle, if all widths are equal. If the rank correlation of
-    width and middle is at most 0.99, fewer pools are made by width, and each is split by middle. This treats
-    both ends alike; for [0, c] the pools are those of c. In the pool of the narrowest ranges widths may
-    differ by any factor, so it is halved if it has enough rows.
+    Rows with a total weight of n are put into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
+    ranges stay together. Pools are made by the width of the ranges, or by their middle if all widths are
+    equal. If the rank correlation of width and middle is at most 0.99, fewer pools are made by width, and
+    each is split by middle. This treats both ends of a range alike; for [0, c] the pools are by c. In the
+    pool of the narrowest ranges widths may differ by any factor, so it is halved if it has enough rows.
 
     Args:
         start, end: (n,) ends of the ranges on the axis of the domain.
         weight: (n,) frequency weights, above 0.
-        most: K is from 1 to one less than this, which leaves one for the halving.
+        most: K is between 1 and ``most`` - 1, so that one pool can still be halved.
     """
     n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), max(most - 1, 1))
     scale = np.maximum(np.abs(start), np.abs(end)).max()
@@ -121,7 +121,7 @@ def _halve_narrowest(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) ->
 
 
 def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the ranges on the axis, of values in steps the ends of the outer cells."""
+    """Ends of the ranges on the axis; for values in steps, the outer ends of the first and last cell."""
     if domain.step is not None:
         last = low + domain.step * np.floor((high - low) / domain.step + _STEP_SLACK)
         low, high = low - domain.step / 2, last + domain.step / 2
@@ -129,7 +129,7 @@ def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarra
 
 
 def _rank(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
-    """Share of the weight below each number, and half of that of its equals; 0.5 for all within ``same``."""
+    """Share of the weight below each number, plus half of the share at it; 0.5 if all are within ``same``."""
     if np.ptp(x) <= same:
         return np.full(len(x), 0.5)
     _, equal = np.unique(x, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What reading a log did: rows read, dropped and why, direction, and what was inferred."""
+"""The report on how a log was read: rows read, rows dropped and why, direction, and what was inferred."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from parzax import _checks
 
-# A warning shows this many sentences; the report has them all.
+# A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
 # The numbers are those of docs/adaptive_logs.md.
@@ -23,18 +23,18 @@ class ImportReport:
     """How a log became observations.
 
     Attributes:
-        n_rows: rows in the source, of each seed.
+        n_rows: number of rows of each seed in the source.
         dropped: reason -> number of rows left out when reading (over all seeds).
         n_failed: rows (over all seeds) whose loss is NaN or the worst infinity; see ``failed``.
-        failed: what happens to them: "drop" leaves them out, "worst" ranks them last.
+        failed: what happens to failed rows: "drop" leaves them out, "worst" ranks them last.
         direction: one of "minimize", "maximize" per objective, as in the source.
-        inferred: sentences about whatever was not given but guessed.
-        n_total: rows of all seeds, where these have different numbers of them; None otherwise.
-        moving: name of a parameter whose bounds move from row to row -> a sentence about them; in a result it
-            has the pools of rows with similar bounds, within which values are compared.
-        objectives: names of the objectives; () where they have none.
-        left_out: sentences on columns of a table that are taken for no parameters, and why.
-        learned: whether the order of the rows shows a search that learns; results alone say so.
+        inferred: sentences about everything that was not given but guessed.
+        n_total: rows of all seeds together, if the seeds differ in their number of rows; None otherwise.
+        moving: name of a parameter whose bounds move from row to row -> a sentence about its bounds. In a
+            result the sentence lists the pools of rows with similar bounds, within which values are compared.
+        objectives: names of the objectives; () if they have no names.
+        left_out: sentences on columns of a table that are not read as parameters, and why.
+        learned: whether the order of the rows shows a search that learns; only results say so in words.
     """
 
     n_rows: int
@@ -50,7 +50,7 @@ class ImportReport:
     learned: bool = False
 
     def lines(self, n_seeds: int = 1) -> list[str]:
-        """The report as short lines of text, which tell numbers of each seed from those of all ``n_seeds``.
+        """The report as short lines of text; with several seeds they say whether a number is per seed or not.
 
         >>> ImportReport(100, ("minimize",), n_failed=7).lines(n_seeds=5)
         ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']

@@ -30,14 +30,14 @@ class Arrays(NamedTuple):
     report: ImportReport
 
     def take(self, rows: np.ndarray, **report: Any) -> "Arrays":
-        """The rows with these indices; keywords are fields of the report that change."""
+        """The rows with these indices; keywords are new values of fields of the report."""
         arrays = jax.tree.map(lambda a: a[rows], self._replace(report=None))
         changed = replace(self.report, n_failed=_n_failed(arrays.losses), **report)
         return arrays._replace(report=changed)
 
 
 def stack_seeds(logs: Sequence[Arrays]) -> Arrays:
-    """Make logs of one space one log of several seeds; shorter ones are filled with rows without a loss."""
+    """Join logs of one space as seeds of one log; shorter logs are filled up with rows without a loss."""
     sizes, reports = [len(log.losses) for log in logs], [log.report for log in logs]
     n = max(sizes)
 
@@ -56,14 +56,14 @@ def stack_seeds(logs: Sequence[Arrays]) -> Arrays:
         dropped=dict(sum((Counter(report.dropped) for report in reports), Counter())),
         inferred=(*reports[0].inferred, note),
     )  # fmt: skip
-    # Logs of one table have weights, constraints and bounds all alike, or none of them has.
+    # Either all logs of a table have weights, or none has; likewise constraints and bounds.
     arrays = jax.tree.map(stack, *(log._replace(report=None) for log in logs))
     weight = None if arrays.weight is None else np.nan_to_num(arrays.weight)
     return arrays._replace(weight=weight, report=report)
 
 
 def _n_failed(losses: np.ndarray) -> int:
-    """Number of rows (over all seeds) without a loss that counts."""
+    """Number of rows (over all seeds) without a usable loss."""
     return int((~(losses < np.inf)).all(axis=-1).sum())
 
 
@@ -121,7 +121,7 @@ def check_arrays(
 
 
 def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers of shape (..., n, m) for rows of ``shape`` (..., n), given as that or as (..., n)."""
+    """Numbers of shape (..., n, m) for rows of ``shape`` (..., n); (..., n) is read as one column."""
     array = _checks.float_array(name, array)
     if array.ndim == len(shape):
         array = array[..., None]

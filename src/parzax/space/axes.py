@@ -1,7 +1,7 @@
-"""The axis of a domain: where its values lie in [0, 1]. A continuum is here, values in cells in `cells`.
+"""The axis of a domain: where its values lie in [0, 1]. This file has continua; `cells` has discrete values.
 
-Fields are numbers or arrays and methods are elementwise, so that axes of one structure stack and `jax.vmap`
-goes over them. NumPy arrays are mapped on the host, in float64, arrays of JAX where they are.
+Fields are numbers or arrays, and methods are elementwise: axes of equal structure can be stacked and mapped
+by `jax.vmap`. NumPy arrays are mapped on the host in float64, JAX arrays on their device.
 """
 
 import abc
@@ -13,8 +13,8 @@ import numpy as np
 
 from parzax._numerics import namespace
 
-# Logs of floating-point runs carry rounding: a value may miss a bound by this share of the bound (in float32
-# by four units in its last place).
+# Logged values carry rounding errors: a value may exceed a bound by this share of the bound (in float32, by
+# four units in the last place).
 BOUND_SLACK = 64 * 2.0**-52
 _BOUND_SLACK_32 = 4 * 2.0**-23
 # Largest rounding error of a value, as a share of the length of a continuum.
@@ -32,7 +32,7 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def index(self, x: Any) -> Any:
-        """Number of the value nearest to x, 0 for a continuum; arbitrary where x is not finite."""
+        """Index of the value nearest to x, 0 for a continuum; arbitrary where x is not finite."""
 
     @abc.abstractmethod
     def place(self, x: Any, index: Any) -> Any:
@@ -55,7 +55,10 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def native(self, unit: Any, index: Any) -> Any:
-        """The value at a place on a continuum, otherwise with an index; in the dtype of ``unit``."""
+        """The value at place ``unit`` of a continuum, or number ``index`` of an axis with discrete values.
+
+        It has the dtype of ``unit``.
+        """
 
     def log_jacobian(self, unit: Any) -> Any:
         """log |d unit / d native|: from a density on [0, 1] to one of native values; 0 for masses."""
@@ -66,7 +69,10 @@ class AbstractAxis(eqx.Module):
         """Place and number of the value whose cell holds a place; on a continuum the place itself."""
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
-        """Place and number of a random value, from a level in [0, 1): uniform on the axis, or over a list."""
+        """Place and number of a random value, from a uniform number in [0, 1).
+
+        The value is uniform on the axis, or over the values of a list.
+        """
         return self.at(level)
 
     @abc.abstractmethod

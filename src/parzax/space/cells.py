@@ -1,4 +1,4 @@
-"""Axes of domains that have values to count: each is the centre of a cell, and the cells fill [0, 1]."""
+"""Axes of domains with discrete values: each value is the centre of a cell, and the cells fill [0, 1]."""
 
 import abc
 import math
@@ -11,8 +11,8 @@ import numpy as np
 from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, as_integers, limited
 
-# Slack of values: of stepped ones a share of the step, which a float32 thousands of steps from 0 needs, and
-# of listed ones a share of the number on the list.
+# Tolerance of values: a share of the step for stepped values (a float32 thousands of steps from 0 needs it),
+# and a share of the number for listed values.
 STEP_SLACK = 1e-3
 _VALUE_SLACK = 1e-6
 # Largest rounding error, as a share of a cell.
@@ -27,7 +27,7 @@ class AbstractCells(AbstractAxis):
 
     @abc.abstractmethod
     def value(self, index: Any, dtype: Any) -> Any:
-        """The ``index``-th value; a category's code is its own."""
+        """The ``index``-th value; for categories, the code itself."""
 
     @abc.abstractmethod
     def centre(self, index: Any, dtype: Any) -> Any:
@@ -35,11 +35,11 @@ class AbstractCells(AbstractAxis):
 
     @abc.abstractmethod
     def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
-        """Lower and upper end of the ``index``-th cell, apart even where they are rounded to one number."""
+        """Lower and upper end of the ``index``-th cell; they differ even if both round to the same number."""
 
     @abc.abstractmethod
     def width(self, index: Any, dtype: Any) -> Any:
-        """Width of the ``index``-th cell, to more digits than its ends have."""
+        """Width of the ``index``-th cell, more precise than the difference of its ends."""
 
     @abc.abstractmethod
     def index_at(self, unit: Any) -> Any:
@@ -56,7 +56,7 @@ class AbstractCells(AbstractAxis):
         return self.centre(index, unit.dtype), index
 
     def _telling(self) -> Any:
-        """Numbers of values with the narrowest cell and the smallest gap; of long lists the ends."""
+        """Indices of all values, or of the ends of a long list: the narrowest cell is among them."""
         n = int(self.n_values)
         return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
 
@@ -105,7 +105,7 @@ class Steps(AbstractCells):
         return limited(as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
 
     def has(self, x: Any, index: Any) -> Any:
-        # Beyond 2^24 a float32 holds no such slack, and the value is exact or wrong.
+        # Beyond 2^24 a float32 cannot express this tolerance, and a value is either exact or wrong.
         return namespace(x).abs(x - self.value(index, x.dtype)) <= STEP_SLACK * self.step
 
     def centre(self, index: Any, dtype: Any) -> Any:
@@ -143,7 +143,7 @@ class Steps(AbstractCells):
 
 @final
 class Listed(AbstractCells):
-    """Ascending numbers on a list; cells reach to the midpoints of neighbours, outer ones as far outwards."""
+    """Ascending numbers on a list; cells meet midway between neighbours; the outer cells are symmetric."""
 
     values: Any  # (C,) the numbers, and after them padding
     middles: Any  # (C - 1,) halfway between two of them, then infinity
@@ -163,7 +163,7 @@ class Listed(AbstractCells):
         return cls(np.int64(len(values)), table, middles, places, edges)
 
     def padded(self, n: int) -> "Listed":
-        """The same with room for n values."""
+        """The same axis, with arrays padded to n values."""
         arrays = (self.values, self.middles, self.places, self.edges)
         fills = (self.values[-1], np.inf, self.places[-1], np.inf)
         n_more = n - len(self.values)

@@ -19,7 +19,7 @@ def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarra
     """
     given = None if regime is None else _check_given(space, values, regime)
     regimes, valid = space.classify(values, given)
-    # Given regimes must be those of the conditions wherever the conditions can tell.
+    # A given regime must equal the regime that the conditions give, wherever they can be evaluated.
     contradicted = np.zeros(values.shape, bool) if given is None else given != regimes
     for column in () if valid.all() else range(len(space)):
         bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]

@@ -1,4 +1,4 @@
-"""Conditions on a parent parameter: In, Between, and Recorded for what only the log knows."""
+"""Conditions on a parent parameter: In and Between; and Recorded, for domains that only the log can tell."""
 
 import abc
 import math
@@ -15,10 +15,10 @@ from parzax.space.cells import AbstractCells
 
 
 class Interval(NamedTuple):
-    """Keys of a parent, from ``low`` up to but without ``high``; the one key ``low`` where they are equal.
+    """Keys of a parent: low <= key < high, or the single key ``low`` if both are equal.
 
-    A key is the number of a value, so that a value on a bound, which may be rounded to either side of it, is
-    where its number is; on a continuum it is the value itself.
+    The key of a discrete value is its index, so that rounding cannot move the value across a bound. On a
+    continuum the key is the value itself.
     """
 
     low: float
@@ -56,7 +56,7 @@ class In(Condition):
     """Holds where the parent has one of ``values`` (labels of a categorical, numbers otherwise)."""
 
     parent: str
-    # As those of `Categorical`: True == 1 in Python, so that keys are compared.
+    # True == 1 in Python, so keys are compared instead of values, as in `Categorical`.
     values: Sequence[Any] = field(compare=False)
     keys: tuple[tuple[str, str], ...] = field(init=False)
 
@@ -101,7 +101,7 @@ class Between(Condition):
 
 @dataclass(frozen=True)
 class Recorded(Condition):
-    """Known from the log alone: where a value is recorded the domain applied, elsewhere it did not.
+    """A condition that only the log can tell: the domain applied in the rows where a value is recorded.
 
     Optuna studies and tables without a declared space record which parameters each row had, not why.
     A parameter with one such domain is active where its value is not NaN; one with several needs
@@ -113,7 +113,7 @@ class Recorded(Condition):
 
 
 def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval, ...]:
-    """The keys that lie in some interval of every list."""
+    """The keys that lie in at least one interval of every list."""
     common, *rest = several
     for intervals in rest:
         pairs = [(a, b) for a in common for b in intervals]

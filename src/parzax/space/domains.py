@@ -40,7 +40,7 @@ class Domain(Described, ABC):
         object.__setattr__(self, "when", when)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields: what was looked up meanwhile makes no difference."""
+        """The fields alone, without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -81,7 +81,7 @@ class Domain(Described, ABC):
         return float(self.axis.index(at)) if self.axis.discrete else float(at)
 
     def list_values(self) -> np.ndarray:
-        """The native values of a domain with values to count, ascending; codes of categories."""
+        """The native values of a domain with discrete values, ascending; codes for categories."""
         numbers = np.arange(self.axis.n_values)
         return self.axis.native(np.zeros(len(numbers)), numbers)
 
@@ -135,7 +135,7 @@ class Numeric(Domain):
     def _axis(self) -> AbstractAxis:
         step = self.step
         if self.low == self.high:
-            # Nearly as large as the value, a step would let other values pass for it.
+            # With a step nearly as large as the value, the tolerance would accept other values.
             return Steps.of(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
         if step is None:
             return Continuum.between(float(self.low), float(self.high), self.log)
@@ -186,17 +186,18 @@ class Int(Numeric):
 class Varying(Numeric):
     """A numeric domain whose bounds move from row to row, such as [0, c], kept as one regime.
 
-    ``low`` and ``high`` span the bounds of all rows; what these are row by row is said where there are rows,
-    by ``bounds`` of `parzax.Observations.from_arrays`. Importance goes by the place of a value between the
-    bounds of its row, uniform on the log axis if ``log``, and of values in steps of ``step`` from the row's
-    lower bound by their number; whole numbers have step 1, also with ``log``. Of rows without bounds nothing
-    can be said (`parzax.Status.UNIDENTIFIABLE`). To all else it is a continuum from ``low`` to ``high``.
+    ``low`` and ``high`` enclose the bounds of all rows. Give the bounds of each row as ``bounds`` of
+    `parzax.Observations.from_arrays`. Importance compares values by their place between the bounds of their
+    row, on the log axis if ``log``. If ``step`` is given, values are counted in steps from the row's lower
+    bound; integers have step 1, also with ``log``. Rows without bounds are not compared
+    (`parzax.Status.UNIDENTIFIABLE`). Everything else treats the domain as a continuum from ``low`` to
+    ``high``.
     """
 
     kind: ClassVar[str] = "varying"
 
     def _check_division(self, step: float) -> None:
-        """Steps are counted from the bound of each row, and need not divide what all of them span."""
+        """No check: steps are counted from each row's lower bound, so they need not divide high - low."""
 
     def _axis(self) -> AbstractAxis:
         if self.low == self.high:
@@ -206,12 +207,12 @@ class Varying(Numeric):
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Domain):
-    """Ascending numbers such as batch sizes; native values, one grid cell each.
+    """Ascending numbers such as batch sizes, given as native values.
 
-    Cells are shared where there are more values than `Grid.max_cells`.
+    Each value has one grid cell; if there are more values than `Grid.max_cells`, neighbours share cells.
 
-    ``log`` says that the values are spaced on a log axis (it matters for kernels in unit coordinates;
-    the importance grid goes by rank either way).
+    ``log`` says that the values are spaced on a log axis. It matters for kernels in unit coordinates; the
+    importance grid uses the rank of a value in any case.
     """
 
     values: Sequence[float]
@@ -245,11 +246,11 @@ class Ordinal(Domain):
 class Categorical(Domain):
     """Unordered choices; a value is the integer code of its choice.
 
-    Choices are None, bool, int, float or str, and stay apart by type as well as value: ``[True, 1]``
-    and ``[1, 1.0]`` are two choices each.
+    Choices are None, bool, int, float or str. Choices of different types are different: ``[True, 1]`` and
+    ``[1, 1.0]`` are two choices each.
     """
 
-    # True == 1 in Python; here they are different choices, and codes are what is compared.
+    # True == 1 in Python, but they are different choices here, so keys are compared instead of values.
     choices: Sequence[Any] = field(compare=False)
     kind: ClassVar[str] = "categorical"
     codes: dict[tuple[str, str], int] = field(init=False)

@@ -17,13 +17,14 @@ from parzax.space.walk import INACTIVE, Slot, Walk, indicator
 class Points(eqx.Module):
     """Configurations on the axes of their space; every array is finite, whatever the native values were.
 
-    Only `parzax.space.Frame` makes them from native values, and native values from them: at the border.
+    Only `parzax.space.Frame` converts native values to points, and points to native values.
 
     Attributes:
         regime: (..., d) which domain applies, -1 = inactive.
-        unit: (..., d) place on the regime's axis, 1/2 where there is none.
+        unit: (..., d) place on the regime's axis, 1/2 where the parameter is inactive.
         index: (..., d) number of the value, 0 on a continuum.
-        valid: (..., d) whether the value is in the regime's domain, or absent and the parameter inactive.
+        valid: (..., d) whether the value is in the regime's domain; for an inactive parameter, whether the
+            value is absent.
     """
 
     regime: Int[Any, "*n d"]
@@ -39,11 +40,11 @@ class Points(eqx.Module):
 
     @staticmethod
     def of(*arrays: Any) -> "Points":
-        """Build points from four arrays without Equinox's checks, which would take most of a row's time."""
+        """Build points from four arrays, without Equinox's checks: on one row they take most of the time."""
         return jax.tree.unflatten(_STRUCTURE, arrays)
 
 
-# Places of values that no domain has may overflow; they are not valid, whatever the place.
+# The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 _NONE = np.zeros((0, 0))
 _STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(int), _NONE.astype(bool)))
@@ -52,25 +53,25 @@ _STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(in
 class Frame(eqx.Module):
     """s slots (regimes of parameters), their axes, and the walk that says which of them apply.
 
-    Names and bounds are no part of its structure, so that spaces that differ in them alone share compiled
-    programs; nor does the structure grow with the number of parameters.
+    Its pytree structure contains no names or bounds, so spaces that differ only in these share compiled
+    programs. The structure does not grow with the number of parameters.
     """
 
-    parameter: Int[Any, " s"]  # of each slot; those of a parameter follow each other
+    parameter: Int[Any, " s"]  # of each slot; the slots of a parameter follow each other
     regime: Int[Any, " s"]  # of each slot
     first: Int[Any, " d"]  # the first slot of each parameter
     is_parent: Bool[Any, " d"]  # whether conditions look at a parameter
-    counted: Bool[Any, " s"]  # whether a slot has values to count; else it is on a continuum
+    counted: Bool[Any, " s"]  # whether a slot has discrete values; else it is on a continuum
     # Stacked axes of the slots with one structure; on the host a list of values is not stacked.
     axes: tuple[AbstractAxis, ...]
     which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
     back: Int[Any, " s"]  # where each slot is in the concatenation of ``which``
     walk: Walk | None  # None where every slot always applies
-    # (s, d) 1 where a slot is one of a parameter's; None where each has one slot.
+    # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = eqx.field(static=True)
 
-    # For the same reason as in `AbstractAxis`.
+    # Methods without Equinox's wrappers, as in `AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod
@@ -78,7 +79,7 @@ class Frame(eqx.Module):
         """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
-            # On the host lists stand alone, so that they need no padding.
+            # On the host lists are not stacked, so they need no padding.
             alone = not stacked and isinstance(axis, Listed)
             groups.setdefault(s if alone else axis_shape(axis), []).append(s)
         parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
@@ -98,15 +99,15 @@ class Frame(eqx.Module):
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
     def encode(self, x: Float[Any, "n d"]) -> Points:
-        """Points of native values, which are NaN where inactive, and codes for categories."""
+        """Points of native values (NaN where inactive, codes for categories)."""
         return map_blocks(self._encode, x)
 
     def classify(
         self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None
     ) -> tuple[Int[Any, "n d"] | None, Bool[Any, "n d"]]:
-        """`Points.regime`, None where all are 0, and `Points.valid` of NumPy's native values.
+        """`Points.regime` (None if all are 0) and `Points.valid` of native values in NumPy.
 
-        ``given`` is that of `Walk.applied`.
+        ``given`` is as in `Walk.applied`.
         """
         return map_blocks(self._classify, *((x,) if given is None else (x, given)))
 
@@ -147,8 +148,8 @@ class Frame(eqx.Module):
     def decode(self, at: Points) -> Float[Any, "n d"]:
         """Native values of points, NaN where inactive.
 
-        Regimes are those of the values that are made: where one is rounded to the other side of a condition,
-        its children go along, so that the values are a configuration of the space in any case.
+        Regimes are derived again from the decoded values. If rounding moves a value across a condition, its
+        children follow, so the result is always a configuration of the space.
         """
         number = self.spread(at.index)
         value = self._native(self.spread(at.unit), number)
@@ -215,8 +216,8 @@ class Frame(eqx.Module):
     ) -> Points:
         """Points from the place, number and value that every slot would have if it applied.
 
-        By default the value is the one of the place, every slot has one, and parameters that are inactive
-        were given none.
+        By default the value is computed from the place, every slot has a value, and inactive parameters were
+        given no value.
         """
         xp = namespace(unit)
         held = xp.ones(unit.shape, bool) if held is None else held
@@ -236,9 +237,10 @@ class Frame(eqx.Module):
     def _regimes(
         self, number: Any, value: Any, held: Any, given: Any = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """The regime of every parameter, None where all are 0, and a function that picks its values.
+        """The regime of every parameter (None if all are 0), and a function that picks values by slot.
 
-        For inactive parameters the pick is arbitrary.
+        The function returns, for each parameter, the entry of the slot that applies; for inactive parameters
+        an arbitrary one.
         """
         if self.walk is None:
             return None, lambda x: x
@@ -276,6 +278,6 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     if a.dtype == np.int64:
         limits = np.iinfo(np.int32)
         return np.clip(a, limits.min, limits.max).astype(np.int32)
-    # Bounds that a device does not hold are those of native values, which are refused there.
+    # A bound may be too large for the dtype. Then native values are refused in this dtype, see `check_dtype`.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a

@@ -69,7 +69,7 @@ def load(source: str | Path) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, in which a key that appears twice is one too many: only the last would count."""
+    """A JSON object; ValueError for a repeated key, of which Python's reader would keep only the last."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
@@ -78,7 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _build_fields(kind: type[Domain]) -> list[Field[Any]]:
-    """Fields from which a kind of domain is built, in order, besides its conditions."""
+    """Fields from which a kind of domain is built, in order, without its conditions."""
     return [field for field in fields(kind) if field.init and field.name != "when"]
 
 

@@ -17,9 +17,9 @@ from parzax.space.walk import INACTIVE, Slot, Walk, generations
 
 
 class Space:
-    """A search space: for each parameter one domain, or several of which the first that applies counts.
+    """A search space: each parameter has one domain, or several, of which the first that applies is used.
 
-    A domain of a parameter is one of its *regimes*; where no domain's conditions hold the parameter is
+    A domain of a parameter is one of its *regimes*. If no domain's conditions hold, the parameter is
     inactive, which is a regime too. A condition on an inactive parent fails.
 
     Attributes:
@@ -27,7 +27,7 @@ class Space:
         domains: the domains of each parameter, in the order of `names`.
         order: names with parents before children.
         slots: every regime of every parameter.
-        walk: which of them apply; None where all do.
+        walk: computes which slots apply; None if all slots always apply.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
@@ -59,7 +59,7 @@ class Space:
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self._columns = {name: j for j, name in enumerate(self._domains)}
         self.walk = Walk.of(self.slots, self._columns, len(in_order))
-        # Looked up in caches at every call.
+        # Caches look the hash up at every call.
         self._hash = hash(tuple(self._domains.items()))
 
     @property
@@ -127,7 +127,7 @@ class Space:
             (..., d) int16: index of the first domain whose conditions hold, -1 where none does.
 
         Raises:
-            ValueError: if a parameter with several `Recorded` domains makes the answer unknowable.
+            ValueError: if a parameter has several `Recorded` domains and ``recorded`` is not given.
         """
         _checks.on_host("values", values)
         return self.classify(np.asarray(values, dtype=np.float64), recorded)[0]
@@ -135,7 +135,7 @@ class Space:
     def classify(
         self, values: np.ndarray, recorded: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Regimes as of `derive_regimes`, and which values are in their domains, or NaN where inactive."""
+        """Regimes as in `derive_regimes`, and which values are in their domains, or NaN where inactive."""
         rows, given = values.reshape(-1, len(self)), None
         for s, slot in enumerate(self.slots):
             if not any(isinstance(c, Recorded) for c in slot.domain.conditions):

@@ -75,26 +75,25 @@ def _check_condition(name: str, condition: Condition, parent: tuple[Domain, ...]
 class Walk(eqx.Module):
     """The conditions of s slots as arrays, so that a program does not grow with the number of branches.
 
-    A condition is one test for each interval of each regime of its parent, and it holds where one of its
-    tests does; a slot can apply where all of its conditions hold, and does where no slot of its parameter
-    before it can. After one round that is right for parameters without parents, after the next for their
-    children, and so on.
+    A condition has one test for each interval of each regime of its parent; it holds if one of its tests
+    holds. A slot can apply if all of its conditions hold; it applies if no earlier slot of its parameter can.
+    The first round settles parameters without parents, the second their children, and so on.
     """
 
     parents: Int[Any, " p"]  # slots that conditions look at
-    parent: Int[Any, " t"]  # which of them a test looks at
-    counted: Bool[Any, " t"]  # whether it looks at the number of the value, or at the value itself
-    first: Int[Any, " t"]  # number of a value from which it holds
-    last: Int[Any, " t"]  # number from which on it does not
-    low: Float[Any, " t"]  # value from which it holds, see `parzax.space.conditions.Interval`
-    high: Float[Any, " t"]  # value from which on it does not
-    any_of: Float[Any, "t k"]  # 1 where a test is one of a condition
-    all_of: Float[Any, "k s"]  # 1 where a condition is one of a slot
-    # (s, s) 1 where a slot comes before another of its parameter; None where each has one slot.
+    parent: Int[Any, " t"]  # which of ``parents`` a test looks at
+    counted: Bool[Any, " t"]  # whether a test looks at the index of the value, or at the value itself
+    first: Int[Any, " t"]  # a test holds for an index >= first
+    last: Int[Any, " t"]  # and < last
+    low: Float[Any, " t"]  # a test holds for a value >= low, see `parzax.space.conditions.Interval`
+    high: Float[Any, " t"]  # and < high
+    any_of: Float[Any, "t k"]  # 1 where a test belongs to a condition
+    all_of: Float[Any, "k s"]  # 1 where a condition belongs to a slot
+    # (s, s) 1 where a slot comes before another slot of its parameter; None if each parameter has one slot.
     before: Float[Any, "s s"] | None
     n_rounds: int = eqx.field(static=True)  # generations of parameters; static
 
-    # For the same reason as in `parzax.space.AbstractAxis`.
+    # Methods without Equinox's wrappers, as in `parzax.space.AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod
@@ -112,7 +111,7 @@ class Walk(eqx.Module):
                 for p in np.flatnonzero(parameter == columns[condition.parent]).tolist():
                     tests += [(len(conditional), p, *ends) for ends in condition.intervals(slots[p].domain)]
                 conditional.append(s)
-        # What a log has recorded is one regime: there is no first one to look for.
+        # A log records which domain applied, so `Recorded` domains need no search for the first that can.
         several = any(
             second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
             for first, second in pairwise(slots)
@@ -140,10 +139,11 @@ class Walk(eqx.Module):
         return _inside(self.counted[None], number, value, *ends)
 
     def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
-        """Which slots apply, of those ``given`` that may for what a log has recorded.
+        """Which slots apply.
 
-        ``inside`` is the outcome of every test in case its parent's slot applies; False where the slot's
-        domain does not have the value.
+        ``given`` says which slots may apply according to the log; None allows all. ``inside`` is the outcome
+        of every test, assuming that the parent's slot applies; False where the slot's domain does not have
+        the value.
         """
         xp, tested = namespace(inside), self.parents[self.parent]
         applies = xp.zeros((len(inside), self.all_of.shape[1]), bool)
@@ -167,7 +167,7 @@ def holds(condition: Condition, domain: Domain, x: Float[Any, "..."]) -> Bool[An
 
 
 def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
-    """Whether a parent's key is in an interval: the one definition, on the host and on devices."""
+    """Whether a parent's key is in an interval; used on the host and on devices."""
     xp = namespace(value)
     only = low == high
     slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
@@ -182,5 +182,5 @@ def indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
 
 
 def _matmul(mask: Any, counts: Any) -> Any:
-    """Sum of the counts under each mask; whole numbers, exact in any precision."""
+    """Sum of the counts under each mask; these are integers, exact in any precision."""
     return namespace(mask).matmul(mask.astype(np.float32), counts)

@@ -1,4 +1,4 @@
-"""Columns of a log, of numbers or labels, and tables of them; each column is read once."""
+"""Columns of numbers or labels, and tables of columns; each column is read once."""
 
 import decimal
 import functools
@@ -21,12 +21,12 @@ class Column:
     name: str  # as in the table
     rows: np.ndarray  # (n,) row of the table of each entry, for error messages
     numbers: Any = None  # (n,) float64, NaN where missing; None for a column of labels
-    # The different labels, in order of appearance; those of different types stay apart (1 and 1.0).
+    # The different labels, in order of appearance; labels of different types differ (1 and 1.0).
     labels: tuple[Any, ...] = ()
     index: Any = None  # (n,) which label each entry is, -1 where missing; None for a column of numbers
     integers: bool = False  # whether the column's type is an integer
     promoted: bool = False  # whether it may be integers that became floats because of gaps (pandas does that)
-    # Whether the column's own type is a categorical one, so that numbers are labels too.
+    # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
 
     @classmethod
@@ -46,7 +46,7 @@ class Column:
         return replace(column, labels=tuple(value for _, value in seen))
 
     def take(self, keep: np.ndarray) -> "Column":
-        """The entries where ``keep`` (n,) is true, and no other labels than theirs."""
+        """The entries where ``keep`` (n,) is true; labels that no longer occur are dropped."""
         if keep.all():
             return self
         if self.index is None:
@@ -61,7 +61,7 @@ class Column:
         return np.isnan(self.numbers) if self.index is None else self.index < 0
 
     def as_labels(self) -> "Column":
-        """The same column with its numbers, if it holds numbers, as labels."""
+        """The same column, with numbers turned into labels."""
         if self.numbers is None:
             return self
         present = ~self.missing()
@@ -73,7 +73,7 @@ class Column:
         return replace(self, numbers=None, labels=labels, index=index)
 
     def as_numbers(self, keep: np.ndarray | bool = True) -> np.ndarray:
-        """(n,) float64, NaN where missing or not to ``keep`` (n,); ValueError for text that is no number."""
+        """(n,) float64, NaN where missing or outside ``keep`` (n,); ValueError for text that is no number."""
         if self.index is None:
             return np.where(keep, self.numbers, np.nan)
         index = np.where(keep, self.index, -1)
@@ -102,7 +102,7 @@ def number_of(label: Any) -> float | None:
 
 
 class Table:
-    """The columns of a log of ``n`` rows by name; ``read`` gives one of them, and is asked for each once."""
+    """The columns of a log of ``n`` rows, by name; ``read`` returns a column and is called once for each."""
 
     def __init__(self, names: Iterable[str], n: int, read: Callable[[str], Column]) -> None:
         self.names = tuple(names)
@@ -110,7 +110,7 @@ class Table:
         self.read = functools.cache(read)
 
     def without(self, *names: str) -> "Table":
-        """The table but for some columns."""
+        """The table without some columns."""
         return Table((name for name in self.names if name not in names), self.n, self.read)
 
 

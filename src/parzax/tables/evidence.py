@@ -1,4 +1,4 @@
-"""Which columns of a table without marks are no parameters, by their names and their values."""
+"""Which columns of an unmarked table are not parameters, by their names and their values."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _RESULTS = frozenset((
     "perplexity", "ppl", "bleu", "rouge", "iou", "dice", "recall", "sensitivity", "specificity", "correct",
     "incorrect", "metric", "metrics", "objective", "fitness", "regret",
 ))  # fmt: skip
-# Words that may follow them: of which rows, and how several numbers made one.
+# Words that may follow these: the data set, or how several numbers were reduced to one.
 _OF_WHAT = frozenset((
     "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "avg", "best",
     "final", "last", "min", "max", "median",
@@ -26,27 +26,27 @@ _UNITS = frozenset((
 _IDENTITIES = frozenset((
     "id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip",
 ))  # fmt: skip
-# What has a name of its own, other than a model or an optimizer.
+# Words before "name" in columns that identify a row; "model_name" may be a parameter.
 _NAMED = frozenset(("run", "trial", "experiment", "exp", "job"))
-# Words in the names of objectives of which more is better.
+# Words in the names of objectives that are better if larger.
 _MORE_IS_BETTER = frozenset((
     "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
     "r2", "return",
 ))  # fmt: skip
-# Fewer rows, or fewer different values, may be in the same order by chance.
+# With fewer rows, or fewer different values, two columns may have the same order by chance.
 _LEAST_ROWS, _LEAST_VALUES = 20, 5
-# Number of rows of a longer log that are compared first.
+# A longer log is first compared on about this many rows.
 _PART = 4096
-# Least rank correlation with the objective of a column that may be a result.
+# From this rank correlation with the objective on, a column may be a result.
 DOUBTFUL = 0.98
 
 
 def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
-    """Why a column is no parameter, "" if nothing says so.
+    """Why a column is not a parameter; "" if nothing speaks against it.
 
     Args:
         name: the column's name.
-        numbers: (n,) what it holds as numbers; None for labels.
+        numbers: (n,) the column as numbers; None for labels.
         losses: (n, m) the objectives, NaN in rows that are not used.
     """
     words = _words(name)
@@ -55,7 +55,7 @@ def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) 
     if numbers is None:
         return ""
     named = [word for word in words if word not in _OF_WHAT] or words
-    # A result's word at the end of a name: loss_weight and score_threshold are settings.
+    # Only the last word of a name counts: loss_weight and score_threshold are settings.
     if named[-1] in _RESULTS or (named[-1] == "precision" and (np.nan_to_num(numbers) % 1).any()):
         return "a result, by its name"
     if ([word for word in words if word not in _UNITS] or words)[-1] in _TIMES:
@@ -68,14 +68,14 @@ def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) 
 
 
 def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:
-    """Largest rank correlation (Spearman's, without sign) of a column (n,) with an objective of (n, m)."""
+    """Largest absolute Spearman rank correlation of a column (n,) with any of the objectives (n, m)."""
     return max((_order_as(*_both(numbers, loss)) for loss in losses.T), default=0.0)
 
 
 def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
     if not _speaks(x, loss):
         return 0.0
-    # Of a long log a part says whether all of it is worth the sorting.
+    # A part of a long log shows whether sorting all of it is worth the time.
     part = slice(None, None, max(len(x) // _PART, 1))
     likeness = _correlation(_ranks(x[part]), _ranks(loss[part]))
     doubtful = likeness > DOUBTFUL - 0.02 and len(x) > len(x[part])
@@ -83,9 +83,9 @@ def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
 
 
 def order_of_rows(numbers: np.ndarray) -> bytes | None:
-    """The order of the rows by a column (n,), the same for one that ascends as another descends.
+    """The order of the rows by a column (n,); a column and its negative have the same order.
 
-    None for a column that is the same in all rows, and for few rows, which have the same order by chance.
+    None for a constant column, and for few rows, where two columns may have the same order by chance.
     """
     present = np.isfinite(numbers)
     if present.sum() < _LEAST_ROWS or np.ptp(numbers[present]) == 0:
@@ -97,7 +97,7 @@ def order_of_rows(numbers: np.ndarray) -> bytes | None:
 
 
 def more_is_better(name: str) -> bool:
-    """Whether the name of an objective says that more of it is better."""
+    """Whether the name of an objective says that larger is better."""
     return not _MORE_IS_BETTER.isdisjoint(_words(name))
 
 
@@ -113,7 +113,7 @@ def _words(name: str) -> Sequence[str]:
 
 
 def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether the numbers are n consecutive whole ones, each once."""
+    """Whether the numbers are n consecutive integers, each once."""
     n = len(numbers)
     # A cheap test first: numbers without a gap span n - 1.
     if n < _LEAST_VALUES or not np.isfinite(numbers).all() or np.ptp(numbers) != n - 1:
@@ -122,7 +122,7 @@ def _counts_rows(numbers: np.ndarray) -> bool:
 
 
 def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
-    """Whether a column is a + b loss, or the rank of the loss, in all rows that have both."""
+    """Whether a column is a + b * loss, or the rank of the loss, in all rows where both are finite."""
     x, y = _both(numbers, loss)
     part = slice(None, None, max(len(x) // _PART, 1))
     if not _speaks(x, y) or _correlation(_ranks(x[part]), _ranks(y[part])) < 1 - 1e-3:
@@ -138,7 +138,7 @@ def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether rows and different values are so many that an order is not by chance."""
+    """Whether there are enough rows and different values that a common order cannot be chance."""
     different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
     return len(x) >= _LEAST_ROWS and different
 
@@ -148,7 +148,7 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _ranks(x: np.ndarray, kind: str = "average") -> np.ndarray:
-    """Ranks from 1; equal values have their average, smallest or largest, or that among different values."""
+    """Ranks from 1; ``kind`` says how equal values are ranked, as in `scipy.stats.rankdata`."""
     _, value, counts = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks = {"min": last - counts + 1, "max": last, "dense": np.arange(1, len(counts) + 1)}

@@ -1,7 +1,7 @@
 """Files of tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
 
-Text may have semicolons and decimal commas, be in UTF-16, and be packed with gzip. A folder is read as all
-files of one kind in it, and so is a pattern such as ``runs/*.csv``.
+Text may have semicolons and decimal commas, may be in UTF-16, and may be packed with gzip. A folder, or a
+pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
 """
 
 import codecs
@@ -29,7 +29,7 @@ KINDS = {
     ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
 }  # fmt: skip
 MAX_COLUMNS = 100_000
-# The most that a packed file may hold.
+# Largest size, in bytes, of a packed file once it is unpacked.
 _MAX_UNPACKED = 1 << 31
 # A longer row is not a row of a log.
 _MAX_ROW = 1 << 26
@@ -37,16 +37,16 @@ _NULLS = ["", "NaN", "nan", "NA", "N/A", "<NA>", "null", "NULL"]
 
 
 def kind_of(path: Path) -> str:
-    """The ending that says what a file is: that before ``.gz``, if it is packed."""
+    """The ending that says what a file is; for a packed file, the ending before ``.gz``."""
     suffix = path.suffix.lower()
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
 def find_files(path: Path) -> list[Path]:
-    """The files of a table: one, all of one kind in a folder, or those of a pattern such as ``runs/*.csv``.
+    """The files of a table: one file, all tables of one kind in a folder, or the files of a pattern.
 
-    In a folder, the files that a tool writes for each trial are looked for at any depth. ValueError where
-    there is none, or where a folder holds tables of several kinds.
+    A pattern is a path such as ``runs/*.csv``. In a folder, files that a tool writes for each trial are
+    looked for at any depth. ValueError if no file is found, or if a folder holds tables of several kinds.
     """
     if path.is_dir():
         for form in formats.FORMATS:
@@ -98,7 +98,7 @@ def read_frame(path: Path) -> Any:
 
 
 def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
-    """What ``read`` makes of a file; its errors name the file."""
+    """Read a file by ``read``; errors name the file."""
     with path.open("rb") as packed, _unpacked(path, packed) as file:
         if KINDS[kind_of(path)] in ("csv", "json"):
             head = file.readline(1 << 24)
@@ -117,7 +117,7 @@ def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
 
 
 def _json_documents(file: BinaryIO) -> list[Any]:
-    """The one document of a file, or that of each line."""
+    """The single JSON document of a file, or one document per line."""
     text = file.read().decode("utf-8-sig")
     try:
         return [json.loads(text)]
@@ -135,7 +135,7 @@ def _json_documents(file: BinaryIO) -> list[Any]:
 
 
 def _with_parameters(path: Path, table: Table) -> Table:
-    """A table with the parameters that its tool writes into another file beside it."""
+    """The table, with the parameters that its tool writes into a second file next to it."""
     beside = next((form.beside for form in formats.FORMATS if form.beside and form.file == path.name), None)
     if beside is None or not (path.parent / beside).is_file():
         return table
@@ -180,7 +180,7 @@ def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
 def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     from pyarrow import ArrowInvalid, csv, ipc
 
-    # One block as far as possible: types are inferred from the first one.
+    # One block if possible, since types are inferred from the first block.
     block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
     file.seek(0)
     if form == "csv":
@@ -221,7 +221,7 @@ def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
     options: dict[str, Any] = {}
     if form == "csv":
         options = {"sep": separator, "decimal": point, "na_values": _NULLS, "keep_default_na": False}
-        # Before version 3.1 pandas rounds decimals roughly in the last place, unless it is asked not to.
+        # By default pandas before 3.1 rounds the last digit of decimals inexactly.
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"
     return getattr(pandas, f"read_{'feather' if form == 'ipc' else form}")(file, **options)

@@ -9,7 +9,7 @@ from parzax import _checks
 from parzax.tables.columns import Column, Table, check_unique, listed
 from parzax.tables.records import parse_cell, to_table
 
-# Columns whose text may be a record, as tables of Weights & Biases have it in files.
+# Columns whose text may be a record, as in files with tables of Weights & Biases.
 _NESTED = ("config", "summary", "params", "hyperparameters")
 
 
@@ -48,7 +48,7 @@ def open_table(df: Any) -> Table:
 
 
 def _nested_cells(name: str, series: Any, nw: Any) -> list[Any]:
-    """The cells of a column of records, None where there is none; [] for any other column."""
+    """The cells of a column of records, None where a cell is empty; [] for any other column."""
     if isinstance(series.dtype, nw.Struct):
         return series.to_list()
     if series.dtype != nw.Object and not (series.dtype == nw.String and name in _NESTED):

@@ -28,7 +28,7 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def to_table(records: Sequence[Mapping[str, Any]]) -> Table:
-    """A table with a row for each record; what a record lacks is missing."""
+    """A table with one row per record; keys that a record lacks are missing values."""
     flat = [flatten(record) for record in records]
     names = list(dict.fromkeys(name for row in flat for name in row))
     rows = np.arange(len(flat))
@@ -45,7 +45,7 @@ def to_column(name: str, rows: np.ndarray, values: Sequence[Any]) -> Column:
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
-    """The rows of several tables; what a table lacks is missing."""
+    """One table with the rows of several tables; columns that a table lacks are missing values."""
     if len(tables) == 1:
         return tables[0]
     n = sum(table.n for table in tables)
@@ -67,9 +67,9 @@ def _to_values(column: Column) -> list[Any]:
 
 
 def read_documents(documents: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """The records of JSON documents: each has a tool's shape, or is a list of records, or one record.
+    """The records of JSON documents: each document has a tool's shape, is a list of records, or is a record.
 
-    ValueError for a document that is none of these.
+    ValueError for any other document.
     """
     documents, records = list(documents), []
     readers = [form.records for form in FORMATS if form.records is not None]
@@ -80,7 +80,7 @@ def read_documents(documents: Iterable[Any]) -> list[Mapping[str, Any]]:
 
 
 def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
-    """The records of a document of no tool; one of several documents is one record."""
+    """The records of a document that no tool's shape fits; each of several documents is one record."""
     if isinstance(document, Mapping):
         if not alone:
             return [document]
@@ -103,7 +103,7 @@ def _is_rows(value: Any) -> bool:
 
 
 def parse_cell(value: Any) -> Any:
-    """What a cell holds: a dictionary, also where it is written as JSON or as Python's repr."""
+    """The value of a cell; text that is a dictionary in JSON or in Python's repr becomes the dictionary."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     for read in (json.loads, ast.literal_eval):

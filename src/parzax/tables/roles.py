@@ -1,4 +1,4 @@
-"""What each column of a table is: objective, parameter, state, or none of these."""
+"""The role of each column of a table: objective, parameter, state, or none of these."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[st
 
 
 def named_columns(argument: str, names: Any, columns: Sequence[str], most: int | None = None) -> list[str]:
-    """A column name or a list of them as a list, each of which must exist; none for None."""
+    """Column names as a list, from one name, a list or None (no names); ValueError for a missing column."""
     names = [] if names is None else names
     names = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if not all(isinstance(name, str) for name in names):
@@ -51,7 +51,7 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
 
 
 def find_similar(name: str, words: Mapping[str, str]) -> list[str]:
-    """At most three columns that a name may stand for; ``words`` has the columns' names without prefixes."""
+    """At most three columns that a misspelt name may mean; ``words`` has their names without prefixes."""
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
     letters = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
@@ -66,7 +66,7 @@ def results_of(columns: Iterable[str]) -> list[str]:
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:
-    """Say that objectives are minimised, since no direction is given, and whether that may be wrong."""
+    """A sentence: objectives are minimised because no direction was given; it says if that may be wrong."""
     hint = "; if more is better, direction='maximize' (--direction maximize)"
     verb = "is" if len(targets) == 1 else "are"
     doubtful = any(map(evidence.more_is_better, targets))
@@ -74,11 +74,11 @@ def unsaid_direction(targets: Sequence[str]) -> str:
 
 
 class Roles(NamedTuple):
-    """Which columns of a table are parameters, and what is said of the others.
+    """Which columns of a table are parameters, and sentences about the other columns.
 
     Attributes:
         column_of: name of a parameter -> its column.
-        left_out: sentences on columns that are no parameters, for the report.
+        left_out: sentences on columns that are not parameters, for the report.
         notes: sentences on what was guessed.
     """
 
@@ -97,17 +97,18 @@ def find_parameters(
     losses: np.ndarray,
     certain: Collection[str] = (),
 ) -> Roles:
-    """The parameters of a table: by a space's ``names``, by the columns ``asked`` for, or by evidence.
+    """The parameters of a table: by the ``names`` of a space, by the columns ``asked`` for, or by evidence.
 
     Args:
-        table: all columns but those to drop.
+        table: all columns except those to drop.
         form: the format of the table.
-        names: names of a space: each stands for the column of a format's parameter, else of the same name.
-        taken: columns that are something else.
+        names: parameter names of a space. The column of a name has the prefix of the format, or the name
+            itself.
+        taken: columns with another role.
         asked: columns that the user calls parameters.
-        numbers_of: gives (n,) what a column holds as numbers, None for labels.
+        numbers_of: returns a column as (n,) numbers, or None for labels.
         losses: (n, m) objectives, NaN in rows that are not used.
-        certain: columns that are parameters whatever they look like, as their bounds are given.
+        certain: columns that are parameters in any case, because their bounds are given.
     """
     if asked:
         column_of = {bare_name(column): column for column in asked}
@@ -148,7 +149,7 @@ def _by_evidence(
     losses: np.ndarray,
     certain: Collection[str],
 ) -> Roles:
-    """Parameters of a table that does not mark them: all columns that no name and no value speaks against."""
+    """Parameters of an unmarked table: all columns whose names and values do not speak against it."""
     reasons: dict[str, list[str]] = {}
     column_of, doubtful, written = {}, {}, form.find_others(columns)
     first_of: dict[bytes | None, str] = {}

@@ -1,4 +1,4 @@
-"""Numbers that a column holds as text: with units, per cent, commas, or as NumPy writes them."""
+"""Numbers in columns of text: with units, per cent signs, commas, or as NumPy writes them."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -10,19 +10,19 @@ import numpy as np
 from parzax._words import plural
 from parzax.tables.columns import Column, listed, number_of
 
-# A column of fewer different numbers than this may hold names: it stays one of labels.
+# A column with fewer different numbers than this may hold names, so it stays a column of labels.
 LEAST_NUMBERS = 10
-# The same for a column that also holds words, which are then no values.
+# The same limit for a column that also holds words; the words are then read as missing.
 _LEAST_BESIDE_WORDS = 3
-# Largest share of the rows that words other than those for no value may have.
+# Largest share of rows with words, not counting the words for a missing value.
 _MOST_WORDS = 0.2
-# Words for no value; any number of rows may have them.
+# Words for a missing value; any number of rows may have them.
 _NONE = frozenset(("", "-", "?", "none", "nan", "null", "n/a", "na", "auto", "default", "<na>"))
 _REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
-# A comma that is no list's and no thousands': after 0, before a 0 and not three places, before four or more,
-# or beside groups of three.
+# A comma that can only be a decimal comma: after 0, before a 0 and not three digits, before four or more
+# digits, or after groups of three digits with points.
 SURELY_COMMA = re.compile(r"[+-]?0?,\d+.*|[+-]?\d+,(?:0\d?|\d{4,})(?:[eE].*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?(%|[^\W\d_]+)")
@@ -31,11 +31,11 @@ Spelling = Callable[[Iterable[str]], dict[str, float]]
 
 
 def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, str]:
-    """The column as numbers, without a value where there are words, and a sentence about it.
+    """The column as numbers, with words read as missing, and a sentence on how the numbers are written.
 
-    A column that holds no numbers in the rows ``used`` (n,) is returned as it is, with "". Every text with a
-    digit must be a number in one spelling that leaves no doubt. Words such as "None" may be frequent, others
-    must be rare. A column of fewer than ``least`` different numbers and no words keeps its labels.
+    A column without numbers in the rows ``used`` (n,) is returned unchanged, with "". All texts with a digit
+    must be numbers in the same unambiguous spelling. Words such as "None" may be frequent, other words must
+    be rare. A column with fewer than ``least`` different numbers and no words keeps its labels.
     """
     if column.index is None or column.categories or not all(isinstance(x, str) for x in column.labels):
         return column, ""
@@ -52,7 +52,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     sure = fitting[0] is _repr or bool(words)
     if len(set(numbers.values())) < (min(least, _LEAST_BESIDE_WORDS) if sure else least):
         return column, ""
-    # In rows that are not used any spelling that is a number will do.
+    # In rows that are not used, any spelling of a number is accepted.
     number_by_label = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
     of_labels = [number_by_label.get(label, np.nan) for label in column.labels]
     values = np.array([*of_labels, np.nan])[column.index]
@@ -66,7 +66,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
 
 
 def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
-    """Whether the numbers could be others, or versions: thousands or decimals, 1.1 and 1.10."""
+    """Whether the text is ambiguous: a comma for thousands or decimals, or versions such as 1.1 and 1.10."""
     if _thousands in fitting and _comma in fitting:
         return any("," in label for label in labels)
     pointed = [label.strip() for label in labels if "." in label]
@@ -81,7 +81,7 @@ def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
 
 
 def _comma(labels: Iterable[str]) -> dict[str, float]:
-    """Where a label shows that commas are decimal; else they may part the numbers of a list."""
+    """Numbers with decimal commas, if a label proves that its comma is one; else {}, as for lists."""
     labels = list(labels)
     if not any(SURELY_COMMA.fullmatch(label.strip()) for label in labels):
         return {}
@@ -95,7 +95,7 @@ def _comma(labels: Iterable[str]) -> dict[str, float]:
 
 
 def _unit(labels: Iterable[str]) -> dict[str, float]:
-    """Numbers with one and the same unit behind."""
+    """Numbers that are all followed by the same unit."""
     matches = {label: match for label in labels if (match := _UNIT.fullmatch(label.strip()))}
     units = [match[2] for match in matches.values()]
     if len(set(units)) != 1:
@@ -104,19 +104,19 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
 
 
 def _read(labels: Iterable[str], spelled: Callable[[str], str | None]) -> dict[str, float]:
-    """Label -> number, of the labels that are one, finite, when they are spelled in another way."""
+    """Label -> number, for labels that ``spelled`` turns into the text of a finite number."""
     pairs = ((label, spelled(label.strip())) for label in labels)
     numbers = {label: number_of(text) for label, text in pairs if text is not None}
     return {label: number for label, number in numbers.items() if number is not None and np.isfinite(number)}
 
 
-# Text as it is; the number within np.float64(...); without commas between thousands.
+# Text unchanged; the number inside np.float64(...); text without its commas between thousands.
 _plain: Spelling = partial(_read, spelled=str)
 _repr: Spelling = partial(_read, spelled=lambda text: _REPR.sub(r"\1", text))
 _thousands: Spelling = partial(
     _read, spelled=lambda text: text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
 )
-# The first spelling that fits all labels of a column is taken.
+# The first spelling that fits all labels of a column is used.
 _HOW: dict[Spelling, str] = {
     _plain: " in text", _repr: " written as NumPy's", _thousands: " with commas between thousands",
     _comma: " with decimal commas", _unit: " with a unit behind, which is left off",

@@ -1,4 +1,4 @@
-"""How runs ended, in the words of many tools, as Optuna's states of trials."""
+"""How runs ended: the words of many tools, translated to Optuna's trial states."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from parzax.tables.columns import Column, Table
 
 PENDING = ("RUNNING", "WAITING")
-# Words in capitals, without what stands before a point, as in TrialState.COMPLETE.
+# Words in capitals, without the part before a point: COMPLETE for TrialState.COMPLETE.
 _WORDS = {
     "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
     "FAIL": ("FAIL", "FAILED", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "ERROR", "TIMEOUT", "MEMOUT",
@@ -20,10 +20,10 @@ _STATES = {word: state for state, words in _WORDS.items() for word in words}
 
 
 def find_state(table: Table, named: str | None, columns: Iterable[str]) -> str | None:
-    """The column that says how runs ended: the one that a format names, else one that holds only such words.
+    """The column that says how runs ended: the column that a format names, else one with only state words.
 
-    A column with the format's name needs one word of a state. Any other must hold nothing else, and the state
-    of a complete run.
+    The column named by the format must hold at least one state word. Any other column must hold only state
+    words, among them the state of a complete run.
     """
     if named in table.names and _to_states(_labels(table, named)):
         return named
@@ -35,7 +35,7 @@ def find_state(table: Table, named: str | None, columns: Iterable[str]) -> str |
 
 
 def read_states(column: Column) -> np.ndarray:
-    """(n,) state of each row, "MISSING" where there is none; other words are in capitals."""
+    """(n,) state of each row, "MISSING" for an empty cell; words that are no state are kept in capitals."""
     column = column.as_labels()
     names = [_STATES.get(word, word) for word in map(_word, column.labels)]
     return np.array([*names, "MISSING"], dtype=object)[column.index]

@@ -1,4 +1,4 @@
-"""Rows that belong together: epochs, budgets and repeats of one trial, of which one counts by default."""
+"""Several rows of one trial, such as epochs, budgets and repeats; by default one of them counts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,17 @@ from parzax.tables.formats import Format
 
 CHOICES = ("last", "best", "all")
 _STEP = re.compile(r"(.*[._/])?(epoch|step|iteration|training_iteration|budget|fidelity)", re.IGNORECASE)
-# Largest ratio of different configurations to rows where a column counts steps.
+# A column can count steps if the ratio of different configurations to rows is at most this.
 _MOST_DIFFERENT = 0.5
 
 
 def find_step(table: Table, form: Format, candidates: Sequence[str], parameters: Sequence[str]) -> str | None:
-    """The column that counts the rows of a trial: the format's, or one that is called so beside repeats.
+    """The column that counts the rows of a trial: by the format, or by its name if configurations repeat.
 
     Args:
         table: the table.
         form: its format.
-        candidates: columns that may be it: none that a format or the user calls a parameter.
+        candidates: columns that may count steps; columns that a format or the user calls parameters may not.
         parameters: columns of parameters.
     """
     if form.step in table.names:
@@ -41,14 +41,15 @@ def configurations(table: Table, columns: Sequence[str]) -> np.ndarray:
 def choose_rows(
     per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
 ) -> list[str]:
-    """Give a reason to leave out the rows of a trial that do not count, in place, and say so.
+    """Write into ``reasons`` why rows of a trial do not count, and return sentences about it.
 
     Args:
-        per_trial: "last", the row of the largest step counts; "best", that of the smallest loss; or "all".
+        per_trial: which row of a trial counts: "last", the row with the largest step; "best", the row with
+            the smallest loss; or "all".
         trial: (n,) number of each row's trial.
-        step: (n,) step of each row; the order of the rows for None.
+        step: (n,) step of each row; None for the order of the rows.
         losses: (n,) the first objective, NaN where missing.
-        reasons: (n,) reason to leave out each row, "" for none.
+        reasons: (n,) reason to leave out each row, "" for rows that count; changed in place.
 
     Returns:
         Sentences for the report.
@@ -68,12 +69,12 @@ def choose_rows(
 def _other_rows(
     per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, keep: np.ndarray
 ) -> np.ndarray:
-    """(n,) rows of ``keep`` (n,) that are not the one of their trial that counts; see `choose_rows`."""
+    """(n,) rows of ``keep`` (n,) that do not count, since another row of their trial does."""
     rows = np.arange(len(trial))
     at = rows if step is None else np.nan_to_num(step, nan=-np.inf)
     failed = np.isnan(losses)
     by_merit = (rows, at, ~failed) if per_trial == "last" else (rows, -np.where(failed, np.inf, losses))
-    # Of a trial the last one in this order counts; rows that are not used come first.
+    # In this order the last row of a trial counts; rows that are not used come first.
     order = np.lexsort((*by_merit, keep, trial))
     last = np.append(trial[order][1:] != trial[order][:-1], True)
     counted = np.zeros(len(trial), bool)
@@ -82,7 +83,7 @@ def _other_rows(
 
 
 def read_labels(column: Column) -> np.ndarray:
-    """(n,) number of the label of each row; rows without one have numbers of their own."""
+    """(n,) number of the label of each row; each row without a label gets a separate number."""
     labels = column.as_labels()
     return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
 
@@ -90,9 +91,9 @@ def read_labels(column: Column) -> np.ndarray:
 def read_trials(
     table: Table, form: Format, step: str | None, parameters: Mapping[str, str]
 ) -> np.ndarray | None:
-    """(n,) number of each row's trial, by the format's column, or by configuration where rows are steps.
+    """(n,) number of each row's trial, by the format's column, or by configuration if rows are steps.
 
-    None where every row is another trial.
+    None if every row is a different trial.
     """
     if form.trial in table.names:
         trial = read_labels(table.read(form.trial))
