@@ -194,7 +194,7 @@ def test_gradients_of_products_are_finite(gamma):
 @pytest.mark.usefixtures("as_installed")
 def test_shapes_are_checked():
     ones = jnp.ones((2, 3))
-    with pytest.raises(ValueError, match=r"below and above must have one shape"):
+    with pytest.raises(ValueError, match=r"below and above must have the same shape"):
         naive_product(ones, ones[:1])
     with pytest.raises(ValueError, match=r"gamma must have shape \(2,\)"):
         constrained_score(ones, ones, jnp.ones(3))

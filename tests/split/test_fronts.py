@@ -147,7 +147,7 @@ def test_most_is_at_least_the_count():
 
 def test_what_is_refused():
     space = px.Space({"x": px.Float(0, 1)})
-    with pytest.raises(ValueError, match=r"^ties.hypervolume\(\) takes at most 3 objectives, got 4"):
+    with pytest.raises(ValueError, match=r"^ties.hypervolume\(\) supports at most 3 objectives, got 4"):
         px.mo_tpe(space, 4, ties=px.ties.hypervolume())
     with pytest.raises(TypeError, match=r"^ties must be a rule of parzax.ties, got 'volume'"):
         px.mo_tpe(space, 2, ties="volume")

@@ -1,8 +1,8 @@
-"""Acquisition functions of the TPE family, on the logs of densities.
+"""Acquisition functions of the TPE family, computed from log densities.
 
-`Ratio` is TPE's, `Relative` c-TPE's and `Naive` its ablation: values of an `AbstractAcquisition` for a
-sampler. Beside each stands its array function: `log_ratio`, `log_relative_ratio` (one factor of
-`constrained_score`), `naive_product`.
+A sampler takes an `AbstractAcquisition`: `Ratio` (TPE), `Relative` (c-TPE) or `Naive` (the ablation of
+c-TPE). The same formulas are array functions: `log_ratio`; `constrained_score`, whose factors are
+`log_relative_ratio`; `naive_product`.
 """
 
 from parzax.acquisition.acquisition import AbstractAcquisition as AbstractAcquisition

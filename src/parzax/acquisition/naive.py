@@ -1,4 +1,4 @@
-"""Products over groups, in logs; the product of plain ratios is the ablation of c-TPE (arXiv 2211.14411)."""
+"""The product of plain density ratios, as a log: the ablation of c-TPE (arXiv 2211.14411)."""
 
 from typing import final
 
@@ -21,13 +21,13 @@ def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) 
     """Sum of `log_ratio` over the objective and the constraints: the ablation of c-TPE.
 
     Args:
-        below, above: (C + 1, ...) logs of the densities, as for `constrained_score`.
+        below, above: (C + 1, ...) log densities; the objective first, then C constraints.
 
     Returns:
-        (...) scores; -inf wherever a term is -inf, as in `constrained_score`.
+        (...) scores; -inf if any term is -inf, as in `constrained_score`.
 
     Raises:
-        ValueError: shapes that differ.
+        ValueError: if the shapes differ.
 
     >>> import jax.numpy as jnp
     >>> below, above = jnp.array([[1.0, 2.0], [3.0, -jnp.inf]]), jnp.array([[0.5, 0.5], [1.0, 6.0]])
@@ -39,16 +39,16 @@ def naive_product(below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"]) 
 
 
 def product(log_factors: Float[Array, " c1 *j"]) -> Float[Array, "*j"]:
-    """Sum of logs; a factor 0 makes the product 0, also beside an infinite factor."""
+    """Sum of logs of factors. If a factor is 0, the product is 0, even with an infinite factor."""
     zero = jnp.isneginf(log_factors)
     return jnp.where(zero.any(axis=0), -jnp.inf, jnp.where(zero, 0, log_factors).sum(axis=0))
 
 
 def check_groups(below: Array, above: Array, gamma: Array | None = None) -> None:
-    """Raise ValueError for shapes that do not fit."""
+    """Raise ValueError if the shapes do not fit together."""
     if below.ndim < 1 or below.shape != above.shape:
         raise ValueError(
-            f"below and above must have one shape (C + 1, ...), got {below.shape} and {above.shape}."
+            f"below and above must have the same shape (C + 1, ...), got {below.shape} and {above.shape}."
         )
     if gamma is not None and gamma.shape != below.shape[:1]:
         raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")

@@ -10,7 +10,7 @@ from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Score
 
 @final
 class Ratio(AbstractAcquisition):
-    """r(x) = l(x) / g(x) of the objective, as a log; constraints do not enter."""
+    """r(x) = l(x) / g(x) for the objective, as a log; constraints are ignored."""
 
     def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         return log_ratio(below[0], above[0])
@@ -20,13 +20,12 @@ def log_ratio(below: Float[Array, "*j"], above: Float[Array, "*j"]) -> Float[Arr
     """log l - log g: what TPE maximises (Bergstra et al. 2011).
 
     Args:
-        below, above: log densities of the groups below (good rows) and above (the others) at the
+        below, above: log densities log l (group below, good rows) and log g (group above, other rows) at the
             candidates.
 
     Returns:
-        Elementwise; -inf wherever l is 0, whatever g is (both are 0 outside the space), and 0 where both are
-        infinite, as for equal densities. Pure, jit- and vmap-able, with finite gradients where the densities
-        are positive and finite.
+        Elementwise log ratio. It is -inf if l is 0, even if g is 0 too (outside the space), and 0 if both are
+        infinite. Pure, jit- and vmap-able; gradients are finite if both densities are positive and finite.
 
     >>> import jax.numpy as jnp
     >>> log_ratio(jnp.array([1.0, 0.0]), jnp.array([0.0, 2.0])).tolist()

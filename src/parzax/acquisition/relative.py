@@ -24,21 +24,21 @@ def _power(share_power: Any) -> float | Float[Array, ""]:
 class Relative(AbstractAcquisition):
     """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`.
 
-    The objective's share gamma_0 counts as gamma_0^p, p the ``share_power``, the constraints' as they are:
+    The objective's share gamma_0 enters as gamma_0^p, where p is the ``share_power``:
 
         r_0^rel = 1 / (gamma_0^p + (1 - gamma_0^p) g_0 / l_0)
         r_i^rel = 1 / (gamma_i + (1 - gamma_i) g_i / l_i),  i = 1, ..., c
 
-    With p = 1 that is c-TPE's score (arXiv 2211.14411). There r_0^rel cannot exceed 1 / gamma_0, and where
-    most candidates from l_0 are near that bound the constraints all but choose among them; p > 1 raises it.
-    The larger p, the nearer r_0^rel is to l_0 / g_0; with gamma_0 = 1, while too few rows are feasible, it
-    is 1.
+    p = 1 gives c-TPE's score (arXiv 2211.14411). Its factor r_0^rel is at most 1 / gamma_0. If most
+    candidates from l_0 are near this bound, the constraints almost alone decide among them. p > 1 raises the
+    bound: the larger p, the closer r_0^rel is to l_0 / g_0. While too few rows are feasible, gamma_0 = 1 and
+    r_0^rel = 1.
 
     Attributes:
-        share_power: p, above 0; an array, whose value is not checked, is a single number.
+        share_power: p, above 0. It may be a scalar JAX array, whose value is not checked.
 
     Raises:
-        TypeError, ValueError: a ``share_power`` that is none; in calls, shapes that do not fit.
+        TypeError, ValueError: an invalid ``share_power``; in calls, shapes that do not fit.
     """
 
     share_power: float | Float[Array, ""] = eqx.field(default=1.0, converter=_power)
@@ -58,13 +58,13 @@ def log_relative_ratio(
     The relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411).
 
     Args:
-        below, above: logs of the two densities at the candidates.
-        gamma: share of the group below, in [0, 1]; broadcast against the candidates. With 1 the answer is 0,
-            as are its gradients: the group tells nothing apart.
+        below, above: log l and log g, the log densities at the candidates.
+        gamma: share of the group below, in [0, 1]; broadcast against the candidates. If it is 1, all rows
+            are below, so the value and its gradients are 0.
 
     Returns:
-        Elementwise, at most -log gamma. Pure, jit- and vmap-able, with finite gradients where the
-        densities are positive.
+        Elementwise, at most -log gamma. Pure, jit- and vmap-able; gradients are finite if the densities are
+        positive.
 
     >>> import jax.numpy as jnp
     >>> log_relative_ratio(jnp.array([3.0]), jnp.array([0.0]), jnp.array(1.0)).tolist()
@@ -76,7 +76,7 @@ def log_relative_ratio(
     log_rest = jnp.where(rest, jnp.log1p(-jnp.where(rest, gamma, 0)), 0)
     ratio = log_ratio(below, above)
     finite = rest & jnp.isfinite(ratio)
-    # The larger of the two logs is taken out by hand: logaddexp has NaN gradients at -inf.
+    # logaddexp is written out, because jnp.logaddexp has NaN gradients at -inf.
     a, b = jnp.broadcast_arrays(log_gamma, log_rest - jnp.where(finite, ratio, 0))
     high, low = jnp.maximum(a, b), jnp.minimum(a, b)
     gap = jnp.where(jnp.isfinite(low), low - high, 0)
@@ -88,21 +88,21 @@ def log_relative_ratio(
 def constrained_score(
     below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Array, " c1"]
 ) -> Float[Array, "*j"]:
-    """Sum of `log_relative_ratio` over the objective and the constraints: Theorem 1's score of c-TPE.
+    """Sum of `log_relative_ratio` over the objective and the constraints: the score of c-TPE.
 
-    That score is the product of the relative ratios (arXiv 2211.14411).
+    It is the log of the product of relative density ratios in Theorem 1 of arXiv 2211.14411.
 
     Args:
-        below, above: (C + 1, ...) logs of the densities of the objective's groups, then each constraint's.
+        below, above: (C + 1, ...) log densities of the groups; the objective first, then C constraints.
         gamma: (C + 1,) share of each group below, in [0, 1].
 
     Returns:
-        (...) scores; -inf wherever a term is, so where any below density is 0, however good the others say a
-        candidate is. +inf only where a share is 0 and that above density too. Pure, jit- and vmap-able, with
-        finite gradients where the densities are positive.
+        (...) scores. A score is -inf if any term is -inf, that is if the density of any group below is 0. It
+        is +inf only if a share is 0 and the density of that group above is 0. Pure, jit- and vmap-able;
+        gradients are finite if the densities are positive.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: if the shapes do not fit together.
 
     >>> import jax.numpy as jnp
     >>> below, above = jnp.array([[1.0, -1.0, 3.0], [0.0, 0.0, -jnp.inf]]), jnp.zeros((2, 3))

@@ -1,4 +1,4 @@
-"""Splits: how the rows of a `State` fall below and above, by a gamma rule and ties; and their merits."""
+"""Splits: which rows of a `State` are in the groups below (good) and above, and the weights of good rows."""
 
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits

@@ -1,4 +1,4 @@
-"""Gamma rules: how many of N rows fall into the group below (arXiv 2304.11127)."""
+"""Gamma rules: the number of rows in the group below, out of N rows (arXiv 2304.11127)."""
 
 import abc
 import math
@@ -22,15 +22,15 @@ def _beta(beta: Any, largest: float) -> float | Float[Array, ""]:
 
 
 class AbstractGamma(eqx.Module):
-    """A rule for the number of rows below, N^(l) = ceil(gamma(N) N)."""
+    """A rule for the number of rows in the group below: N^(l) = ceil(gamma(N) N)."""
 
     @abc.abstractmethod
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
-        """Number of rows below among n."""
+        """Number of rows in the group below, out of n."""
 
     @abc.abstractmethod
     def most(self, n: int) -> int:
-        """An upper bound on the number of rows below among up to n; n where the rule has none."""
+        """An upper bound on the number of rows below for up to n rows; n if no smaller bound is known."""
 
 
 @final
@@ -38,9 +38,9 @@ class Linear(AbstractGamma):
     """gamma(N) = beta: a fixed share of the rows, as in meta-learning TPE.
 
     Attributes:
-        beta: in (0, 1], or TypeError or ValueError is raised; it may be traced.
-        down: round down, as the papers print it, but to no less than one row; the authors' code rounds up,
-            and so does the default. Static.
+        beta: in (0, 1]; TypeError or ValueError otherwise. It may be traced.
+        down: True rounds down, as the papers write, but to at least one row. False (the default) rounds up,
+            as the authors' code does. Static.
 
     >>> import jax.numpy as jnp
     >>> int(linear(0.07)(jnp.array(100)))
@@ -65,9 +65,9 @@ class Linear(AbstractGamma):
 
 @final
 class Sqrt(AbstractGamma):
-    """gamma(N) = beta / sqrt(N): the smaller a share, the more rows there are, as in Hyperopt and c-TPE.
+    """gamma(N) = beta / sqrt(N), as in Hyperopt and c-TPE: the share falls as the number of rows grows.
 
-    ``beta`` lies above 0, or TypeError or ValueError is raised; it may be traced.
+    ``beta`` must be above 0; TypeError or ValueError otherwise. It may be traced.
 
     >>> import jax.numpy as jnp
     >>> int(sqrt()(jnp.array(100)))
@@ -86,7 +86,7 @@ class Sqrt(AbstractGamma):
 
 @final
 class Optuna(AbstractGamma):
-    """Optuna's: a tenth of the rows, 25 at most."""
+    """Optuna's rule: a tenth of the rows, but at most 25."""
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         return jnp.minimum(-(-n // 10), 25).astype(jnp.int32)
@@ -99,5 +99,5 @@ linear, sqrt, optuna = Linear, Sqrt, Optuna
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:
-    # A product such as 0.07 * 100 can round to just above a whole number.
+    # A product such as 0.07 * 100 can be rounded to slightly more than an integer.
     return jnp.ceil(x * (1 - 4 * float(jnp.finfo(x.dtype).eps))).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""Merits: mixture weights of the rows below, by their rank."""
+"""Merits: rules for the mixture weights of the rows below, by rank."""
 
 import abc
 from typing import final
@@ -9,25 +9,25 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class AbstractMerit(eqx.Module):
-    """A rule for mixture weights by place."""
+    """A rule for mixture weights by the place of a row in the order from best to worst."""
 
     @abc.abstractmethod
     def __call__(
         self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype
     ) -> Float[Array, " n"] | None:
-        """Weights of the rows below, 1 for all others; None where all count alike.
+        """Weights of the rows below, and 1 for all other rows; None if all weights are equal.
 
         Args:
-            place: (n,) number of rows before it, from 0 to m - 1 for the m rows below, earlier ones first
-                among equals; of several objectives, of rows in better fronts.
-            below: (n,) which rows are.
-            dtype: of the weights.
+            place: (n,) number of better rows, from 0 to m - 1 for the m rows below; among equal rows the
+                earlier one counts as better. With several objectives, number of rows in better fronts.
+            below: (n,) mask of the rows below.
+            dtype: dtype of the weights.
         """
 
 
 @final
 class Equal(AbstractMerit):
-    """All rows below count alike, as in the papers and in Optuna."""
+    """Equal weights for all rows below, as in the papers and in Optuna."""
 
     def __call__(self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype) -> None:
         """None."""
@@ -37,9 +37,10 @@ class Equal(AbstractMerit):
 class ByRank(AbstractMerit):
     """Weights by rank: log(m + 1) - log(i) for the i-th best of m rows below, scaled to a mean of 1.
 
-    As of recombination in CMA-ES (Hansen, arXiv 1604.00772: log(m + 1/2) - log(i) for the better half).
-    Like the split they do not change with monotone transformations of the objective, unlike weights by
-    improvement (Song et al. 2022). Rows of one front share the place of its first.
+    CMA-ES has similar weights for recombination (Hansen, arXiv 1604.00772: log(m + 1/2) - log(i) for the
+    better half). Like the split, these weights do not change under monotone transformations of the
+    objective; weights by improvement do (Song et al. 2022). With several objectives all rows of a front have
+    the place of its first row.
 
     >>> import jax.numpy as jnp
     >>> place = jnp.array([2, 0, 1, 3])
@@ -52,7 +53,7 @@ class ByRank(AbstractMerit):
     ) -> Float[Array, " n"]:
         size = jnp.maximum(below.sum(), 1).astype(dtype)
         weight = jnp.log1p(size) - jnp.log1p(jnp.where(below, place, 0).astype(dtype))
-        # A single row has log 2; without any the sum does not matter.
+        # The sum is at least log 2 if there is a row below; without one the value does not matter.
         total = jnp.maximum(jnp.where(below, weight, 0).sum(), 0.5)
         return jnp.where(below, weight * size / total, 1)
 

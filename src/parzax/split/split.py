@@ -1,4 +1,4 @@
-"""Which rows fall into the groups below and above, per objective and constraint, with their shares."""
+"""The groups below and above, for the objective and each constraint, with their shares."""
 
 import abc
 from functools import partial
@@ -18,24 +18,27 @@ from parzax.split.state import State
 from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
 
-# Least length of the arrays of a group's rows, so that few programs serve all capacities.
+# Smallest length of the arrays that hold a group's rows, so that few lengths are compiled.
 _LEAST_ROWS = 8
 
 
 class SplitRows(eqx.Module):
-    """Groups below and above, of the objective and then of every constraint; a row may be in neither."""
+    """Masks of the groups below and above: the objective first, then each constraint.
+
+    A row may be in neither group.
+    """
 
     below: Bool[Array, "c1 n"]
     above: Bool[Array, "c1 n"]
-    gamma: Float[Array, " c1"]  # share of the group below among the rows that were evaluated
+    gamma: Float[Array, " c1"]  # share of the evaluated rows that are in the group below
     n_measured: Int[Array, " c1"]  # number of rows that were evaluated
-    most: int = eqx.field(static=True)  # a bound on the objective's rows below
-    # Mixture weights of the objective's rows below, 1 for all others; None: equal weights.
+    most: int = eqx.field(static=True)  # upper bound on the number of the objective's rows below
+    # Mixture weights of the objective's rows below, 1 for all other rows; None for equal weights.
     merit: Float[Array, " n"] | None = None
 
     @property
     def masks(self) -> Bool[Array, "c2 n"]:
-        """The groups below, then those above."""
+        """The groups below, followed by the groups above."""
         return jnp.concatenate([self.below, self.above])
 
 
@@ -44,35 +47,37 @@ class AbstractSplit(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, state: State) -> SplitRows:
-        """The groups of the objective (or of all objectives together) and of every constraint."""
+        """The groups of the objective (or of all objectives together) and of each constraint."""
 
     @abc.abstractmethod
     def status(self, state: State) -> Int[Array, ""]:
-        """Bits of `parzax.Status` that say what is unusual about the groups."""
+        """Bits of `parzax.Status` that describe unusual groups."""
 
 
 @final
 class Split(AbstractSplit):
     """The splits of the TPE family.
 
-    The best rows fall below: by loss, or by non-domination rank and ``ties``; as many as the gamma rule says.
-    For a constraint these are the rows that satisfy it. Pending rows are above, and constraint-only rows
-    take part where their constraint is known.
+    For the objective the best rows are below, as many as the gamma rule says. They are ordered by loss, or,
+    with several objectives, by non-domination rank and ``ties``. For a constraint the rows that satisfy it
+    are below. Pending rows are above. Constraint-only rows are in the groups of the constraints that they
+    have values for.
 
     Attributes:
-        gamma: how many rows fall below.
-        up_to_feasible: count feasible rows, as c-TPE does: all rows up to the N^(l)-th feasible one fall
-            below (arXiv 2211.14411). With fewer of them every row does, as in the authors' code (the paper
-            says so for none): the share is then 1 and the objective drops out of the score; static.
-        first_front: whether the first front falls below as a whole, however large, under constraints up to
-            its last feasible row. Rows that repeat an earlier one count behind the others of their front:
-            else copies of a good configuration would all be below, and lead to more copies; static.
-        every_minimum: what falls below while no row satisfies a constraint: all rows at the smallest value,
-            as c-TPE's main text says, or the first of them (its appendix and the authors' code). In a
-            discrete space the repeats of one configuration then outweigh everything else, and a run may
-            never leave it; static.
-        ties: which rows of a front fall below, if only some do.
-        merit: how much more the best of the rows below count.
+        gamma: rule for the number of rows below.
+        up_to_feasible: whether the gamma rule counts only feasible rows, as in c-TPE: all rows up to the
+            N^(l)-th feasible row are below (arXiv 2211.14411). If there are fewer feasible rows, every row is
+            below, the share is 1 and the objective has no effect on the score. This is as in the authors'
+            code; the paper says it only for no feasible row. Static.
+        first_front: whether the whole first front is below, however large; under constraints, up to its last
+            feasible row. A row that repeats an earlier row is ordered after the others of its front.
+            Otherwise all copies of a good configuration would be below and lead to more copies. Static.
+        every_minimum: which rows are below while no row satisfies a constraint. True takes all rows with the
+            smallest value, as in c-TPE's main text. False takes the first of them, as in its appendix and the
+            authors' code. With True in a discrete space, repeats of one configuration can outweigh all other
+            rows, and a run may never leave it. Static.
+        ties: rule for the rows of a front that are below, if only some of its rows are.
+        merit: rule for the mixture weights of the rows below.
     """
 
     gamma: AbstractGamma
@@ -119,7 +124,7 @@ class Split(AbstractSplit):
         return SplitRows(below, taking_part & ~below, gamma, n_measured, self._most(state), merit)
 
     def status(self, state: State) -> Int[Array, ""]:
-        """NONE_FEASIBLE and FEW_FEASIBLE where every row falls below because too few are feasible."""
+        """NONE_FEASIBLE or FEW_FEASIBLE if every row is below because too few rows are feasible."""
         if not self.up_to_feasible:
             return jnp.zeros((), jnp.int32)
         n_feasible, count = state.feasible.sum(dtype=jnp.int32), self._count_and_rank(state)[0]
@@ -131,19 +136,20 @@ class Split(AbstractSplit):
         return state.feasible if self.up_to_feasible else state.evaluated
 
     def _count_and_rank(self, state: State) -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
-        """Number of counted rows that shall fall below, and the ranks of all rows, None for one objective."""
+        """Number of counted rows to put below, and the ranks of all rows (None for one objective)."""
         count = self.gamma(state.evaluated.sum())
         if state.objectives.shape[-1] == 1:
             return count, None
         rank = non_domination_rank(state.objectives, state.evaluated)
         if self.first_front:
-            # Its rows that count are below. Repeated ones are a front of their own behind it, and so on.
+            # All counted rows of the first front are below. The repeated rows of each front form a separate
+            # front directly after it.
             rank = jnp.where(rank < ABSENT, 2 * rank + state.repeated.astype(rank.dtype), ABSENT)
             count = jnp.maximum(count, (self._counted(state) & (rank == 0)).sum(dtype=count.dtype))
         return count, rank
 
     def _most(self, state: State) -> int:
-        """A bound on the objective's rows below: a power of two, or the capacity."""
+        """Upper bound on the number of the objective's rows below: a power of two, or the capacity."""
         n, several = state.capacity, state.objectives.shape[-1] > 1
         if (several and self.first_front) or self.up_to_feasible:
             return n
@@ -151,14 +157,14 @@ class Split(AbstractSplit):
 
 
 def padded_size(most: int, capacity: int) -> int:
-    """Length of arrays for up to ``most`` of the rows: a power of two from 8 on, or the capacity if less."""
+    """Length of arrays for up to ``most`` rows: a power of two, at least 8 and at most the capacity."""
     return min(1 << (max(most, _LEAST_ROWS) - 1).bit_length(), capacity)
 
 
 def split_by_order(
     order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
 ) -> Bool[Array, " n"]:
-    """Present rows up to the ``count``-th counted one in ``order``; all of them if fewer count."""
+    """Mask of present rows up to the ``count``-th counted row in ``order``; all if there are fewer."""
     counts = (counted & present)[order].astype(jnp.int32)
     before = jnp.zeros_like(counts).at[order].set(jnp.cumsum(counts) - counts, unique_indices=True)
     return present & (before < count)
@@ -167,9 +173,10 @@ def split_by_order(
 def constraint_split(
     value: Float[Array, " n"], present: Bool[Array, " n"], *, every_minimum: bool = False
 ) -> Bool[Array, " n"]:
-    """The rows that satisfy one constraint, value <= 0; without any, the first row at the smallest value.
+    """Mask of the rows below for one constraint: the rows with value <= 0.
 
-    With ``every_minimum`` all rows at that value, see `Split`. A row with NaN is never below.
+    If no row satisfies the constraint, the first row with the smallest value is below; with
+    ``every_minimum`` all rows with this value are (see `Split`). A row with NaN is never below.
     """
     measured = present & ~jnp.isnan(value)
     satisfied = measured & (value <= 0)
@@ -180,7 +187,7 @@ def constraint_split(
 
 
 def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"], Bool[Array, " {size}"]]:
-    """Indices of up to ``size`` rows under a mask, in their order, and which of them exist."""
+    """Indices of the first ``size`` rows under a mask, and a mask of the indices that exist."""
     n = len(mask)
     place = jnp.where(mask, running_count(mask) - 1, n)
     index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")

@@ -1,4 +1,4 @@
-"""The rows that a sampler has seen, padded to a capacity, and the orders that its densities need."""
+"""The rows that a sampler has seen, padded to a capacity, with the sort orders that its densities need."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,22 +13,23 @@ from parzax.space import INACTIVE, Points
 
 
 class State(eqx.Module):
-    """Rows seen so far; a pytree, the carry of a scan.
+    """Rows seen so far: a pytree that can be the carry of a scan.
 
-    A single new row is put into the orders of the others by n comparisons; for more they are sorted anew.
+    Adding one row updates the sort orders with n comparisons. Adding several rows sorts all rows again.
 
     Attributes:
         x: (n, d) native values; NaN in absent rows.
-        points: the same on the axes.
-        objectives: (n, m) losses, minimised; NaN for pending and for constraint-only rows.
-        constraints: (n, c) values, satisfied where <= 0; NaN where not measured.
-        constraint_only: (n,) rows that speak of some constraints alone, see `parzax.samplers.Sampler`.
-        before: (n,) number of evaluated rows before each one, by the first objective; earlier ones first
-            among equals.
-        feasible_before: (n,) the same of feasible rows.
-        repeated: (n,) evaluated rows that an earlier one equals, configuration and objectives alike; with
-            several objectives alone, where a front of copies would fall below as a whole.
-        order: (d, n) indices of the rows by unit coordinate, for each parameter.
+        points: the rows in unit coordinates.
+        objectives: (n, m) losses, minimised; NaN in pending and in constraint-only rows.
+        constraints: (n, c) values, satisfied if <= 0; NaN if not measured.
+        constraint_only: (n,) mask of rows that have values of constraints but no objectives, see
+            `parzax.samplers.Sampler.augment`.
+        before: (n,) number of evaluated rows before each row, by the first objective; among equal rows the
+            earlier one comes first.
+        feasible_before: (n,) number of feasible rows before each row, in the same order.
+        repeated: (n,) mask of evaluated rows that equal an earlier row in configuration and objectives. It is
+            used only with several objectives, where a front of copies would otherwise be below as a whole.
+        order: (d, n) row indices sorted by unit coordinate, for each parameter.
         count: number of rows; rows beyond the capacity are dropped and set ``overflow``.
         overflow: whether a row was dropped.
     """
@@ -49,7 +50,7 @@ class State(eqx.Module):
     def empty(
         cls, n_parameters: int, n_objectives: int, n_constraints: int, capacity: int, dtype: Any
     ) -> "State":
-        """No rows; arrays of NumPy, which cost no compilation."""
+        """A state without rows; its arrays are NumPy arrays, which need no compilation."""
         n, shape = capacity, (capacity, n_parameters)
         fills = np.int32(INACTIVE), np.asarray(0.5, dtype), np.int32(0), np.bool_(False)
         return cls(
@@ -68,27 +69,27 @@ class State(eqx.Module):
 
     @property
     def capacity(self) -> int:
-        """Number of rows there is room for."""
+        """Largest number of rows that fit."""
         return self.x.shape[-2]
 
     @property
     def present(self) -> Bool[Any, " n"]:
-        """Which rows exist."""
+        """Mask of the rows that exist."""
         return jnp.arange(self.capacity, dtype=jnp.int32) < self.count
 
     @property
     def usable(self) -> Bool[Any, " n"]:
-        """Which rows exist and are configurations of the space; others are in no group."""
+        """Mask of the rows that exist and are configurations of the space; other rows are in no group."""
         return self.present & self.points.valid.all(axis=-1)
 
     @property
     def evaluated(self) -> Bool[Any, " n"]:
-        """Which usable rows have all their objectives: neither pending nor constraint-only ones."""
+        """Mask of the usable rows with all objectives, which excludes pending and constraint-only rows."""
         return self.usable & ~jnp.isnan(self.objectives).any(axis=-1)
 
     @property
     def feasible(self) -> Bool[Any, " n"]:
-        """Which evaluated rows satisfy all constraints."""
+        """Mask of the evaluated rows that satisfy all constraints."""
         return self.evaluated & (self.constraints <= 0).all(axis=-1)
 
     def add(
@@ -100,7 +101,7 @@ class State(eqx.Module):
         constraint_only: Bool[Any, " k"],
         n_rows: Int[Any, ""] | None = None,
     ) -> "State":
-        """The state with k more rows, whose numbers take its dtype, or with the first ``n_rows`` of them."""
+        """The state with k more rows, or with the first ``n_rows`` of them; values are cast to its dtype."""
         x, objectives, constraints = (jnp.asarray(a, self.x.dtype) for a in (x, objectives, constraints))
         k, n = len(x), self.capacity
         count = self.count + (k if n_rows is None else n_rows)
@@ -122,7 +123,7 @@ class State(eqx.Module):
         old_loss, loss = self.objectives[:, 0], objectives[0, 0]
 
         def before(old: Array, old_counts: Array, counts: Array) -> Array:
-            """Numbers of rows that count before each; earlier ones come first among equals."""
+            """Number of counted rows before each row; among equal rows the earlier one comes first."""
             place = (old_counts & (old_loss <= loss)).sum(dtype=old.dtype)
             return self._put(old + ((old_loss > loss) & counts).astype(old.dtype), place[None])
 
@@ -140,12 +141,12 @@ class State(eqx.Module):
         )
 
     def _sorted(self) -> "State":
-        """The state with its orders made anew."""
+        """The state with all sort orders computed again."""
         unit, loss = self.points.unit, self.objectives[:, 0]
         by_loss = jnp.argsort(loss)
 
         def before(counts: Array) -> Array:
-            """Numbers of rows that count before each; 0 of NaN."""
+            """Number of counted rows before each row; 0 for a row with NaN."""
             counted = counts[by_loss].astype(jnp.int32)
             place = jnp.zeros_like(counted).at[by_loss].set(jnp.cumsum(counted) - counted)
             return jnp.where(jnp.isnan(loss), 0, place)
@@ -161,7 +162,7 @@ class State(eqx.Module):
         )
 
     def grown(self, capacity: int) -> "State":
-        """The same rows, of NumPy or JAX, with room for more; ValueError for less than there is."""
+        """The same rows with a larger capacity, in NumPy or JAX arrays; ValueError for a smaller one."""
         if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
         sizes = self.x.shape[1], self.objectives.shape[1], self.constraints.shape[1]
@@ -176,7 +177,7 @@ class State(eqx.Module):
         return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
 
     def _put(self, rows: Any, new: Any) -> Any:
-        """New rows after the last one, as far as there is room."""
+        """Rows with the new ones after the last; rows beyond the capacity are dropped."""
         new = new.astype(rows.dtype)
         if len(new) != 1:
             where = self.count + jnp.arange(len(new), dtype=jnp.int32)
@@ -187,17 +188,17 @@ class State(eqx.Module):
         return jax.lax.dynamic_update_slice_in_dim(rows, new, last, axis=0)
 
     def _inserted(self, new: Float[Array, "1 d"]) -> Int[Array, "d n"]:
-        """Orders with one more row in its place."""
+        """``order`` with one new row inserted at its place, for each parameter."""
         place = (self.present[:, None] & (self.points.unit <= new)).sum(axis=0, dtype=jnp.int32)[:, None]
         k = jnp.arange(self.capacity, dtype=jnp.int32)[None]
         shifted = jnp.concatenate([self.order[:, :1], self.order[:, :-1]], axis=1)
         moved = jnp.where(k < place, self.order, jnp.where(k == place, self.count, shifted))
-        # Absent rows stand behind in the order of their numbers; with no room left nothing moves.
+        # Absent rows come last, in the order of their indices. If the state is full, nothing changes.
         return jnp.where((k <= self.count) & (self.count < self.capacity), moved, self.order)
 
 
 def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
-    """Which rows that count equal an earlier one that does, in all arrays of a tree; by sorting."""
+    """Mask of counted rows that equal an earlier counted row in all arrays of a tree; found by sorting."""
 
     def split_groups(group: Array, column: Array) -> tuple[Array, None]:
         order = jnp.lexsort((column, group))
@@ -205,7 +206,7 @@ def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
         differs = jnp.stack([a[1:] != a[:-1] for a in ordered]).any(axis=0).astype(group.dtype)
         return jnp.zeros_like(group).at[order[1:]].set(jnp.cumsum(differs)), None
 
-    # Rows of one group are equal in all columns so far.
+    # Rows of one group are equal in all columns that were compared so far.
     group = (~counted).astype(jnp.int32)
     for array in jax.tree.leaves(arrays):
         group, _ = jax.lax.scan(split_groups, group, array.T)
@@ -221,15 +222,15 @@ def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
     return jnp.stack(equal).all(axis=0)
 
 
-# --- values that rounding to the dtype of the device must not change -----------------------------
+# --- comparisons that must survive rounding to the dtype of the device ---------------------------
 
 
 def resolved(objectives: np.ndarray, dtype: Any) -> np.ndarray:
-    """Objectives of a log that is complete, (n, m), as numbers that ``dtype`` tells apart; NaN stays.
+    """Objectives (n, m) of a complete log, transformed so that ``dtype`` can tell them apart; NaN stays NaN.
 
-    One objective counts by its order alone, and becomes places. Of several, one whose values rounding would
-    merge, or that overflow, is measured from its smallest value in units of its range: ranks and crowding
-    distances stay the same.
+    A single objective matters only by its order, so it is replaced by ranks. With several objectives, an
+    objective is rescaled to [0, 1] if rounding would merge some of its values or if they overflow. Ranks and
+    crowding distances do not change.
     """
     if objectives.shape[1] == 1:
         places = np.unique(objectives, return_inverse=True)[1].reshape(objectives.shape)
@@ -241,18 +242,21 @@ def resolved(objectives: np.ndarray, dtype: Any) -> np.ndarray:
         with np.errstate(over="ignore"):
             rounded = values.astype(dtype)
         if len(np.unique(rounded)) < len(np.unique(values)) or not np.isfinite(rounded).all():
-            # Halved, so that no difference overflows.
+            # Values are halved, so that no difference overflows.
             above = values / 2 - values.min() / 2
             column[finite] = above / (above.max() or 1)
     return out
 
 
 def violations(constraints: Any, dtype: Any) -> Any:
-    """Constraint values in which violations that ``dtype`` rounds to 0 stay; JAX arrays get this dtype."""
+    """Constraint values where a violation that ``dtype`` would round to 0 stays positive.
+
+    JAX arrays are cast to ``dtype``.
+    """
     tiny = float(np.finfo(dtype).tiny)
     if not isinstance(constraints, jax.Array):
         return np.where(constraints > 0, np.maximum(constraints, tiny), constraints)
     wide = constraints if constraints.dtype.itemsize > 4 else constraints.astype(dtype)
-    # Devices may take subnormal numbers for 0, but their bits say that they are positive.
+    # A device may treat subnormal numbers as 0, so their bits decide whether they are positive.
     positive = jax.lax.bitcast_convert_type(wide, jnp.dtype(f"int{8 * wide.dtype.itemsize}")) > 0
     return jnp.where(positive, jnp.maximum(wide, tiny), wide).astype(dtype)

@@ -1,4 +1,4 @@
-"""Order of rows with several objectives: by front, ties within one by crowding or by hypervolume."""
+"""Order of rows with several objectives: by front, and within a front by crowding or by hypervolume."""
 
 import abc
 from functools import partial
@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import pareto
 from parzax._numerics import namespace
 
-# Optuna's reference where the worst value is 0.
+# Optuna's coordinate of the reference point if the worst value is 0.
 _EPSILON = 1e-12
 
 _Losses = Float[Array, "n m"]
@@ -21,7 +21,7 @@ _Count = Int[Array, ""]
 
 
 class AbstractTies(eqx.Module):
-    """A rule for which rows of a front fall below, if only some do."""
+    """A rule for the rows of a front that are below, if only some of its rows are."""
 
     @abc.abstractmethod
     def order(
@@ -31,20 +31,20 @@ class AbstractTies(eqx.Module):
 
         Args:
             losses: (n, m), minimised.
-            rank: (n,) as of `non_domination_rank`; absent rows come last.
-            evaluated: (n,) rows that have their objectives.
-            counted: (n,) rows that count; ``count`` of them fall below.
-            count: number of counted rows that fall below.
-            most: a bound on the rows of a front that can be below without the whole front being so, static.
+            rank: (n,) ranks from `non_domination_rank`; absent rows come last.
+            evaluated: (n,) mask of rows with objectives.
+            counted: (n,) mask of the rows that ``count`` refers to.
+            count: number of counted rows to put below.
+            most: upper bound on the number of rows below from a front that is only partly below; static.
         """
 
     def check(self, n_objectives: int) -> None:
-        """Raise ValueError if the rule cannot order rows of ``n_objectives`` objectives; this one can."""
+        """Raise ValueError if the rule does not support ``n_objectives``; by default it supports any."""
 
 
 @final
 class Crowding(AbstractTies):
-    """By rank, then by crowding distance, the largest first, as in meta-learning TPE (arXiv 2212.06751)."""
+    """Order by rank, then by decreasing crowding distance, as in meta-learning TPE (arXiv 2212.06751)."""
 
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
@@ -54,13 +54,12 @@ class Crowding(AbstractTies):
 
 @final
 class Hypervolume(AbstractTies):
-    """By rank, then as greedy hypervolume subset selection takes them, as in MO-TPE and Optuna.
+    """Order by rank, then by greedy hypervolume subset selection, as in MO-TPE and Optuna.
 
-    MO-TPE is by Ozaki et al. (2022). There may be two or three objectives. Only the front that is cut, which
-    has the ``count``-th row that counts, is ordered by hypervolume, as no other order decides who falls
-    below; in other fronts rows keep their order. The selection goes through all rows of that front, whether
-    they count or not. It is cheap but for three objectives with rows that do not count: one core takes 30 ms
-    for 250 rows, 1 s for 1000.
+    MO-TPE is by Ozaki et al. (2022). The rule supports two or three objectives. Only the front with the
+    ``count``-th counted row is ordered by hypervolume, because the order within other fronts does not change
+    which rows are below. The selection includes all rows of this front, counted or not. It is slow only for
+    three objectives with rows that are not counted: one core takes 30 ms for 250 rows and 1 s for 1000.
     """
 
     def order(
@@ -73,7 +72,8 @@ class Hypervolume(AbstractTies):
         front = (rank == cut) & (rank < pareto.ABSENT)
         all_below = (size(counted & (rank <= cut)) <= count) & ~(front & ~counted).any()
         front = front & ~all_below
-        # If every row of the front counts, ``missing`` rows decide; else the whole front must be ordered.
+        # If all rows of the front are counted, only its first ``missing`` rows are needed. Otherwise the
+        # whole front must be ordered.
         missing = count - size(counted & (rank < cut))
         stop = jnp.where((front & ~counted).any(), size(front), jnp.minimum(missing, size(front)))
         reference = reference_point(losses, front)
@@ -83,7 +83,7 @@ class Hypervolume(AbstractTies):
     def check(self, n_objectives: int) -> None:
         if n_objectives > 3:
             raise ValueError(
-                f"ties.hypervolume() takes at most 3 objectives, got {n_objectives}; use ties.crowding()."
+                f"ties.hypervolume() supports at most 3 objectives, got {n_objectives}; use ties.crowding()."
             )
 
 
@@ -91,10 +91,11 @@ crowding, hypervolume = Crowding, Hypervolume
 
 
 def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[Any, " m"]:
-    """A little worse than the worst of a front in each objective: max(1.1 w, 0.9 w), and 1e-12 for w = 0.
+    """Reference point of a front: max(1.1 w, 0.9 w) in each objective, where w is the worst value.
 
-    As in Optuna, but w is the worst finite value: beside a row at +inf all others would have infinite
-    volumes. Without finite values w = 0. Of NumPy arrays it is computed on the host.
+    It is 1e-12 if w = 0. The rule is Optuna's, except that w is the worst finite value: with a row at +inf
+    all other rows would have infinite volumes. Without finite values w = 0. NumPy arrays are handled on the
+    host.
     """
     xp = namespace(losses)
     finite = front[:, None] & xp.isfinite(losses)
