@@ -163,6 +163,14 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
     assert "100 rows make 25 groups" in str(result)
 
 
+def test_interactions_are_not_tested_where_rows_belong_together() -> None:
+    """Draws from the null take rows as independent."""
+    x, loss, groups = repeated(4)
+    obs = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
+    assert np.isnan(px.interactions(obs, 0.2).p_value).all()
+    assert np.isnan(px.interactions(obs.encode(0.2)).p_value).all()
+
+
 def test_refused_groups() -> None:
     x, loss = configurations(0)
     with pytest.raises(ValueError, match=r"groups must have shape \(40,\)"):
