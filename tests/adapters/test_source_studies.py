@@ -105,7 +105,7 @@ def test_refusals(read, tmp_path):
             read(nothing)
     with pytest.raises(ValueError, match="without a complete trial: 'new'"):
         read([study_of("new", square, 0)])
-    with pytest.raises(ValueError, match="two are named 'one'"):
+    with pytest.raises(ValueError, match="two tasks have the name 'one'"):
         read([one, one])
     with pytest.raises(ValueError, match="no file"):
         read(tmp_path / "none.db")
@@ -115,9 +115,9 @@ def test_refusals(read, tmp_path):
 
 def test_refusals_of_the_sampler():
     one, other = study_of("one", square, 2), study_of("two", two, 2, directions=["minimize"] * 2)
-    with pytest.raises(ValueError, match="'two' has 2 objectives, but 1 are wanted"):
+    with pytest.raises(ValueError, match="'two' has 2 objectives, but 1 are needed"):
         TPESampler(source_studies=[one, other])
-    with pytest.raises(ValueError, match="'two' has 2 objectives, but 1 are wanted"):
+    with pytest.raises(ValueError, match="'two' has 2 objectives, but 1 are needed"):
         optuna.create_study(sampler=TPESampler(source_studies=[other])).optimize(square, n_trials=1)
     study = optuna.create_study(study_name="one", sampler=TPESampler(source_studies=[one]))
     with pytest.raises(ValueError, match=r"'one' is the name of the study itself.*exclude='one'"):

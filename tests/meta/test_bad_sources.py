@@ -44,7 +44,7 @@ REFUSED = {
     "one sample": ([GOOD], {"n_samples": 1}, ValueError, "^n_samples must.*1"),
     "no candidates": ([GOOD], {"max_candidates": 0}, ValueError, "^max_candidates must.*0"),
     "a number as key": ([GOOD], {"key": 0}, TypeError, "^key must be a typed key"),
-    "equal names": ({1: GOOD, "1": GOOD}, {}, ValueError, "^sources: two are named '1'"),
+    "equal names": ({1: GOOD, "1": GOOD}, {}, ValueError, "^sources: two tasks have the name '1'"),
     "an unknown option": ([GOOD], {"quantile": 0.1}, TypeError, "quantile"),
     "a number as gamma": ([GOOD], {"gamma": 0.1}, TypeError, "gamma"),
 }  # fmt: skip
@@ -59,7 +59,7 @@ def test_refused(case):
     # Without weights there is no comparison, and an argument of one is refused as such.
     compares = options.keys() - {"n_constraints", "quantile", "gamma"}
     if compares:
-        error, message = ValueError, f"^{compares.pop()} plays no part without task_weights"
+        error, message = ValueError, f"^{compares.pop()} has no effect without task_weights"
     with pytest.raises(error, match=message):
         px.meta_learn_tpe(SPACE, sources, **options)
 

@@ -46,7 +46,7 @@ class Undivided(px.acquisition.AbstractAcquisition):
 
 def test_scores_of_a_wrong_shape():
     sampler = Sampler(SPACE, ONE.split, ONE.smoothing, Undivided(), n_constraints=1)
-    with pytest.raises(ValueError, match="Undivided must give scores of shape"):
+    with pytest.raises(ValueError, match="Undivided must return one score per candidate"):
         sampler.score_of(sampler.init(), X)
 
 
@@ -120,7 +120,7 @@ def test_constraints_that_a_sampler_does_not_see(monkeypatch):
 
     monkeypatch.setattr("parzax.samplers.loop.call", stop)
     problem = px.Problem(lambda key, x: (x[0], x), SPACE, n_constraints=2)
-    unseen = "2 constraints, but the sampler sees none.*px.tpe\\(space, n_constraints=2\\)"
+    unseen = "2 constraints, but the sampler ignores them.*px.tpe\\(space, n_constraints=2\\)"
     for run in (px.optimize, lambda s, p, key, n: px.optimize_many(s, p, key[None], n)):
         for given in (problem, constrained):
             with pytest.warns(UserWarning, match=unseen), pytest.raises(_Stop):

@@ -1,4 +1,4 @@
-"""Logs of other tasks: their similarity to a target, and the weights of their densities."""
+"""Meta-learning from logs of other tasks: task similarities, and weights of the tasks' densities."""
 
 from parzax.meta.reduction import Reduction as Reduction
 from parzax.meta.reduction import kept_parameters as kept_parameters

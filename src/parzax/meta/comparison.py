@@ -1,4 +1,4 @@
-"""How similar a target is to its source tasks, by the densities of their rows below (arXiv 2212.06751)."""
+"""Similarity of a target to its source tasks, from the densities of their rows below (arXiv 2212.06751)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,7 +32,10 @@ Estimate = Literal["balanced", "uniform", "overlap"]
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """How tasks are compared: options of `parzax.meta_learn_tpe`; TypeError or ValueError for wrong ones."""
+    """Settings for comparing tasks: options of `parzax.meta_learn_tpe`.
+
+    Raises TypeError or ValueError for invalid settings.
+    """
 
     eta: float | None
     estimate: Estimate
@@ -55,7 +58,7 @@ class ComparisonSettings:
 
 
 class ComparedTasks(eqx.Module):
-    """t densities of one group below by which tasks are compared, s draws from each, and raw importances."""
+    """What tasks are compared by: t densities of one group below, s draws from each, and raw importances."""
 
     prepared: Prepared
     samples: Points
@@ -64,7 +67,7 @@ class ComparedTasks(eqx.Module):
 
 @program
 def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[Any, Any, Points]:
-    """Random numbers of a comparison: of draws from the sources and the target, and uniform points."""
+    """Random numbers of a comparison: for draws from the sources, for draws from the target, and points."""
     *draws, scattered = jax.random.split(key, 3)
     sources, target = (uniforms(draw, half, basis, dtype, joint=True) for draw in draws)
     levels = open_uniform(scattered, (2 * half, basis.n_slots), dtype)
@@ -72,14 +75,15 @@ def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[An
 
 
 class SimilarityEstimator(eqx.Module):
-    """How densities are compared: without a prior, categories without spread, in some of the parameters.
+    """Estimates similarities of densities over some of the parameters.
 
-    Points may leave parameters out: those are inactive there, which integrates them. There is no prior to
-    anchor sums at, so that far from all rows a density may come out as 0.
+    The densities have no prior, and their categorical kernels have no spread. A point may leave parameters
+    out by marking them inactive; the density is then integrated over them. Without a prior, sums cannot be
+    anchored, so a density far from all rows may be computed as 0.
     """
 
-    basis: Basis  # for points that leave parameters out
-    # Every call draws with the same random numbers, so that similarities change with the data alone.
+    basis: Basis  # basis for points that leave parameters out
+    # Every call uses the same random numbers, so that similarities change only if the data change.
     of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     scattered: Points  # (2 s, d) uniform points, for the estimates that use them
@@ -88,7 +92,7 @@ class SimilarityEstimator(eqx.Module):
 
     @classmethod
     def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
-        """Build the estimator; half of the points of an estimate come from each task."""
+        """Build the estimator. Half of the points of an estimate come from each of the two tasks."""
         half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
         families, smallest = smoothing.families, smoothing.bandwidth.smallest
         basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
@@ -99,7 +103,7 @@ class SimilarityEstimator(eqx.Module):
     def density(
         self, smoothing: Smoothing, rows: Points, mask: Bool[Array, " n"], size: int
     ) -> KernelMixture:
-        """The density of the rows under a mask, of which there are at most ``size``."""
+        """The density of the rows under a mask; the mask has at most ``size`` rows."""
         plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0, ages=equal())
         return fit_density(self.basis, plain, rows, mask, size)
 
@@ -115,7 +119,7 @@ class SimilarityEstimator(eqx.Module):
         counted: Bool[Array, "t n"],
         size: int,
     ) -> ComparedTasks:
-        """Each task's density of its rows below (at most ``size``), which are among its ``counted`` rows."""
+        """Densities of the rows below of each task (at most ``size`` rows, all of them ``counted``)."""
 
         def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
             density = self.density(smoothing, at, below, size)
@@ -128,7 +132,7 @@ class SimilarityEstimator(eqx.Module):
     def similarities(
         self, target: KernelMixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
     ) -> Float[Array, " t"]:
-        """s_m of the target and each task, by the parameters that are kept."""
+        """Similarity s_m of the target to each task, over the kept parameters."""
         density = self.prepare(target)
         if self.estimate != "balanced":
             return self._at_scattered(density, tasks, kept)[0]
@@ -139,7 +143,7 @@ class SimilarityEstimator(eqx.Module):
     def pairs(
         self, tasks: ComparedTasks, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
     ) -> tuple[Float[Array, "t t"], Variation]:
-        """Similarities and variations of all pairs, by the kept parameters that both tasks have."""
+        """Similarities and variations of all pairs of tasks, over the kept parameters that both have."""
         has = jnp.broadcast_to(kept, tasks.importance.shape)
         has = has if shared is None else has & shared
 
@@ -158,14 +162,14 @@ class SimilarityEstimator(eqx.Module):
         return jnp.where(share, alike, 0), apart
 
     def _half(self, density: Prepared, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
-        """One half of the variation of a density and every task's, (t,), from points of either."""
+        """One half of the variation between a density and those of t tasks, from points of one of the two."""
         log_p, log_q = self._logs(density, tasks, leave_out(at, kept))
         return variation.half(log_p - log_q)
 
     def _at_scattered(
         self, density: Prepared, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
     ) -> tuple[Float[Array, " t"], Variation]:
-        """Similarities and variations, NaN for the estimate "overlap", from logs at uniform points."""
+        """Similarities and variations from uniform points; "overlap" gives no variation (NaN)."""
         at = leave_out(self.scattered, kept)
         log_p, log_q = self._logs(density, tasks, at)
         if self.estimate == "overlap":
@@ -178,7 +182,7 @@ class SimilarityEstimator(eqx.Module):
     def _logs(
         self, density: Prepared, tasks: ComparedTasks, at: Points
     ) -> tuple[Float[Array, "t s"], Float[Array, "t s"]]:
-        """Log densities of one task and of t tasks, at common points, or at points of each task."""
+        """Log densities of one task and of t tasks, at common points or at separate points for each task."""
         if at.regime.ndim == 2:
             of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.prepared)
         else:
@@ -188,13 +192,13 @@ class SimilarityEstimator(eqx.Module):
 
 
 def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j"]:
-    """``function`` of (t, j) or (j,) points, evaluated at once."""
+    """``function`` at (t, j) or (j,) points, in one evaluation of all points."""
     points = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
     return function(points).reshape(at.regime.shape[:-1])
 
 
 def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
-    """Points of the marginal density of the kept parameters; (t, j, d) where ``kept`` is (t, d)."""
+    """Points with all parameters inactive except the kept ones; (t, j, d) if ``kept`` is (t, d)."""
     mask = kept[..., None, :]
     shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
     points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))

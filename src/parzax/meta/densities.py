@@ -1,4 +1,4 @@
-"""Densities of source tasks, and their mixtures with a target's, weighted by similarity."""
+"""Densities of source tasks, and their weighted mixtures with the densities of a target."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,14 +19,17 @@ from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import Points
 from parzax.split import State, first_rows
 
-# Number of candidates that densities are prepared for; it decides on tables and forms.
+# Number of candidates that densities are prepared for; it decides on tables and forms of evaluation.
 POINTS = 1024
-# Tasks that are evaluated at once, so that their pairs stay in a core's cache.
+# Number of tasks that are evaluated at once, so that their (point, kernel) pairs stay in a core's cache.
 _TOGETHER = 8
 
 
 class TaskDensities(eqx.Module):
-    """The densities of one group in t tasks: mixtures for draws, prepared for evaluation, and its sizes."""
+    """The densities of one group in t tasks: as mixtures for draws, and prepared for evaluation.
+
+    ``n_rows`` has the number of rows of the group in each task.
+    """
 
     mixtures: KernelMixture
     prepared: Prepared
@@ -41,11 +44,11 @@ class TaskDensities(eqx.Module):
         masks: Bool[Array, "t n"],
         size: int,
     ) -> "TaskDensities":
-        """The densities of the rows of every task under a mask, of which there are at most ``size``."""
+        """Fit the densities of the rows under a mask, for each task; a mask has at most ``size`` rows."""
 
         def one(at: Points, mask: Bool[Array, " n"]) -> tuple[KernelMixture, Prepared]:
             mixture = fit_density(basis, smoothing, at, mask, size)
-            # The form is chosen for the pairs of all tasks together.
+            # The form is chosen for the total number of pairs of all tasks.
             form = mixture.form(basis, POINTS * max(len(masks), POINTS))
             return mixture, mixture.prepare(basis, POINTS, form)
 
@@ -53,29 +56,29 @@ class TaskDensities(eqx.Module):
         return cls(mixtures, prepared, masks.sum(axis=-1).astype(states.x.dtype))
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, "t j"]:
-        """log densities in unit coordinates, of every task at all points."""
+        """log densities of each task at all points, in unit coordinates."""
         return over_tasks(lambda prepared: prepared.log_prob(basis, at), self.prepared)
 
     def sample(self, basis: Basis, key: PRNGKeyArray, task: Int[Array, " k"], joint: bool) -> Points:
-        """One draw from each given task's density."""
+        """k draws; draw i comes from the density of task ``task[i]``."""
         mixtures, n = self.mixtures, self.mixtures.weight.shape[-1]
         levels, places = uniforms(key, len(task), basis, mixtures.scale.dtype, joint=joint)
         running = jnp.cumsum(mixtures.weight, axis=-1)
         row, from_prior = jax.vmap(components)(levels, running[task], mixtures.prior_weight[task])
-        # The rows of all tasks, one after the other.
+        # Concatenate the rows of all tasks.
         rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (mixtures.rows, mixtures.scale))
         return drawn_points(basis, places, rows, task.astype(row.dtype)[:, None] * n + row, from_prior, scale)
 
 
 class TaskMixtures(AbstractDensities):
-    """Densities p(x) = sum_m W_m p_m(x) over tasks, of g groups; the target is the first task."""
+    """Densities of g groups as mixtures over tasks, p(x) = sum_m W_m p_m(x); the target is the first task."""
 
     basis: Basis
     target: AbstractDensities  # densities of the target, of all groups
     sources: tuple[TaskDensities, ...]  # (g,) densities of the source tasks
     log_weight: Float[Array, "g t1"]  # log W_m; W sums to 1 over tasks
-    most: int = eqx.field(static=True)  # candidates of all groups together
-    joint: bool = eqx.field(static=True)  # as of `Smoothing`
+    most: int = eqx.field(static=True)  # largest number of candidates of all groups together
+    joint: bool = eqx.field(static=True)  # as in `Smoothing`
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
         target, out = self.target.log_prob(at), []
@@ -85,7 +88,10 @@ class TaskMixtures(AbstractDensities):
         return jnp.stack(out)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
-        """See `AbstractDensities`: n per task, or ``most`` / g by the tasks' weights where that is less."""
+        """See `AbstractDensities`. Each group draws n candidates per task, but at most ``most`` / g in total.
+
+        If the limit applies, the tasks share the candidates in proportion to their weights.
+        """
         g, n_tasks = self.log_weight.shape
         by_task = n * n_tasks * g <= self.most
         total = n * n_tasks if by_task else max(self.most // g, n)
@@ -99,7 +105,7 @@ class TaskMixtures(AbstractDensities):
                 if by_task
                 else draw_stratified(pick, jnp.exp(weight), total)
             )
-            # A task without rows leaves its candidates to the target.
+            # The target draws the candidates of tasks without rows.
             there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
             task = jnp.where(there[task], task, 0)
             theirs = source.sample(self.basis, draw, jnp.maximum(task - 1, 0), self.joint)
@@ -115,24 +121,24 @@ class TaskMixtures(AbstractDensities):
 def fit_density(
     basis: Basis, smoothing: Smoothing, at: Points, mask: Bool[Array, " n"], size: int
 ) -> KernelMixture:
-    """The density of the rows under a mask, of which there are at most ``size``."""
+    """The density of the rows under a mask; the mask has at most ``size`` rows."""
     (index, present), dtype = first_rows(mask, size), at.unit.dtype
     ages = jax.tree.map(lambda a: a[index], smoothing.ages(mask, dtype))
     return smoothing.mixture(basis, at[index], present.astype(dtype), ages)
 
 
 def draw_stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
-    """n task numbers in proportion to the weights, each as often as its share says, but for one."""
+    """n task numbers in proportion to the weights: one of weight w occurs n w times, rounded up or down."""
     level = (jnp.arange(n).astype(weight.dtype) + jax.random.uniform(key, dtype=weight.dtype)) / n
     return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)
 
 
 def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:
-    """``function`` of every task, whose arrays have a leading axis of tasks."""
+    """Map ``function`` over tasks, the leading axis of the arguments."""
     t = len(jax.tree.leaves(arguments)[0])
     if t <= _TOGETHER:
         return jax.vmap(function)(*arguments)
-    # Filled up with copies, so that one program serves all.
+    # The last block is filled with copies, so that one program serves all blocks.
     index = jnp.minimum(jnp.arange(-(-t // _TOGETHER) * _TOGETHER), t - 1)
     filled = jax.tree.map(lambda a: a[index], arguments)
     out = jax.lax.map(lambda one: function(*one), filled, batch_size=_TOGETHER)

@@ -1,4 +1,4 @@
-"""Which parameters the tasks are compared by: the most important ones, on average over tasks."""
+"""Choice of the parameters that tasks are compared by: the most important ones on average over tasks."""
 
 import math
 from typing import Any, Literal
@@ -20,24 +20,24 @@ from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # rows
-# The bounds of points are not known, so there are no pools.
+# Points carry no bounds of their rows, so there are no pools.
 _GRID = Grid(max_cells=50, max_pools=0)
 _ESTIMATOR = GridEstimator(_GRID, Smoothed(debias=False))
-# Domains with more values than this are on the grid by their place.
+# Values of domains with more values than this are put on the grid by their place, not by a table.
 _TABLED = 1 << 16
 
 
 class Reduction(eqx.Module):
-    """How parameters are weighed and chosen (arXiv 2304.10255 and 2212.06751)."""
+    """Computes importances of parameters and chooses parameters (arXiv 2304.10255 and 2212.06751)."""
 
-    # As of `cell_table`: cells of all values of blocks with few of them, and where each block's start.
+    # Both from `cell_table`: grid cells of discrete values, and the index of each block's first value.
     table: Int[Any, " t"]
     starts: Int[Any, " b"]
-    ancestors: Bool[Any, "d d"]  # whether the parameter of a row depends on that of a column
+    ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j
     layout: Layout = eqx.field(static=True)
-    least: Int[Any, " d"]  # good rows that a first, a second parameter asks for, see `rows_needed`
-    rule: Rule = eqx.field(static=True)  # how importances of the tasks make one, see `overall_importance`
-    n_good: AbstractGamma | None = None  # number of good rows among n; the rows below when None
+    least: Int[Any, " d"]  # number of good rows needed to keep 1, 2, ... parameters, see `rows_needed`
+    rule: Rule = eqx.field(static=True)  # combines the importances of the tasks, see `overall_importance`
+    n_good: AbstractGamma | None = None  # rule for the number of good rows; None: the rows below
 
     @classmethod
     def of(
@@ -47,7 +47,7 @@ class Reduction(eqx.Module):
         rule: Rule = "mean",
         n_good: AbstractGamma | None = None,
     ) -> "Reduction":
-        """That of a space, by the divergence ``Smoothed(debias=False)`` on 50 cells."""
+        """The reduction for a space, with the divergence ``Smoothed(debias=False)`` on 50 cells."""
         ancestors = np.zeros((len(space), len(space)), dtype=bool)
         for name in space.names:
             others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
@@ -58,12 +58,13 @@ class Reduction(eqx.Module):
     def raw_importance(
         self, at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]
     ) -> Float[Array, " d"]:
-        """E_u[(p_d / u - 1)^2] of every parameter, p_d the density of the rows below and u the uniform one.
+        """E_u[(p_d / u - 1)^2] of each parameter, where p_d is the density of rows below and u is uniform.
 
-        What arXiv 2212.06751 averages over tasks in Eq. 15, but for gamma^2, which is the same of all of
-        them: PED-ANOVA's variance (arXiv 2304.10255) over the squared share of the rows below. With a share
-        of its own a task with few rows, of which more are below, would outweigh the others. Within regimes of
-        n rows; 0 without rows below, which are among those that are ``counted``. Pure, jit- and vmap-able.
+        It is PED-ANOVA's variance (arXiv 2304.10255) divided by gamma^2, the squared share of the rows below.
+        Eq. 15 of arXiv 2212.06751 averages it over tasks with the factor gamma^2, which is the same for all
+        tasks there. With separate factors a task with few rows, and so a larger share, would outweigh the
+        others. ``counted`` marks all rows of the task, the rows below included. The value is 0 without rows
+        below. Pure, jit- and vmap-able.
         """
         level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
         codes = point_codes(self.layout, self.table, self.starts, at)
@@ -89,7 +90,7 @@ class Reduction(eqx.Module):
         n_below: Int[Array, ""] | int,
         n: Int[Array, ""] | int,
     ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
-        """The parameters that count, by `overall_importance`, and how many the target's n rows allow."""
+        """Mask of the parameters to keep, by `overall_importance`, and the number that the rows allow."""
         importance = overall_importance(of_target, of_sources, self.rule, measured)
         good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
         good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
@@ -103,14 +104,13 @@ def overall_importance(
     rule: Rule = "mean",
     measured: Bool[Array, "t _"] | None = None,
 ) -> Float[Array, " d"]:
-    """Importance of the parameters over all tasks, of v_1 of the target and v_m of the T - 1 sources.
+    """Importance of the parameters over all T tasks, from v_1 of the target and v_m of the T - 1 sources.
 
-    Both by `Reduction.raw_importance`.
-
-    "mean" is that of arXiv 2212.06751, (v_1 + sum_m v_m) / T, T counting the target. "sum" is that of the
-    authors' code (hpo-task-similarity 0.1.1), v_1 / T + (1 - 1 / T) sum_m v_m: there the target counts as
-    1 / (T - 1) of a source, and the more sources there are, the less. With one source both rank alike.
-    T counts the sources that say something where that is ``measured``, (t, d) or (t, 1); all when None.
+    v_1 and v_m come from `Reduction.raw_importance`. The rule "mean" is that of arXiv 2212.06751,
+    (v_1 + sum_m v_m) / T. The rule "sum" is that of the authors' code (hpo-task-similarity 0.1.1),
+    v_1 / T + (1 - 1 / T) sum_m v_m: the target has 1 / (T - 1) of the weight of a source, so it matters less
+    the more sources there are. With one source both rules give the same ranking. If ``measured``, (t, d) or
+    (t, 1), is given, only sources where it is True enter the sums and T.
     """
     measured = jnp.broadcast_to(True if measured is None else measured, of_sources.shape)
     n_tasks = (1 + measured.sum(axis=0)).astype(of_target.dtype)
@@ -121,7 +121,10 @@ def overall_importance(
 
 
 def cell_table(space: Space, grid: Grid) -> tuple[Int[np.ndarray, " t"], Int[np.ndarray, " b"]]:
-    """Cells of all values of blocks with few of them, and where each block's start; -1: cells by place."""
+    """Grid cells of all values of blocks with few values, and the index of each block's first value.
+
+    The index is -1 for a block with many values; its cells follow from the place of a value.
+    """
     table, starts = [0], []
     for block in layout(space, grid).blocks:
         domain, start = space.domains[block.parameter][block.regime], -1
@@ -144,7 +147,8 @@ def point_codes(
     by_place = jnp.ceil(unit * last.astype(unit.dtype) - 0.5).astype(jnp.int32)
     by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
     cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
-    # At most one block applies to a row; its code is added as a difference from "inactive".
+    # At most one block of a parameter applies to a row. Its code is added as the difference from the code
+    # for "inactive".
     above = jnp.asarray(first - np.asarray(where.inactive, np.int32)[parameter])[None] + cell
     above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
     inactive = jnp.asarray(where.n_codes, jnp.int32)[:, None] - 1
@@ -152,10 +156,11 @@ def point_codes(
 
 
 def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
-    """(d,) good rows from which on floor(log_eta n) is at least 1, 2, ... (arXiv 2212.06751).
+    """(d,) smallest number of good rows n for which floor(log_eta n) is at least 1, 2, ..., d.
 
-    ``eta`` is above 1: infinity asks for more rows than there are, None for one row. Powers are compared,
-    since a quotient of logs can round to just below a whole number.
+    The rule is that of arXiv 2212.06751. ``eta`` is above 1. If it is infinite, no number of rows is enough;
+    if it is None, one row is enough. Powers of eta are compared, because a quotient of logs can be rounded to
+    slightly less than an integer.
     """
     if eta is None:
         return np.ones(n_parameters, np.int32)
@@ -172,7 +177,7 @@ def kept_parameters(
 ) -> Bool[Array, " d"]:
     """Mask of the n most important parameters (all if n is larger) and of their ``ancestors``.
 
-    The importance may have any scale; equal ones count in the space's order.
+    The importance may have any scale. Among equal importances the first parameter of the space comes first.
     """
     place = jnp.argsort(jnp.argsort(-importance, stable=True)).astype(jnp.int32)
     kept = place < jnp.asarray(n, jnp.int32)

@@ -1,4 +1,4 @@
-"""Logs of other tasks in a target's space: checked, matched by name, and made points once, on the host."""
+"""Logs of other tasks as points of the target's space: checked, matched by name and encoded on the host."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space,
 
 @dataclass(frozen=True)
 class Notes:
-    """Words about tasks. All are equal, so that no compiled program depends on them.
+    """Report lines about tasks. All instances compare equal, so that no compiled program depends on them.
 
-    So a sampler that is returned from compiled code may have the words of another.
+    A sampler that is returned from compiled code may therefore have the report of another sampler.
     """
 
     report: tuple[str, ...] = field(default=(), compare=False)
@@ -26,27 +26,27 @@ class SourceRows:
     """One source task."""
 
     name: str
-    at: Points  # (n, d) rows; a missing value has no regime, so that its kernel is the prior
+    at: Points  # (n, d) rows; a missing value has no regime, so its kernel is the prior
     absent: Bool[np.ndarray, "n d"]  # which values are missing
-    objectives: Float[np.ndarray, "n m"]  # losses, NaN in rows that speak of constraints alone
-    constraints: Float[np.ndarray, "n c"]  # NaN where not known
+    objectives: Float[np.ndarray, "n m"]  # losses; NaN in rows that have only constraints
+    constraints: Float[np.ndarray, "n c"]  # NaN if not measured
     missing: tuple[str, ...]  # names of the target's parameters that the task does not have
     unknown: tuple[str, ...]  # names of the task's parameters that the target does not have
-    outside: Mapping[str, int]  # name -> number of values that the target's domain does not have
-    inactive: Mapping[str, int]  # the same where the target's parameter is inactive; they are left out
-    n_foreign: int  # number of rows that were left out because all their values are missing
+    outside: Mapping[str, int]  # name -> number of values that are outside the target's domain
+    inactive: Mapping[str, int]  # name -> number of values left out because the parameter is inactive
+    n_foreign: int  # number of rows left out because all their values are missing
 
     def __len__(self) -> int:
         return len(self.at)
 
     @property
     def complete(self) -> Bool[np.ndarray, " n"]:
-        """Rows without a missing value."""
+        """Mask of the rows without a missing value."""
         return np.asarray(~self.absent.any(axis=1))
 
     @property
     def lacking(self) -> Bool[np.ndarray, " d"]:
-        """Parameters of which no value is known, although some row should have one."""
+        """Mask of the parameters without any value although they are active in some row."""
         return self.absent.any(axis=0) & (self.at.regime == INACTIVE).all(axis=0)
 
     @property
@@ -56,16 +56,16 @@ class SourceRows:
 
     @property
     def evaluated(self) -> Bool[np.ndarray, " n"]:
-        """Rows with objectives."""
+        """Mask of the rows with objectives."""
         return np.asarray(~np.isnan(self.objectives).any(axis=1))
 
     @property
     def feasible(self) -> Bool[np.ndarray, " n"]:
-        """Evaluated rows that satisfy all constraints; all of a task that lacks them."""
+        """Mask of the evaluated rows that satisfy all constraints; all rows of a task without constraints."""
         return self.evaluated & (self.lacks_constraints | (self.constraints <= 0).all(axis=1))
 
     def summary(self, *, mixed: bool = True) -> str:
-        """One line; with ``mixed`` for densities, where the prior stands for missing parameters."""
+        """One report line. ``mixed`` is for densities, where the prior replaces missing parameters."""
         parts = [f"{self.name}: {len(self)} rows"]
         lacks = f"no {', '.join(self.missing)}" + " (the prior stands for it)" * mixed
         parts += [lacks] * bool(self.missing)
@@ -81,17 +81,17 @@ def source_rows(
 ) -> list[SourceRows]:
     """The logs of all tasks, see `named_logs`, as rows of the target's space.
 
-    A source has as many objectives as the target. It may have no constraints; rows without an objective (NaN)
-    speak of the constraints alone: failed rows of a source without constraints are left out. ValueError for
-    other numbers of objectives or constraints, seeds in one log, and fractional weights.
+    A source must have as many objectives as the target, and as many constraints or none. A row with NaN
+    objectives is used only for constraints, so it is left out if the source has no constraints. ValueError
+    for other numbers of objectives or constraints, for several seeds in one log and for fractional weights.
     """
     return [_match_rows(name, log, space, n_objectives, n_constraints) for name, log in logs.items()]
 
 
 def named_logs(sources: Any) -> dict[str, Observations]:
-    """The log of every source by name, of `parzax.Observations` in a list or a dict by name.
+    """Logs by name, from `parzax.Observations` in a list or in a dict.
 
-    TypeError or ValueError for what is no log, and names that are equal as text.
+    TypeError for a value that is not a log, ValueError for names that are equal as text.
     """
     if isinstance(sources, Observations) or not isinstance(sources, Iterable):
         raise TypeError(
@@ -107,19 +107,19 @@ def named_logs(sources: Any) -> dict[str, Observations]:
                 "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks."
             )
         if str(name) in out:
-            raise ValueError(f"sources: two are named {str(name)!r}; give names that differ as text.")
+            raise ValueError(f"sources: two tasks have the name {str(name)!r}; give different names.")
         out[str(name)] = source
     return out
 
 
 def read_space(name: str, log: Observations) -> Space:
-    """That of a log, where densities can be on it."""
+    """The space of a log; ValueError if densities cannot be defined on it."""
     for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
         if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
             raise ValueError(
-                f"tasks: {parameter!r} is missing in some rows of {name!r}, whose space does not say when; "
-                "give space=, a parzax.Space in which it has conditions (In, Between) or none, or that is "
-                "without it."
+                f"tasks: {parameter!r} is missing in some rows of {name!r}, and its space does not say when. "
+                f"Give space=, a parzax.Space where {parameter!r} has conditions (In, Between), is always "
+                "active, or is left out."
             )
     return log.space
 
@@ -158,27 +158,27 @@ def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_
         raise ValueError(f"{has} {log!r}; give one log per task.")
     if log.n_objectives != n_objectives:
         raise ValueError(
-            f"{has} {log.n_objectives} objectives, but {n_objectives} are wanted; give as many NaN "
-            "objectives where only constraints are known."
+            f"{has} {log.n_objectives} objectives, but {n_objectives} are needed; give {n_objectives} NaN "
+            "objectives to rows that have only constraints."
         )
     if log.constraints is not None and log.constraints.shape[-1] != n_constraints and n_constraints:
-        raise ValueError(f"{has} {log.constraints.shape[-1]} constraints, but {n_constraints} are wanted.")
+        raise ValueError(f"{has} {log.constraints.shape[-1]} constraints, but {n_constraints} are needed.")
     if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
         raise ValueError(f"{has} weights other than 0 and 1, which the sampler cannot use.")
 
 
 def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:
-    """Native values, NaN where inactive or missing, as points; an absent value has no regime.
+    """Encode native values, NaN where inactive or missing, as points; an absent value has no regime.
 
-    And (n, d) which values are absent although their parameter may be active, which their domain does not
-    have (these are absent), and which were given although it is inactive.
+    Also returns three masks (n, d): values that are absent although the parameter may be active; values
+    outside the domain, which count as absent; values that were given although the parameter is inactive.
     """
     at = host_frame(space).encode(x)
     given, wrong, off = ~np.isnan(x), ~at.valid, at.regime == INACTIVE
     absent, outside, inactive = np.zeros_like(given), wrong & given & ~off, wrong & given & off
     for name in space.order:
         j = space.index(name)
-        # Without its parent, the domain of a value is unknown.
+        # If the value of a parent is absent, it is not known which domain applies.
         orphaned = absent[:, [space.index(parent) for parent in space.parents(name)]].any(axis=1)
         outside[:, j] &= ~orphaned
         inactive[:, j] &= ~orphaned
@@ -192,11 +192,11 @@ def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any
 
 
 def _in_columns_of(space: Space, log: Observations) -> Float[np.ndarray, "n d"]:
-    """The values of a log in the columns of the target's space, NaN for parameters that it does not have."""
+    """The values of a log in the columns of the target's space; NaN if the log lacks a parameter."""
     if log.space == space:
         return log.values
     x = np.full((log.n, len(space)), np.nan)
-    # The values of parents say which of its domains a parameter of the target has in a row.
+    # Parents come first in this order, because their values decide which domain of a parameter applies.
     for name in space.order:
         if name in log.space:
             j, one = space.index(name), len(space[name]) == 1
@@ -206,13 +206,16 @@ def _in_columns_of(space: Space, log: Observations) -> Float[np.ndarray, "n d"]:
 
 
 def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -> np.ndarray:
-    """A column of the log: choices as codes of the target's, or by value as numbers; others as they are."""
+    """A column of the log in native values of the target.
+
+    Choices become codes of the target's choices, or numbers if the target is numeric. Numbers stay the same.
+    """
     column = log.space.index(name)
     values, theirs = log.values[:, column], log.regime[:, column]
     out = values.copy()
     for i, source in enumerate(log.space[name]):
         for k, target in enumerate(space[name]):
-            # Where the target's parameter is inactive, any domain will do: the value is left out.
+            # If the target's parameter is inactive, any domain will do, because the value is left out.
             here = (theirs == i) & (np.maximum(regime, 0) == k) & ~np.isnan(values)
             if isinstance(source, Categorical):
                 native = [_native_choice(choice, target) for choice in source.choices]
@@ -224,7 +227,7 @@ def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -
 
 
 def _native_choice(choice: Any, domain: Domain) -> float:
-    """A choice as a native value of a domain; a value outside where the domain does not have it."""
+    """A choice as a native value of a domain; a value outside the domain if it has no such choice."""
     if isinstance(domain, Categorical):
         return domain.codes.get(choice_key(choice), -1.0)
     return float(choice) if _is_number(choice) else np.inf

@@ -1,4 +1,4 @@
-"""Source tasks, fitted once: their densities, and how similar a target is to each."""
+"""Source tasks: their densities, which are fitted once, and the similarity of a target to each task."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ from parzax.split import AbstractSplit, SplitRows, State
 
 
 class Sources(eqx.Module):
-    """t source tasks, in groups of the objective and every constraint; (c + 1) densities each."""
+    """t source tasks; each has c + 1 densities below and above, for the objective and each constraint."""
 
     below: tuple[TaskDensities, ...]
     above: tuple[TaskDensities, ...]
-    compared: tuple[ComparedTasks, ...]  # of the groups below, by which tasks are compared
-    comparison: SimilarityEstimator  # how, and in which parameters
-    shared: Bool[Array, "t d"] | None  # as of `Tasks`
-    notes: Notes = eqx.field(static=True)  # a line for each task
+    compared: tuple[ComparedTasks, ...]  # densities of the groups below, for the comparison
+    comparison: SimilarityEstimator
+    shared: Bool[Array, "t d"] | None  # as in `Tasks`
+    notes: Notes = eqx.field(static=True)  # one line for each task
 
     @classmethod
     def fit(
@@ -37,7 +37,7 @@ class Sources(eqx.Module):
         smoothing: Smoothing,
         settings: ComparisonSettings,
     ) -> "Sources":
-        """Fit the groups of all tasks, at least one, in the target's space; see `parzax.meta_learn_tpe`."""
+        """Fit the groups of one or more tasks in the target's space; see `parzax.meta_learn_tpe`."""
         dtype = jnp.result_type(float)
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
@@ -54,33 +54,34 @@ class Sources(eqx.Module):
         return cls(below, above, compared, comparison, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
-        """Raise ValueError for a state of another precision than the densities'."""
+        """Raise ValueError if the state has another precision than the densities."""
         fitted = self.below[0].n_rows.dtype
         if fitted != dtype:
             raise ValueError(
-                f"the sources were fitted in {fitted}, but the state is {jnp.dtype(dtype)}; make the sampler "
-                "and the state both inside jax.enable_x64(True), or both outside."
+                f"the sources were fitted in {fitted}, but the state is {jnp.dtype(dtype)}; make both the "
+                "sampler and the state inside jax.enable_x64(True), or both outside."
             )
 
     @property
     def report(self) -> tuple[str, ...]:
-        """(t,) a line per task, on the rows and parameters that could be used."""
+        """(t,) one line per task, which says which rows and parameters could be used."""
         return self.notes.report
 
     def there(self, group: int) -> Bool[Array, " t"]:
-        """Which tasks have rows in the group below."""
+        """Mask of the tasks that have rows in the group below."""
         return self.below[group].n_rows > 0
 
     def similarities(
         self, smoothing: Smoothing, state: State, split: SplitRows, group: int = 0
     ) -> Float[Array, " t"]:
-        """s_m of the target and every source task, by their rows below of a group (arXiv 2212.06751).
+        """Similarity s_m of the target to each source task, from the rows below (arXiv 2212.06751).
 
-        1 for all while the target has too few rows below to keep a single parameter. A task is compared by
-        those of the kept parameters that it has; 0 if it has none of them, or no row below.
+        All similarities are 1 while the target has too few rows below to keep a single parameter. A task is
+        compared over the kept parameters that it has. Its similarity is 0 if it has none of them, or no row
+        below.
         """
         compared, there, below = self.compared[group], self.there(group), split.below[group]
-        # Over the tasks that have the parameter.
+        # The importance of a parameter is averaged over the tasks that have it.
         measured = there[:, None] if self.shared is None else there[:, None] & self.shared
         reduction, n_rows = self.comparison.reduction, split.n_measured[group]
         of_target = reduction.raw_importance(state.points, below, below | split.above[group])

@@ -1,4 +1,4 @@
-"""Source tasks as states with groups, their rows padded and ordered on the host; and their best rows."""
+"""Source tasks as padded states, split into groups, and the choice of their best rows."""
 
 import math
 from typing import Any, NamedTuple
@@ -22,22 +22,22 @@ from parzax.status import Status
 
 
 class Tasks(NamedTuple):
-    """The rows of t source tasks, split into groups of the objective and every constraint.
+    """The rows of t source tasks, split into groups for the objective and each constraint.
 
-    A task without constraints is in no group of one. A task with too few feasible rows is in no group of the
-    objective: c-TPE counts all its rows as below then, its objective dropping out of the score, and would
-    take them for the best that is known.
+    The groups of a constraint have no rows of a task without constraints. The groups of the objective have no
+    rows of a task with too few feasible rows: c-TPE puts all its rows below, and as a source they would then
+    count as good rows.
     """
 
     states: State  # (t, ...)
     below: Bool[np.ndarray, "t c1 n"]
     above: Bool[np.ndarray, "t c1 n"]
-    shared: Bool[Array, "t d"] | None  # parameters that each task has; None where every task has all
-    report: tuple[str, ...]  # a line per task, on what could be used of it
+    shared: Bool[Array, "t d"] | None  # parameters that each task has; None if every task has all
+    report: tuple[str, ...]  # one line per task, which says what could be used of it
 
     @classmethod
     def of(cls, rows: list[SourceRows], split: AbstractSplit) -> "Tasks":
-        """Of at least one task."""
+        """Split the rows of one or more tasks."""
         states, *groups = split_rows(rows, split)
         _checks.outside_traces(groups)
         below, above, status = map(np.array, groups)
@@ -53,7 +53,7 @@ class Tasks(NamedTuple):
     def compared(
         self, comparison: SimilarityEstimator, smoothing: Smoothing, group: int = 0
     ) -> ComparedTasks:
-        """The densities of a group below, as tasks are compared by them."""
+        """The densities of a group below, for the comparison of tasks."""
         below = self.below[:, group]
         masks = to_device(below), to_device(below | self.above[:, group])
         return _compared(comparison, smoothing, self.states, *masks, group_size(below))
@@ -62,9 +62,9 @@ class Tasks(NamedTuple):
 def split_rows(
     rows: list[SourceRows], split: AbstractSplit
 ) -> tuple[State, Bool[Array, "t c1 n"], Bool[Array, "t c1 n"], Int[Array, " t"]]:
-    """A state per task, with a leading axis, its groups below and above, and their status.
+    """A state per task (leading axis t), its groups below and above, and their status.
 
-    A task that lacks constraints counts as satisfying all.
+    A task without constraints counts as if all its rows were feasible.
     """
     size, dtype = capacity(max(map(len, rows), default=1)), jnp.result_type(float)
     padded = [_padded(one, size, dtype) for one in rows]
@@ -83,27 +83,27 @@ def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
         large[: len(small)] = small
         return large
 
-    # Splits and densities look at points, not at native values.
+    # Native values stay empty, because splits and densities use only points.
     return empty.x, *jax.tree.map(fill, arrays, given), np.int32(len(rows))
 
 
 def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Points:
-    """(w, d) rows of all tasks, of each at its indices."""
+    """(w, d) rows of all tasks: each task contributes the rows at its indices."""
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     return to_device(jax.tree.map(lambda *parts: np.concatenate(parts), *chosen), jnp.result_type(float))
 
 
 def best(rows: list[SourceRows], n: int) -> list[Int[np.ndarray, " _"]]:
-    """Of each of t tasks the top ceil(n / t) rows, feasible ones first, for a new task (arXiv 2212.06751).
+    """Indices of the best ceil(n / t) rows of each of t tasks, feasible rows first (arXiv 2212.06751).
 
-    Rows that lack a parameter of the space are not taken; t counts the tasks that have others, and where some
-    have feasible ones these tasks alone.
+    Rows that lack a parameter of the space are not chosen. Only tasks with other rows count in t. If some of
+    these tasks have feasible rows, only those tasks count.
     """
     return best_of([(one.objectives, one.feasible, one.evaluated & one.complete) for one in rows], n)
 
 
 def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> list[Int[np.ndarray, " _"]]:
-    """The same of tasks that are (n, m) objectives and masks of feasible rows and of those to choose from."""
+    """`best` for tasks given as (n, m) objectives, a mask of feasible rows and a mask of eligible rows."""
     some = any((feasible & mask).any() for _, feasible, mask in tasks)
     usable = [np.flatnonzero(mask & (not some or (feasible & mask).any())) for _, feasible, mask in tasks]
     each = math.ceil(n / max(sum(bool(len(index)) for index in usable), 1))
@@ -114,12 +114,12 @@ def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> l
 
 
 def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
-    """Place of each row in the order by loss, or by rank and crowding distance; no NaN."""
+    """Place of each row in the order by loss, or by rank and crowding distance; rows must have no NaN."""
     n, m = objectives.shape
     if m == 1:
         order = np.argsort(objectives[:, 0], kind="stable")
     else:
-        # Padded, so that few lengths are compiled.
+        # Rows are padded, so that few lengths are compiled.
         losses, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
         losses[:n] = resolved(objectives, dtype)
         losses, mask = to_device(losses, dtype), to_device(np.arange(len(losses)) < n)
@@ -129,7 +129,7 @@ def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
 
 
 def group_size(masks: Bool[np.ndarray, "t n"]) -> int:
-    """Length of arrays that hold the rows of any task under its mask."""
+    """Length of arrays that can hold the rows under the mask, for each task."""
     return padded_size(int(masks.sum(axis=-1).max(initial=0)), masks.shape[-1])
 
 

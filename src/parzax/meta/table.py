@@ -1,4 +1,4 @@
-"""Similarities of all pairs of tasks, as a table with names."""
+"""Table of the similarities of all pairs of tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ class TaskSimilarity:
     """Similarities of t tasks.
 
     Attributes:
-        names: (t,) of the tasks.
+        names: (t,) names of the tasks.
         similarity: (t, t) s = (1 - d) / (1 + d); symmetric, 1 on the diagonal.
         variation: (t, t) total variation d of the densities below; NaN for the estimate "overlap".
-        error: (t, t) standard error of d, or NaN; 2 / (1 + d)^2 times as much is that of s.
+        error: (t, t) standard error of d, or NaN. The standard error of s is 2 / (1 + d)^2 times this.
         n_below: (t,) number of rows below.
-        parameters: names of those that the tasks were compared by.
-        report: a line per task: what was used of it.
+        parameters: names of the parameters that the tasks were compared by.
+        report: one line per task, which says what was used of it.
     """
 
     names: tuple[str, ...]
@@ -76,30 +76,31 @@ def task_similarity(
     kernels: Mapping[str, type[AbstractKernel]] | None = None,
     key: PRNGKeyArray | None = None,
 ) -> TaskSimilarity:
-    """How similar tasks are, all pairs in one compiled call (arXiv 2212.06751).
+    """Similarities of all pairs of tasks, in one compiled call (arXiv 2212.06751).
 
-    s = (1 - d) / (1 + d), d the total variation between the densities of the rows below of two tasks: the
-    first front or a tenth of the rows, smoothed as `parzax.paper_meta_learn_tpe` does it, without a prior.
+    s = (1 - d) / (1 + d), where d is the total variation between the densities of the good rows ("below") of
+    two tasks. These are the first front, or a tenth of the rows if that is more. Densities are smoothed as in
+    `parzax.paper_meta_learn_tpe`, but without a prior.
 
     Args:
         tasks: `parzax.Observations`, as a list or a dict by name; at least one.
-        space: the parameters to compare by; those of the first task when None.
-        n_constraints: c; with some, rows below reach to the last feasible one that counts.
-        eta: keep the floor(log_eta n) parameters (at least one) that are most important on average over
-            tasks, n the smallest number of rows below of a task; None for all.
-        estimate, n_samples: as of `parzax.meta_learn_tpe`.
-        gamma, first_front, ties: which rows are below, see `parzax.split.Split`.
-        bandwidth, top, kernels: of the densities, as of `parzax.ParzenEstimator.fit`.
-        key: for the points of the estimate; `jax.random.key(0)` when None.
+        space: space with the parameters to compare by; None takes the space of the first task.
+        n_constraints: c; if it is positive, the number of rows below counts only feasible rows.
+        eta: compare by the floor(log_eta n) parameters (at least one) that are most important on average
+            over tasks, where n is the smallest number of rows below of any task; None compares by all.
+        estimate, n_samples: as in `parzax.meta_learn_tpe`.
+        gamma, first_front, ties: rules for the rows below, see `parzax.split.Split`.
+        bandwidth, top, kernels: settings of the densities, as in `parzax.ParzenEstimator.fit`.
+        key: key for the random points of the estimate; `jax.random.key(0)` if None.
 
     Returns:
-        A `TaskSimilarity`, with estimates of the variations and their standard errors. A task without rows
-        below has similarity 0 to all others, and so have two that share no kept parameter.
+        A `TaskSimilarity`, with estimates of the variations and their standard errors. The similarity is 0 if
+        one of the two tasks has no rows below, or if they share no compared parameter.
 
     Raises:
-        TypeError, ValueError: as of `parzax.meta_learn_tpe`; for no task, and where the first task's
-            parameters are active where its log says so (a table with empty cells, an Optuna study whose
-            trials differ): then ``space`` has to say when they are.
+        TypeError, ValueError: as in `parzax.meta_learn_tpe`; if there is no task; if only its log says where
+            a parameter of the first task is active (a table with empty cells, an Optuna study whose trials
+            have different parameters). Then ``space`` must say when the parameter is active.
     """
     logs = named_logs(tasks)
     if not logs:

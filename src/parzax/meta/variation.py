@@ -1,4 +1,4 @@
-"""Total variation of two densities, estimated from log densities at random points, and task weights by it."""
+"""Total variation of two densities, estimated at random points, and task weights computed from it."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from parzax import _checks
 from parzax.parzen import ParzenEstimator
 
-# Standard error where all S points agree, in units of 1 / S.
+# Smallest standard error, in units of 1 / S; it applies if all S points have the same value.
 _UNSEEN = 1.5
 
 
@@ -18,9 +18,9 @@ class Variation(NamedTuple):
     """An estimate of the total variation d = 1/2 E|p - q|.
 
     Attributes:
-        value: within [0, 1].
-        error: standard error, at least 1.5 / S for S points: points that all agree do not prove that the next
-            one will.
+        value: estimate of d, in [0, 1].
+        error: standard error. It is at least 1.5 / S for S points, because another point may differ even if
+            all S points have the same value.
     """
 
     value: Float[Array, "..."]
@@ -30,19 +30,20 @@ class Variation(NamedTuple):
 def balanced_variation(of_p: Float[ArrayLike, "*b n"], of_q: Float[ArrayLike, "*b m"]) -> Variation:
     """d = 1/2 E_p |p - q| / (p + q) + 1/2 E_q |p - q| / (p + q), from points of both densities.
 
-    The integrand |p - q| / (p + q) = |tanh((log p - log q) / 2)| lies within [0, 1], so that the standard
-    error is at most 1/2 (n + m)^(-1/2) for n = m, in any dimension and however narrow the densities are.
+    The integrand |p - q| / (p + q) = |tanh((log p - log q) / 2)| lies in [0, 1]. For n = m the standard error
+    is therefore at most 1/2 (n + m)^(-1/2), in any dimension and for densities of any width.
 
     Args:
         of_p: log p - log q at n points drawn from p.
-        of_q: the same at m points drawn from q.
+        of_q: log p - log q at m points drawn from q.
 
     Returns:
-        Over the last axes. A point where neither density is positive (NaN) counts as one where they agree;
-        where all points of a density are such, its half of the value is unknown, and the error at least 1/2.
+        The variation over the last axes. If both densities are 0 at a point (NaN), they count as equal there.
+        If this holds at all points of a density, its half of the value is unknown, and the error is at least
+        1/2.
 
     Raises:
-        ValueError: without points.
+        ValueError: if there are no points.
 
     >>> import jax.numpy as jnp
     >>> apart = balanced_variation(jnp.full(4, jnp.inf), jnp.full(4, -jnp.inf))
@@ -61,7 +62,7 @@ class Half(NamedTuple):
 
 
 def half(log_ratio: Float[Array, "*b n"]) -> Half:
-    """One half of `balanced_variation`, from log p - log q at n points of p, or of q."""
+    """One half of `balanced_variation`, from log p - log q at n points drawn from p, or from q."""
     unknown = jnp.isnan(log_ratio)
     apart = jnp.abs(jnp.tanh(jnp.where(unknown, 0, log_ratio) / 2))
     variance = jnp.where(unknown.all(axis=-1), 1, apart.var(axis=-1) / apart.shape[-1])
@@ -69,7 +70,7 @@ def half(log_ratio: Float[Array, "*b n"]) -> Half:
 
 
 def of_halves(of_p: Half, of_q: Half, n: int) -> Variation:
-    """`balanced_variation` from both halves, of n points in all."""
+    """`balanced_variation` from its two halves; n is the total number of points."""
     variance = (of_p.variance + of_q.variance) / 4 + (_UNSEEN / n) ** 2
     return Variation((of_p.mean + of_q.mean) / 2, jnp.sqrt(variance))
 
@@ -79,18 +80,19 @@ def uniform_variation(
 ) -> Variation:
     """d = 1/2 E_u |p - q| / u from points of a uniform density u, as in arXiv 2212.06751.
 
-    Its standard error grows with the peaks of p and q: in many dimensions, or with narrow densities, most
-    points miss them, and the answer is near 0 but for rare large ones. `balanced_variation` does not.
+    Its standard error grows with the height of the peaks of p and q. In many dimensions, or with narrow
+    densities, most points miss the peaks, so that most estimates are near 0 and a few are large.
+    `balanced_variation` does not have this problem.
 
     Args:
         log_p, log_q: logs of the densities at n points drawn from u.
-        log_uniform: log u there; 0 in unit coordinates but for discrete parameters.
+        log_uniform: log u at these points; it is 0 in unit coordinates if all parameters are continuous.
 
     Returns:
-        Over the last axis; the value is clipped to 1.
+        The variation over the last axis; the value is clipped to 1.
 
     Raises:
-        ValueError: without points.
+        ValueError: if there are no points.
     """
     log_p, log_q, log_uniform = _points(log_p=log_p, log_q=log_q, log_uniform=log_uniform)
     gap = 0.5 * jnp.abs(jnp.exp(log_p - log_uniform) - jnp.exp(log_q - log_uniform))
@@ -102,21 +104,22 @@ def uniform_variation(
 def overlap_similarity(
     log_p: Float[ArrayLike, "*b n"], log_q: Float[ArrayLike, "*b n"], quantile: float = 0.1
 ) -> Float[Array, "*b"]:
-    """Overlap of two sets over their union: those points among n uniform ones where a density is largest.
+    """Intersection over union of two sets of points: the points where each density is largest.
 
-    The variant by promising sets of arXiv 2212.06751. Points as good as the last one of a set are all in it,
-    so that where densities are constant in places (categories), no order of the points decides; a point
-    where a density is 0 is never in its set.
+    This is the variant with promising sets in arXiv 2212.06751. The set of a density has the best
+    ``quantile`` of n uniform points. Points that tie with the last point of a set are all in the set, so the
+    order of the points does not matter if densities are constant in places (categories). A point where a
+    density is 0 is never in its set.
 
     Args:
         log_p, log_q: logs of the densities at n points drawn uniformly.
-        quantile: share of the points in a set, at least one of them; ties make it larger, and zeros smaller.
+        quantile: share of the points in a set, at least one point; ties add points, zeros remove points.
 
     Returns:
-        Over the last axis, within [0, 1]; 0 where both densities are 0 at all points.
+        The similarity over the last axis, in [0, 1]; 0 if both densities are 0 at all points.
 
     Raises:
-        TypeError, ValueError: for a quantile outside (0, 1], and without points.
+        TypeError, ValueError: if the quantile is outside (0, 1], or if there are no points.
 
     >>> import jax.numpy as jnp
     >>> log_p, log_q = jnp.log(jnp.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]]))
@@ -124,7 +127,7 @@ def overlap_similarity(
     (1.0, 0.333)
     """
     log_p, log_q = _points(log_p=log_p, log_q=log_q)
-    # To 12 digits, 0.29 of 100 points are 29 of them, though the product is below 29.
+    # 0.29 * 100 is slightly below 29 in floats; the factor makes it 29 points.
     k = max(1, int(_checks.quantile("quantile", quantile) * log_p.shape[-1] * (1 + 1e-12)))
     first, second = _top(log_p, k), _top(log_q, k)
     both, either = (first & second).sum(axis=-1), (first | second).sum(axis=-1)
@@ -132,21 +135,21 @@ def overlap_similarity(
 
 
 def _top(log: Float[Array, "*b n"], k: int) -> Bool[Array, "*b n"]:
-    """The k largest and those that equal the last of them, but for -inf, as a mask."""
+    """Mask of the k largest entries and of entries that tie with the last of them; -inf is never included."""
     last = jnp.sort(log, axis=-1)[..., -k, None]
-    # Equal densities may differ by rounding, which must not tell them apart.
+    # Densities that are equal except for rounding count as ties.
     rounding = jnp.sqrt(jnp.finfo(log.dtype).eps) * jnp.maximum(jnp.abs(last), 1)
     return (log > -jnp.inf) & (log >= jnp.where(jnp.isfinite(last), last - rounding, last))
 
 
 def _as_floats(values: Any) -> Float[Array, "..."]:
-    """``values`` as an array of float64 or, where they are anything else, of float32."""
+    """``values`` as an array: float64 stays float64, anything else becomes float32."""
     array = jnp.asarray(values)
     return array if array.dtype == jnp.float64 else array.astype(jnp.float32)
 
 
 def _points(**logs: Any) -> list[Array]:
-    """As floating-point arrays with at least one point on the last axis."""
+    """Log densities as float arrays; ValueError unless the last axis has at least one point."""
     arrays = {name: _as_floats(values) for name, values in logs.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or array.shape[-1] == 0:
@@ -156,7 +159,7 @@ def _points(**logs: Any) -> list[Array]:
 
 
 def similarity(variation: Float[ArrayLike, "*b"]) -> Float[Array, "*b"]:
-    """Similarity s = (1 - d) / (1 + d) of a total variation d: the overlap of two densities over their union.
+    """Similarity s = (1 - d) / (1 + d) for a total variation d: intersection over union of two densities.
 
     With p and q normalised, 1 - d is the integral of min(p, q) and 1 + d that of max(p, q)
     (arXiv 2212.06751).
@@ -169,18 +172,18 @@ def similarity(variation: Float[ArrayLike, "*b"]) -> Float[Array, "*b"]:
 
 
 def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -> Float[Array, "*b t1"]:
-    """k(1, m): s_m / T of the sources, and the rest, 1 - sum_m s_m / T, of the target itself.
+    """Task kernel k(1, m): s_m / T for source m, and the rest, 1 - sum_m s_m / T, for the target.
 
     Args:
-        similarities: (..., T - 1) of the target to each source task, within [0, 1].
-        present: (..., T - 1) source tasks that have rows; the others weigh nothing, and T does not count
-            them. All by default.
+        similarities: (..., T - 1) similarity of the target to each source task, in [0, 1].
+        present: (..., T - 1) mask of source tasks that have rows; other sources get 0 and are not counted in
+            T. All by default.
 
     Returns:
-        (..., T), the target first; sums to 1 (arXiv 2212.06751).
+        (..., T) kernel values, the target first; they sum to 1 (arXiv 2212.06751).
 
     Raises:
-        ValueError: on the host, for similarities outside [0, 1]; compiled code does not look.
+        ValueError: on the host, if a similarity is outside [0, 1]; compiled code does not check.
 
     >>> import jax.numpy as jnp
     >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
@@ -203,16 +206,18 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
 def total_variation(
     key: jax.Array, p: ParzenEstimator, q: ParzenEstimator, n_samples: int = 1000
 ) -> Variation:
-    """d = 1/2 E|p - q| of two estimators on one space, from half the points of each (`balanced_variation`).
+    """Total variation d = 1/2 E|p - q| of two estimators on the same space, by `balanced_variation`.
+
+    Half of the random points are drawn from each estimator.
 
     Args:
-        key: consumed.
+        key: a typed PRNG key, not to be used again.
         p, q: single estimators; use `jax.vmap` for batches.
-        n_samples: S; the standard error is at most 1/2 S^(-1/2), whatever the dimension.
+        n_samples: S, the total number of points; the standard error is at most 1/2 S^(-1/2) in any dimension.
 
     Raises:
-        TypeError, ValueError: for a key that is no typed key, what is no estimator, batches of estimators,
-            and estimators of different spaces.
+        TypeError, ValueError: a key that is not a typed key; p or q that is not an estimator, or is a batch;
+            estimators of different spaces.
 
     >>> import jax, numpy as np, parzax as px
     >>> space = px.Space({"x": px.Categorical(["a", "b"])})
@@ -227,7 +232,9 @@ def total_variation(
             shape = estimator.weight.shape[:-1]
             raise ValueError(f"{name} must be one estimator, got a batch of shape {shape}; use jax.vmap.")
     if p.space != q.space:
-        raise ValueError("p and q must have one space; `ParzenEstimator.marginal` leaves parameters out.")
+        raise ValueError(
+            "p and q must have the same space; use `ParzenEstimator.marginal` to remove other parameters."
+        )
     n = max(_checks.whole_number("n_samples", n_samples, 2) // 2, 1)
     first, second = jax.random.split(key)
     of_p, of_q = p.sample(first, (n,)), q.sample(second, (n,))

@@ -1,4 +1,4 @@
-"""Mixtures over tasks, weighted by similarity, or by how well each task predicts the target."""
+"""Weights of tasks in a mixture: by similarity, or by how well each task predicts the target."""
 
 import abc
 from typing import Any, NamedTuple, final
@@ -17,12 +17,12 @@ from parzax.parzen.basis import Basis
 from parzax.space import Space
 from parzax.split import SplitRows, State
 
-# Rounds of expectation and maximisation.
+# Number of EM iterations.
 _ROUNDS = 30
 
 
 class TaskWeights(NamedTuple):
-    """Weights of the tasks in one group below and above, which sum to 1, and the share of rows below."""
+    """Weights of the tasks in the densities below and above (each sums to 1), and the share of rows below."""
 
     below: Float[Array, " t1"]
     above: Float[Array, " t1"]
@@ -39,21 +39,21 @@ class AbstractTaskWeights(eqx.Module):
         """Weights in the densities of one group.
 
         Args:
-            smoothing: of the target's own densities.
-            sources: t tasks.
-            basis: of the target's space.
+            smoothing: smoothing of the target's densities.
+            sources: t source tasks.
+            basis: basis of the target's space.
             state, split: rows of the target and their groups.
-            group: 0 is the objective, i the i-th constraint.
+            group: 0 for the objective, i for the i-th constraint.
         """
 
 
 @final
 class BySimilarity(AbstractTaskWeights):
-    """W_m proportional to N_m k(1, m), N_m the size of the group in task m (arXiv 2212.06751).
+    """W_m proportional to N_m k(1, m), where N_m is the size of the group in task m (arXiv 2212.06751).
 
-    Tasks without rows in a group below are not among the T tasks of its k(1, m). A share gamma is
-    sum_m k(1, m) N_m^(l) over sum_m k(1, m) N_m: with c-TPE's score the sum gamma l + (1 - gamma) g is then
-    the density of all rows of all tasks (of the objective with a ``share_power`` of 1).
+    A task without rows in the group below is not one of the T tasks in k(1, m). The share is
+    gamma = sum_m k(1, m) N_m^(l) / sum_m k(1, m) N_m. In c-TPE's score gamma l + (1 - gamma) g is then the
+    density of all rows of all tasks (for the objective, if ``share_power`` is 1).
     """
 
     def __call__(
@@ -77,20 +77,21 @@ def _prior_weight(prior_weight: Any) -> float | Array:
 
 @final
 class Stacking(AbstractTaskWeights):
-    """Weights by how well each task predicts the target's rows, in two ways at once.
+    """Weights by how well each task predicts the rows of the target.
 
-    Weights W maximise sum_i log sum_m W_m q_m(x_i) + prior_weight sum_m log(W_m) / T. There are two kinds: by
-    where the rows below are, q_m = l_m, over these rows (stacked densities, Smyth and Wolpert 1999), and by
-    which of all rows are below, q_m = gamma l_m / (gamma l_m + (1 - gamma) g_m) or 1 less that (stacking,
-    Wolpert 1992). At each row the target's densities leave this row out; pending rows do not count. A source
-    has the product of both weights, in both groups, and the target has the rest: without rows of the target
-    each source has 1 / T^2.
+    Weights W maximise sum_i log sum_m W_m q_m(x_i) + prior_weight sum_m log(W_m) / T. They are computed for
+    two predictions. The first predicts where the rows below are: q_m = l_m, summed over the rows below
+    (stacked densities, Smyth and Wolpert 1999). The second predicts which rows are below:
+    q_m = gamma l_m / (gamma l_m + (1 - gamma) g_m) for a row below, and 1 minus this for a row above, summed
+    over all rows (stacking, Wolpert 1992). The target's densities at a row leave this row out. Pending rows
+    are ignored. The weight of a source, in both groups, is the product of its two weights; the target has the
+    rest. If the target has no rows, each source has weight 1 / T^2.
 
-    With the first kind alone a source confirms itself, as rows below stand where it sent the search; with the
-    second alone it goes on counting when all rows are good.
+    Neither prediction is enough alone. With the first one a source confirms itself, because good rows lie
+    where the source sent the search. With the second one a source keeps its weight after all rows are good.
 
     Attributes:
-        prior_weight: weight of the prior (all W_m equal), in rows; above 0, or ValueError is raised.
+        prior_weight: weight of the prior (equal W_m), in rows; ValueError unless it is above 0.
     """
 
     prior_weight: float | Float[Array, ""] = eqx.field(default=1.0, converter=_prior_weight)
@@ -102,7 +103,7 @@ class Stacking(AbstractTaskWeights):
         counts = smoothing.mixture_weights(split, dtype)
 
         def every(at: int, source: TaskDensities) -> Float[Array, "t1 n"]:
-            # At each of its rows, the target's density is that of its other rows.
+            # The target's density at a row is fitted to its other rows.
             mask, weight = split.masks[at].astype(dtype), None if counts is None else counts[at]
             target = smoothing.mixture(basis, rows, mask, weight, state.order).left_out(basis, rows)
             return jnp.concatenate([target[None], source.log_prob(basis, rows)])
@@ -110,11 +111,12 @@ class Stacking(AbstractTaskWeights):
         log_below = every(group, sources.below[group])
         log_above = every(n_groups + group, sources.above[group])
         below = split.below[group]
-        # Rows that are pending or were not measured do not count.
+        # Rows that are pending or not measured are ignored.
         values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
         measured = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
         good, n = below.sum().astype(dtype), measured.sum().astype(dtype)
-        # Half a row more on either side keeps predictions uncertain; without any density, odds are even.
+        # Half a row is added to both groups, so that predictions stay uncertain. If both densities are 0, the
+        # odds are even.
         neither = jnp.isneginf(log_below) & jnp.isneginf(log_above)
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
         odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))
@@ -140,13 +142,13 @@ def mixture_weights(
 ) -> Float[Array, " t"]:
     """The maximiser W of sum_i log sum_m W_m exp(log_prob_mi) + prior_weight sum_m log(W_m) / T.
 
-    By 30 rounds of expectation and maximisation, from equal weights (Dempster, Laird and Rubin 1977).
+    It is computed by 30 EM iterations from equal weights (Dempster, Laird and Rubin 1977).
 
     Args:
-        log_prob: (t, k) logs of t densities at k rows; arbitrary where absent.
-        present: (k,) which rows are there.
-        there: (t,) which densities are, T in all; the others have weight 0. At least one.
-        prior_weight: weight of the prior (all W equal), in rows.
+        log_prob: (t, k) logs of t densities at k rows; absent rows may hold any value.
+        present: (k,) mask of the rows that exist.
+        there: (t,) mask of the T densities that exist, at least one; others get weight 0.
+        prior_weight: weight of the prior (equal W), in rows.
     """
     equal = there.astype(log_prob.dtype) / there.sum().astype(log_prob.dtype)
     usable = there[:, None] & present[None] & ~jnp.isnan(log_prob)
@@ -164,7 +166,7 @@ def mixture_weights(
 
 
 def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> list[Float[Array, " t1"]]:
-    """Rows of every task below, above, and in both as far as they were measured; the target's first."""
+    """Number of rows of each task below, above, and in both groups (only measured rows), the target first."""
     of_target = split.below[group].sum(), split.above[group].sum(), split.n_measured[group]
     below, above = sources.below[group].n_rows, sources.above[group].n_rows
     pairs = zip(of_target, (below, above, below + above), strict=True)
@@ -172,22 +174,22 @@ def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> list
 
 
 def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
-    """Weights over their sum; the target alone where no task has any."""
+    """Weights divided by their sum; if all weights are 0, the target has weight 1."""
     total = weight.sum()
     alone = (jnp.arange(len(weight)) == 0).astype(weight.dtype)
     return jnp.where(total > 0, weight / jnp.where(total > 0, total, 1), alone)
 
 
 class MixedSmoothing(AbstractSmoothing):
-    """Densities that are mixtures over tasks (arXiv 2212.06751), by a rule of weights."""
+    """Densities that are weighted mixtures over tasks (arXiv 2212.06751)."""
 
-    target: Smoothing  # the target's
+    target: Smoothing  # smoothing of the target's densities
     sources: Sources
-    most: int = eqx.field(static=True)  # candidates of all groups and tasks together, at most
+    most: int = eqx.field(static=True)  # largest number of candidates of all groups and tasks together
     weights: AbstractTaskWeights
 
     def __check_init__(self) -> None:
-        """Raise for densities of the target that are not made of kernels: tasks are compared by theirs."""
+        """Raise TypeError unless the target's densities are kernel mixtures, which the comparison needs."""
         _checks.instance("smoothing", self.target, Smoothing, "a parzax.parzen.Smoothing")
         _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
@@ -207,5 +209,5 @@ class MixedSmoothing(AbstractSmoothing):
         return TaskMixtures(basis, target, *densities), jnp.stack([one.gamma for one in weights])
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
-        """That of the target's own densities."""
+        """Status of the target's densities."""
         return self.target.status(basis, state, split)

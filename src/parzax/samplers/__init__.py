@@ -1,8 +1,8 @@
-"""Samplers of the TPE family, composed of values: presets, ask and tell, and whole runs.
+"""Samplers of the TPE family: presets, the ask-and-tell interface, and whole optimisation runs.
 
-`tpe` and `meta_learn_tpe`, and the published `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe` and
-`paper_meta_learn_tpe`, make a `Sampler`, whose knowledge is a `State`; `optimize` and `optimize_many` run it
-on a problem and give a `Trace`.
+A preset returns a `Sampler`: `tpe` and `meta_learn_tpe`, and the published `paper_tpe`, `c_tpe`, `mo_tpe`,
+`optuna_tpe` and `paper_meta_learn_tpe`. The rows that a sampler has seen are in a `State`. `optimize` and
+`optimize_many` run a sampler on a problem and return a `Trace`.
 """
 
 from parzax.samplers.loop import Trace as Trace

@@ -1,4 +1,4 @@
-"""Arguments of `parzax.samplers.Sampler`: NumPy arrays are checked, JAX arrays stay on their device."""
+"""Arguments of `parzax.samplers.Sampler`: NumPy arrays are checked; JAX arrays stay on their device."""
 
 import warnings
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def call(function: CachedJit[..., R], *arguments: Any) -> R:
-    """function(*arguments) with NumPy arrays put on the device; inlined where an argument is traced."""
+    """function(*arguments) with NumPy arrays moved to the device; inlined if an argument is traced."""
     if _checks.is_traced(arguments):
         return function.__wrapped__(*arguments)
     return function(*to_device(arguments))
@@ -43,18 +43,18 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
 
 
 def numbers(name: str, values: Any) -> Any:
-    """Keep JAX arrays, stack traced numbers, and turn anything else into NumPy float64, NaN where masked."""
+    """Keep JAX arrays, stack traced numbers, and convert all else to NumPy float64, with NaN for masked."""
     if isinstance(values, jax.Array) or _checks.is_traced(values):
         return _checks.real_array(name, values)
     return _checks.float_array(name, values)
 
 
 def columns(name: str, values: Any, n: int, width: int) -> Any:
-    """(n, width) values; one column may be (n,), and no columns None."""
+    """Values as (n, width). A single column may be given as (n,); None stands for no columns."""
     if values is None:
         if width:
             raise ValueError(
-                f"{name} must have shape ({n}, {width}), one column for each of the sampler's; got None."
+                f"{name} must have shape ({n}, {width}), because the sampler has {width} {name}; got None."
             )
         return np.zeros((n, 0))
     values = numbers(name, values)
@@ -70,34 +70,34 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
 
 
 def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: Any) -> Any:
-    """(n, c) constraints; in NumPy's a violation that ``dtype`` would round to 0 stays one.
+    """Constraints as (n, c). In NumPy arrays a violation that ``dtype`` would round to 0 stays positive.
 
-    ValueError where a row has objectives but a NaN constraint; traced arrays set a status.
+    ValueError if a row has objectives but a NaN constraint; traced arrays set a status instead.
     """
     kinds = [
         getattr(v, "dtype", np.dtype(type(v) if isinstance(v, bool) else float)).kind
         for v in jax.tree.leaves(values)
     ]
     if "b" in kinds:
-        raise TypeError("constraints must be numbers, satisfied where <= 0, got truth values.")
+        raise TypeError("constraints must be numbers (<= 0 means satisfied), got True or False values.")
     values = columns("constraints", values, n, width)
     if width and objectives is not None and not _checks.is_traced(objectives, values):
         is_nan = [np.isnan(part).any(axis=-1) for part in jax.device_get((objectives, values))]
         bad = np.flatnonzero(~is_nan[0] & is_nan[1])
         if len(bad):
             raise ValueError(
-                f"constraints: row {bad[0]} is NaN although its objectives are known; give +inf where a "
-                "constraint counts as violated, NaN objectives where the row has failed, or use augment for "
-                "rows that have constraints only."
+                f"constraints: row {bad[0]} is NaN although it has objectives. Give +inf if the constraint "
+                "is violated, give NaN objectives if the row has failed, or use augment if the row has only "
+                "constraints."
             )
     return values if isinstance(values, jax.Array) else violations(values, dtype)
 
 
 def warn_of_unseen(what: str, n_constraints: int) -> None:
-    """Warn that a sampler of no constraints is given some; ``what`` begins the sentence."""
+    """Warn that a sampler without constraints was given some; ``what`` begins the sentence."""
     count = plural(n_constraints, "constraint")
     warnings.warn(
-        f"{what} {count}, but the sampler sees none, so many of its suggestions may violate them; "
+        f"{what} {count}, but the sampler ignores them, so many of its suggestions may violate them; "
         f"use px.tpe(space, n_constraints={n_constraints}).",
         stacklevel=_checks.outside(),
     )

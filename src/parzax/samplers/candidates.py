@@ -1,4 +1,4 @@
-"""Candidates (random, or all configurations of a small space), and the best different ones of them."""
+"""Candidates (random, or all configurations of a small space), and the choice of the best different ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,20 +15,22 @@ from parzax.parzen.basis import Basis
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
 from parzax.split.state import same_rows
 
-# Largest number of configurations to enumerate for a batch; of larger spaces, draws per suggestion.
+# _MOST_ENUMERATED: a space with more configurations is not enumerated for a batch of suggestions. Then
+# _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
-# Least number of candidates that climb; two that end this close on every axis are the same suggestion.
+# _LEAST_CLIMBING: smallest number of candidates that take part in gradient ascent. _APART: two end points
+# that differ by at most this on every axis count as one suggestion.
 _LEAST_CLIMBING, _APART = 8, 1e-3
-# The first step, as a share of the range; the next is half of it where the score did not rise.
+# Length of the first step, as a fraction of the range. It is halved when the score does not rise.
 _FIRST = 0.02
 
 Score = Callable[[Points], Float[Array, " j"]]
-# Configurations that were told, and which of them count.
+# Rows of the state, and a mask of the rows whose configurations must not be suggested again.
 Seen = tuple[Points, Bool[Array, " n"]]
 
 
 def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
-    """Random configurations, (n, d): uniform on the (log) axes, or over listed values."""
+    """n random configurations: uniform on the (log) axes, or uniform over discrete values."""
 
     def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
         return jax.random.uniform(key, (basis.n_slots,), dtype)
@@ -37,9 +39,9 @@ def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
-    """At least n configurations in random order, n of them different if the space has that many.
+    """At least n configurations in random order. If the space has n different ones, so has the result.
 
-    ``every`` has all configurations of a small space.
+    ``every`` holds all configurations of a small space; None for a large space.
     """
     if every is None:
         return draw_random(key, basis, _DRAWS * n, dtype)
@@ -49,7 +51,7 @@ def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
-    """All configurations as points; None where the space is too large beside a batch of n."""
+    """All configurations as points; None if the space is too large for a batch of n."""
     rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
@@ -59,11 +61,11 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
 
 @lru_cache(maxsize=64)
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
-    """All configurations, (j, d), NaN where inactive; None for more than ``most`` of them."""
+    """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
     for name in space.order:
         j = space.index(name)
-        # Parents have their values by now.
+        # Parents come first in this order, so their columns are already filled.
         regime = space.derive_regimes(rows)[:, j]
         parts = [rows[regime == INACTIVE]]
         for i, domain in enumerate(space[name]):
@@ -83,7 +85,7 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
 
 
 def pick_different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
-    """Indices of the first n configurations by ``place``, equal ones once: again only when others run out."""
+    """Indices of the first n different configurations by ``place``; repeats only if there are too few."""
     continuous = basis.frame.on_continuum(at)
     return _pick_greedily(place, lambda i: is_near(at, at[i[None]], continuous, 0), n)
 
@@ -91,9 +93,10 @@ def pick_different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) ->
 def pick_apart(
     basis: Basis, start: Points, end: Points, score: Float[Array, " j"], n: int, least: float
 ) -> Points:
-    """The best n ends of paths; one within ``least`` of a better one on every axis gives way to its start.
+    """The n best end points of gradient ascent.
 
-    There are j different configurations of each, with the scores of the ends; n is at most j.
+    An end point that is within ``least`` of a better one on every axis is replaced by its starting point.
+    ``start``, ``end`` and ``score`` (of the end points) have j >= n entries; the starting points differ.
     """
     j = len(score)
     pool = concatenate(end, start)
@@ -107,21 +110,21 @@ def pick_apart(
 
 
 def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: Any) -> Bool[Array, "*n"]:
-    """Which points of a equal those of b, or are within ``reach`` of them on all continuous axes."""
-    # Values to count are compared by number, since their places may differ by a rounding.
+    """Mask of the points of a that equal those of b, up to ``reach`` on each continuous axis."""
+    # Discrete values are compared by number, because their places may differ by rounding.
     same = (a.regime == b.regime) & (a.index == b.index) & (a.valid == b.valid)
     return (same & ((jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous))).all(axis=-1)
 
 
 def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
-    """Which points were told already."""
+    """Mask of the points that equal a configuration in ``seen``."""
     (rows, counts), continuous = seen, basis.frame.on_continuum(at)
     equal = is_near(at[None], rows[:, None], continuous[None], 0)
     return (equal & counts[:, None]).any(axis=0)
 
 
 def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
-    """Index in a pool of each of n of its points; of equal points the first."""
+    """Index in the pool of each of n points from it; the first index if pool members are equal."""
     return jnp.argmax(same_rows(at, pool), axis=-1)
 
 
@@ -131,23 +134,23 @@ def concatenate(*parts: Points) -> Points:
 
 
 def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
-    """Points of a where ``first``, else of b."""
+    """Points of a where ``first`` is True, else points of b."""
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
 
 
 def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
-    """The place of each element in an order."""
+    """The position of each element in ``order``: the inverse permutation."""
     return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
 
 
 def _pick_greedily(
     place: Int[Array, " j"], same: Callable[[Array], Bool[Array, " j"]], n: int
 ) -> Int[Array, " {n}"]:
-    """The n first by ``place``; an element that is the same as a chosen one comes after all others."""
+    """The first n elements by ``place``. An element that equals a chosen one comes after all others."""
     j = len(place)
 
     def choose(tier: Array, _: None) -> tuple[Array, Array]:
-        # Tier 0 is free, 1 the same as a chosen one, 2 chosen.
+        # Tier 0: differs from all chosen elements. Tier 1: equals a chosen element. Tier 2: is chosen.
         i = jnp.argmin(place + tier * j)
         return jnp.maximum(tier, same(i).astype(tier.dtype)).at[i].set(2), i
 
@@ -163,10 +166,10 @@ def best_of_candidates(
     n_steps: int,
     seen: Seen | None,
 ) -> Points:
-    """The n best of the candidates ``drawn``, after ``n_steps`` of ascent from the best ones.
+    """The n best of the candidates ``drawn``, after ``n_steps`` of gradient ascent from the best of them.
 
-    ``fillers`` complete a batch if candidates are equal or ``seen``. Seen configurations come after the
-    others; candidates outside the space, which a pool may have, come last.
+    ``fillers`` complete the batch if candidates are equal or in ``seen``. Configurations in ``seen`` come
+    after all others. Candidates outside the space, which a pool may contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
@@ -185,16 +188,16 @@ def best_of_candidates(
 
 
 def score_valid(score: Score, at: Points) -> Float[Array, " j"]:
-    """Scores, -inf outside the space."""
+    """Scores of points; -inf outside the space."""
     return jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
 
 
 def ascend(basis: Basis, score: Score, at: Points, n_steps: int) -> tuple[Points, Float[Array, " j"]]:
-    """Configurations at least as good as ``at``, and their scores.
+    """Gradient ascent from ``at``: configurations that score at least as high, and their scores.
 
-    Each point goes along its own gradient, scaled to a length in the largest coordinate; a step that does not
-    raise the score is taken back and the length halved. Discrete coordinates stay, and so do those on which
-    the domain of another parameter depends.
+    Each point moves along its gradient; the step length is the change in the largest coordinate. A step that
+    does not raise the score is undone, and the length is halved. Discrete coordinates do not move, nor do
+    coordinates that decide on the domain of another parameter.
     """
     moves = basis.frame.on_continuum(at) & ~basis.frame.is_parent[None]
 

@@ -20,10 +20,10 @@ from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
 from parzax.split import State
 
-# Runs per chunk, so that a chunk fits a core's cache, and characters of a progress bar.
+# Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
 _LANES, _BAR = 32, 24
-# A run of up to this many evaluations is one scan: it compiles in half the time, and runs some hundredths of
-# a second longer.
+# A run of up to this many evaluations is one scan. This halves the compilation time and makes the run a few
+# hundredths of a second slower.
 _ONE_SCAN = 256
 
 
@@ -32,8 +32,8 @@ class Trace(eqx.Module):
 
     Attributes:
         x: (..., n, d) native values.
-        objectives: (..., n, m) as the problem gave them.
-        constraints: (..., n, c) values, satisfied where <= 0.
+        objectives: (..., n, m) values that the problem returned.
+        constraints: (..., n, c) values, satisfied if <= 0.
         directions: "minimize" or "maximize" for each objective; static.
     """
 
@@ -48,9 +48,9 @@ class Trace(eqx.Module):
         return (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far; the worst infinity before there is one.
+        """(..., n) best feasible value so far; before the first feasible one, +inf (-inf if maximised).
 
-        ValueError for an objective that is none of 0, ..., m - 1.
+        Raises ValueError unless ``objective`` is one of 0, ..., m - 1.
         """
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         value = self.objectives[..., objective]
@@ -61,29 +61,31 @@ class Trace(eqx.Module):
 
 
 def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
-    """One run: ask, evaluate, tell, ``n_evaluations`` times, as one scan.
+    """One run: ask, evaluate and tell, ``n_evaluations`` times, compiled as one program.
 
-    Compiled once per sampler's settings, problem and number of evaluations; other keys, and other values of
-    what is an array in the sampler or the problem, use the same program. Pure: vmap it over keys, over a
-    problem's leaves (thresholds, tables) and over the sampler's settings.
+    It is compiled once for each combination of static sampler settings, problem and number of evaluations.
+    Other keys and other values of arrays in the sampler or the problem use the same program. The function is
+    pure: it can be vmapped over keys, the problem's leaves (thresholds, tables) and the sampler's settings.
 
     Args:
-        sampler: `parzax.tpe` and so on, for the problem's space and numbers of objectives (in the sampler's
-            directions) and constraints. One of no constraints does not see the problem's: with a warning.
-        problem: ``problem(key, x)`` gives objectives (m,) and constraints (c,) of one configuration; a
-            `parzax.Problem`, or any pure function. What a function refers to must not change between calls.
-        key: consumed.
-        n_evaluations: static.
+        sampler: a sampler such as `parzax.tpe`, for the space and the numbers of objectives and constraints
+            of the problem. Objectives are optimised in the sampler's directions. A sampler without
+            constraints ignores those of the problem and warns.
+        problem: a `parzax.Problem`, or any pure function: ``problem(key, x)`` returns objectives (m,) and
+            constraints (c,) of one configuration. Variables that the function uses must not change between
+            calls.
+        key: a typed PRNG key, not to be used again.
+        n_evaluations: number of evaluations n; static.
 
     Returns:
-        A `Trace` of n rows, in order.
+        A `Trace` of n rows, in the order of evaluation.
 
     Raises:
-        TypeError, ValueError: a sampler, key or number of evaluations that is none, and a problem of another
-            space or with other numbers of objectives and constraints than the sampler's.
+        TypeError, ValueError: an invalid sampler, key or number of evaluations; a problem whose space,
+            number of objectives or number of constraints differs from the sampler's.
 
     Warns:
-        UserWarning: a problem with constraints, and a sampler without.
+        UserWarning: the problem has constraints and the sampler has none.
 
     >>> import jax
     >>> import parzax as px
@@ -107,21 +109,21 @@ def optimize_many(
     lanes: int = _LANES,
     progress: bool | None = None,
 ) -> Trace:
-    """Many runs, in chunks of ``lanes`` that fit the cache; one compilation.
+    """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
 
     Args:
-        sampler, problem, n_evaluations: as for `optimize`.
+        sampler, problem, n_evaluations: as in `optimize`.
         keys: (s,) one key per run.
         lanes: runs per chunk.
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
-        A `Trace` with a leading axis of s runs, on the host. A run is the same to the last bit whatever other
-        runs there are, for the same ``lanes``: every chunk is filled up to that many. Another number of lanes
-        is another program, whose sums may round otherwise.
+        A `Trace` with a leading axis of s runs, on the host. For the same ``lanes`` a run does not depend on
+        the other runs, to the last bit, because every chunk is filled up to ``lanes`` runs. Another number of
+        lanes is another program, whose sums may be rounded differently.
 
     Raises:
-        TypeError, ValueError: as for `optimize`; keys that are no vector of typed keys.
+        TypeError, ValueError: as in `optimize`; also for keys that are not a vector of typed keys.
 
     >>> import jax
     >>> import parzax as px
@@ -133,7 +135,7 @@ def optimize_many(
     """
     n_evaluations = check(sampler, problem, n_evaluations)
     if _checks.is_traced(keys):
-        raise TypeError("keys are traced, but optimize_many runs on the host; vmap optimize instead.")
+        raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
         raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
     if keys.ndim != 1:
@@ -143,7 +145,7 @@ def optimize_many(
     parts = []
     with progress_bar(len(keys), "runs", shown=show and len(keys) > 0) as update:
         for start in range(0, len(keys), lanes):
-            # The last chunk is filled with copies: one program serves all, whose rounding is one.
+            # The last chunk is filled with copies, so that one program with one rounding serves all chunks.
             lane_keys = call(_lane_keys, keys, np.array(start), lanes)
             parts.append(jax.device_get(call(_chunk, sampler, function, lane_keys, n_evaluations)))
             update(min(start + lanes, len(keys)))
@@ -168,7 +170,8 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
         state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
         return state, (x[0], objectives[0], constraints[0])
 
-    # One scan per capacity, from ``least`` on: the first rows compute with few absent rows.
+    # One scan per capacity, starting at ``least``, so that the first steps do not compute with many absent
+    # rows.
     parts, start = [], 0
     state = State.empty(*widths, capacity(min(n_evaluations, least)), dtype)
     keys = jax.random.split(key, n_evaluations)
@@ -181,7 +184,7 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
 
 
-# A new scan body would be compiled anew; this executable is found again.
+# JAX would compile a new scan body in every call; `program` finds the earlier executable.
 _run_alone = program(size="large")(_run)
 
 
@@ -196,7 +199,7 @@ def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) 
 
 
 def hashable(problem: Any) -> Any:
-    """The problem; one without a hash becomes a new function, which every call compiles anew."""
+    """A hashable problem. One without a hash is wrapped in a new function, so every call compiles again."""
     try:
         hash(tuple(leaf for leaf in jax.tree.leaves(problem) if not eqx.is_array(leaf)))
     except TypeError:
@@ -205,7 +208,7 @@ def hashable(problem: Any) -> Any:
 
 
 def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """Return the number of evaluations, or raise where the sampler and the problem do not fit."""
+    """Return the number of evaluations; raise if the sampler and the problem do not fit together."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), _sizes(sampler, problem)
@@ -235,7 +238,7 @@ def _sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
 
 @contextmanager
 def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a function that draws the bar for a number of finished runs; the last bar stays."""
+    """Yield a function that draws the bar for a given number of finished runs; the last bar stays visible."""
     start = time.monotonic()
     since, width = (0, start), 0
 
@@ -246,7 +249,7 @@ def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable
         left = (now - since[1]) * (total - done) / max(done - since[0], 1)
         since = since if since[0] else (done, now)
         line = bar(done, total, what, now - start, left)
-        # Spaces erase the line before: escape codes would stay in a file.
+        # Spaces erase the previous line, because escape codes would stay visible in a file.
         print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
         width = len(line)
 
@@ -261,9 +264,9 @@ def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable
 
 
 def bar(done: int, total: int, what: str, elapsed: float, left: float) -> str:
-    """One line.
+    """The progress bar as one line of text.
 
-    >>> bar(6, 12, "runs", 3600.0, 80.4)
+     bar(6, 12, "runs", 3600.0, 80.4)
     '[############------------] 6 of 12 runs, 1:00:00 elapsed, 1:20 left'
     """
     full = _BAR * done // total

@@ -28,7 +28,7 @@ from parzax.split.gamma import AbstractGamma
 
 
 class SourceOptions(Options, total=False):
-    """The options of `meta_learn_tpe`, which documents those that `tpe` has not."""
+    """The options of `meta_learn_tpe`; its docstring describes those that `tpe` does not have."""
 
     task_weights: AbstractTaskWeights
     eta: float | None
@@ -59,55 +59,59 @@ def meta_learn_tpe(
     start: AbstractStart | None = None,
     **options: Unpack[TargetOptions],
 ) -> Sampler:
-    """`tpe` that starts from logs of other tasks, and, if asked, mixes their densities into its own.
+    """`tpe` that starts from logs of other tasks and can mix their densities with the target's.
 
-    The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe`: the target's
-    own rows alone decide. On ellipsoids and tables that was ahead of `tpe` without sources where tasks are
-    alike, and over all at most 5 % behind after 50 evaluations and more (docs/sources.md).
+    The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe` and uses only
+    rows of the target. On ellipsoids and tables it was better than `tpe` without sources if the tasks are
+    similar, and on average at most 5 % worse from 50 evaluations on (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
-    The source densities are fitted here, once, and are leaves of the sampler. `paper_meta_learn_tpe` has the
-    paper's settings.
+    The source densities are fitted once, in this call, and are leaves of the sampler.
+    `paper_meta_learn_tpe` has the paper's settings.
 
     Args:
         space: the search space of the target.
-        sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters go
-            by name: rows that lack one of the target's, or have a value outside its domains, are not
-            suggested; ``sampler.start.report`` says what could be used. A task may lack the constraints, and
-            objectives may be NaN. With ``task_weights`` the prior replaces missing densities. Rows whose
-            objectives are NaN enter the densities of the constraints only, as do all rows of a task with too
-            few feasible rows.
-        n_objectives: m; that of the sources when None.
-        n_constraints: c; with some the score is that of `tpe`.
-        task_weights: None: the target alone counts. Or a rule for the tasks in the densities:
-            `parzax.meta.stacking()`, by how well each predicts the target's own rows, or the paper's
-            `parzax.meta.by_similarity()`. Without a rule ``eta`` to ``key`` are refused; all of them but
-            ``max_candidates`` are of the second rule, and of `similarities`.
-        eta: above 1; None compares tasks by all parameters, and `math.inf` by none: every source then counts
-            as the target does, k(1, m) = 1 / T, the paper's naive meta-learning. It is data: samplers that
-            differ in it share their programs.
-        estimate: of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's "uniform"
-            (`uniform_variation`), or its "overlap" (`overlap_similarity`).
-        n_samples: points of the estimate.
-        max_candidates: None: ``n_candidates`` per group below, as without sources, which the tasks share by
-            their weights. With a number: ``n_candidates`` per task, or so many in all if that is less.
-        importance: how the variances v_1 of the target and v_m of the sources give a parameter's importance:
-            the paper's "mean", (v_1 + sum_m v_m) / T, or the authors' "sum", v_1 / T + (1 - 1 / T) sum_m v_m.
-        n_good: rule for |D_1^(l)|, which sets the number of parameters kept, from the target's number of
-            rows, such as ``parzax.gamma.linear(0.1, down=True)``. At most, and when None, the rows below.
-        key: for the points of the estimate, which stay the same; `jax.random.key(0)` when None.
-        directions: as of `tpe`; a source's are those of its log.
-        start: first suggestions; the best rows of the sources when None. Without ``task_weights`` the sources
-            would then play no part, so that it is refused, as is an ``n_startup`` of 0.
-        **options: the others of `tpe`. A source's rows below all count alike, whatever ``merit`` is.
+        sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters are
+            matched by name. A row that lacks a parameter of the target, or has a value outside its domains,
+            is not suggested; ``sampler.start.report`` says what could be used. A task may lack the
+            constraints, and objectives may be NaN. With ``task_weights`` the prior replaces missing
+            densities. A row whose objectives are NaN enters only the densities of the constraints; so do all
+            rows of a task with too few feasible rows.
+        n_objectives: m; None takes the number from the sources.
+        n_constraints: c; if it is positive, the score is that of `tpe` under constraints.
+        task_weights: None builds densities from the target only. Otherwise a rule for the weights of the
+            tasks: `parzax.meta.stacking()` (by how well each task predicts the rows of the target) or the
+            paper's `parzax.meta.by_similarity()`. The arguments ``eta`` to ``key`` below require a rule; all
+            of them except ``max_candidates`` are used only by the second rule and by `similarities`.
+        eta: above 1; it limits the number of parameters that tasks are compared by. None compares by all
+            parameters. `math.inf` compares by none: every source then has the kernel value k(1, m) = 1 / T,
+            as in the paper's naive meta-learning. Samplers that differ in ``eta`` share compiled programs.
+        estimate: estimate of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's
+            "uniform" (`uniform_variation`) or its "overlap" (`overlap_similarity`).
+        n_samples: number of random points in the estimate.
+        max_candidates: None draws ``n_candidates`` per group below, as without sources, and distributes them
+            to the tasks by weight. A number draws ``n_candidates`` per task, but at most that many in total.
+        importance: how the importance of a parameter is computed from the variances v_1 of the target and
+            v_m of the sources: the paper's "mean", (v_1 + sum_m v_m) / T, or "sum" from the authors' code,
+            v_1 / T + (1 - 1 / T) sum_m v_m.
+        n_good: rule for |D_1^(l)| as a function of the number of the target's rows, such as
+            ``parzax.gamma.linear(0.1, down=True)``; it sets the number of parameters to compare by. None, and
+            any larger value, gives the number of rows below.
+        key: key for the random points of the estimate, which are the same in every call;
+            `jax.random.key(0)` if None.
+        directions: as in `tpe`; the directions of a source are those of its log.
+        start: first suggestions; None suggests the best rows of the sources. Without ``task_weights`` another
+            start, or ``n_startup=0``, raises ValueError, because the sources would have no effect.
+        **options: the other options of `tpe`. All rows below of a source have equal weights, whatever
+            ``merit`` is.
 
     Raises:
-        TypeError, ValueError: for no source at all, two of one name, logs of other numbers of objectives or
-            constraints, several seeds in one log, fractional weights, a domain whose values the dtype cannot
-            tell apart, and arguments that would play no part.
+        TypeError, ValueError: no source, two sources with the same name, logs with other numbers of
+            objectives or constraints, several seeds in one log, fractional weights, a domain whose values
+            the dtype cannot tell apart, or arguments that would have no effect.
 
-    The sampler holds arrays, so compile its methods by ``equinox.filter_jit``.
+    The sampler holds arrays, so compile its methods with ``equinox.filter_jit``.
 
     >>> import numpy as np, parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
@@ -119,7 +123,7 @@ def meta_learn_tpe(
     """
     logs = named_logs(sources)
     if not logs:
-        raise ValueError("sources must have at least one task; parzax.tpe is the sampler without any.")
+        raise ValueError("sources must have at least one task; parzax.tpe is the sampler without sources.")
     if n_objectives is None:
         n_objectives = next(iter(logs.values())).n_objectives
     target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
@@ -131,7 +135,7 @@ def meta_learn_tpe(
         _refuse_idle({**comparison, "start": start})
         if target.n_startup == 0:
             raise ValueError(
-                "n_startup must be positive without task_weights: the sources play no other part."
+                "n_startup must be positive without task_weights, or the sources would have no effect."
             )
         check_dtype(space, jnp.result_type(float), native=True, arrays=False)
         rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
@@ -146,7 +150,7 @@ def meta_learn_tpe(
         target,
         smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
         start=_first_rows(rows, target.n_startup) if start is None else start,
-        # No group below has more candidates than its part.
+        # ``most`` candidates are divided equally among the groups below.
         n_candidates=min(target.n_candidates, max(most // n_groups, 1)),
     )
 
@@ -165,23 +169,24 @@ def paper_meta_learn_tpe(
 ) -> Sampler:
     """Meta-learning TPE with the settings of its paper (arXiv 2212.06751).
 
-    Rows are split as by `mo_tpe`. The first 5 suggestions are good rows of the sources, later ones the best
-    of 100 candidates from every task, one in 20 at random. In every density the weight W_m of task m is
-    proportional to N_m k(1, m), with k(1, m) = s_m / T of a source and what is left of the target; s_m =
-    (1 - d) / (1 + d), d the total variation between the densities below of the target and of task m, in the
-    floor(log_eta |D_1^(l)|) most important parameters. Where sources are unlike the target it falls behind a
-    sampler without any (docs/sources.md).
+    Rows are split as in `mo_tpe`. The first 5 suggestions are good rows of the sources. Each later suggestion
+    is the best of 100 candidates from every task; 1 in 20 is random instead. In every density the weight W_m
+    of task m is proportional to N_m k(1, m), where N_m is the size of the group. A source has
+    k(1, m) = s_m / T, and the target has the rest, 1 - sum_m s_m / T. The similarity is
+    s_m = (1 - d) / (1 + d), where d is the total variation between the densities below of the target and of
+    task m, over the floor(log_eta |D_1^(l)|) most important parameters. If the sources are unlike the target,
+    this sampler is worse than a sampler without sources (docs/sources.md).
 
     Args:
-        space, sources, n_objectives, n_constraints, directions: as of `meta_learn_tpe`.
-        **options: those of `meta_learn_tpe`, with the defaults above and otherwise those of `mo_tpe`;
-            ``task_weights`` is never None.
+        space, sources, n_objectives, n_constraints, directions: as in `meta_learn_tpe`.
+        **options: the options of `meta_learn_tpe`, with the defaults above and otherwise those of `mo_tpe`;
+            ``task_weights`` must not be None.
     """
     return meta_learn_tpe(space, sources, n_objectives, n_constraints, directions=directions, **options)
 
 
 def check_mixing(options: Mapping[str, Any]) -> ComparisonSettings:
-    """How tasks are compared; raise TypeError or ValueError for wrong options of a mixture over tasks."""
+    """The settings for comparing tasks; TypeError or ValueError for invalid options of a task mixture."""
     settings = ComparisonSettings(**{field.name: options[field.name] for field in fields(ComparisonSettings)})
     if options["max_candidates"] is not None:
         _checks.whole_number("max_candidates", options["max_candidates"], 1)
@@ -190,20 +195,20 @@ def check_mixing(options: Mapping[str, Any]) -> ComparisonSettings:
 
 
 def _refuse_idle(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for arguments of `meta_learn_tpe` that are not its defaults and play no part."""
+    """Raise ValueError for arguments of `meta_learn_tpe` that differ from the default but have no effect."""
     for name, value in given.items():
         default = signature(meta_learn_tpe).parameters[name].default
-        # Arrays and rules have no truth value to compare by.
+        # Arrays and rules cannot be compared with !=, so they are compared by identity.
         plain = isinstance(value, (numbers.Number, str))
         if value != default if plain else value is not default:
             raise ValueError(
-                f"{name} plays no part without task_weights; give a rule such as parzax.meta.stacking(), or "
+                f"{name} has no effect without task_weights; give a rule such as parzax.meta.stacking(), or "
                 "use parzax.paper_meta_learn_tpe."
             )
 
 
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
-    """The best rows of the sources, with a line for each source."""
+    """The best rows of the sources as a start, with a report line for each source."""
     chosen = best(rows, n)
     pairs = zip(rows, chosen, strict=True)
     lines = (f"{one.summary(mixed=False)}; {len(index)} to begin with" for one, index in pairs)
@@ -211,11 +216,11 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
-    """Similarity s_m of the target's rows to every source task, by which `paper_meta_learn_tpe` weighs.
+    """Similarity s_m of the target to each of t source tasks, from which `paper_meta_learn_tpe` gets weights.
 
-    By the rows below of the objective; 1 for all while they are too few to keep a single parameter, 0 for a
-    task that has no row below or none of the kept parameters. ValueError for a sampler whose densities know
-    no sources.
+    Tasks are compared by the densities of the rows below of the objective. All similarities are 1 while the
+    target has too few rows below to compare by a single parameter. A task that has no row below, or none of
+    the compared parameters, has similarity 0. ValueError for a sampler whose densities contain no sources.
     """
     smoothing = sampler.smoothing
     if not isinstance(smoothing, MixedSmoothing):

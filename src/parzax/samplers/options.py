@@ -24,7 +24,7 @@ Preset = TypeVar("Preset", bound=Callable[..., Sampler])
 
 
 class TargetOptions(TypedDict, total=False):
-    """The options of `tpe`, which documents them, without ``start``."""
+    """The options of `tpe` except ``start``; its docstring describes them."""
 
     gamma: AbstractGamma | None
     first_front: bool
@@ -46,15 +46,15 @@ class TargetOptions(TypedDict, total=False):
 
 
 class Options(TargetOptions, total=False):
-    """The options of `tpe`."""
+    """The options of `tpe`; its docstring describes them."""
 
     start: AbstractStart
 
 
 def with_defaults(base: Callable[..., Sampler], defaults: Mapping[str, Any]) -> Callable[[Preset], Preset]:
-    """Decorate a function that passes its ``**options`` on to ``base``: they have these defaults.
+    """Decorate a function that passes ``**options`` on to ``base``, and give these options defaults.
 
-    Its signature, and so `help`, has every option of ``base`` by name, with its default.
+    The signature of the decorated function, which `help` shows, lists every option with its default.
     """
 
     def decorate(function: Preset) -> Preset:
@@ -63,7 +63,7 @@ def with_defaults(base: Callable[..., Sampler], defaults: Mapping[str, Any]) -> 
             return function(*arguments, **{**defaults, **options})
 
         *named, _ = signature(function).parameters.values()
-        # ``directions`` is no option: a preset of one objective may have ``direction`` in its place.
+        # ``directions`` is not an option, because presets for one objective have ``direction`` instead.
         names = {"directions", *(parameter.name for parameter in named)}
         options = (
             option.replace(default=defaults.get(option.name, option.default))

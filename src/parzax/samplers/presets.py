@@ -1,4 +1,4 @@
-"""Presets: values of `Sampler` with settings that did best, and with published ones."""
+"""Presets: functions that return a `Sampler` with the best settings of our benchmarks, or published ones."""
 
 from dataclasses import replace
 from typing import Unpack
@@ -48,61 +48,66 @@ def tpe(
     gradient_steps: int = 0,
     repeats: bool = False,
 ) -> Sampler:
-    """TPE with the settings that did best over a suite of problems (docs/optimisers).
+    """TPE with the settings that did best on a suite of problems (docs/optimisers).
 
-    The best ceil(0.2 N) rows are below (the good group, of density l), weighted by rank
-    (`parzax.merits.by_rank`), the others above (of density g); kernels are Optuna 5's, each reaches to the
-    farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`); 10 random rows, then 64
-    candidates, all parameters of each from one component; the score is the ratio l / g. What is known is not
-    suggested again while a candidate is new.
+    The best ceil(0.2 N) rows are in the group below (good rows, density l), with weights by rank
+    (`parzax.merits.by_rank`). The other rows are in the group above (density g). Kernels are those of Optuna
+    5: each reaches to the farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`). The first
+    10 suggestions are random. Later suggestions are the best of 64 candidates by the score l / g; all
+    parameters of a candidate come from one component. A configuration that was already evaluated is not
+    suggested again unless all candidates were evaluated.
 
-    Constraints enter by the score of c-TPE (arXiv 2211.14411), a product of relative density ratios, with the
-    objective's share cubed (`parzax.acquisition.Relative`); all rows up to the ceil(0.1 N)-th feasible one
-    are then below. Rows of several objectives are ordered by non-domination rank, then by ``ties``.
-    `meta_learn_tpe` starts from logs of other tasks; `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe`
+    Under constraints the score is that of c-TPE (arXiv 2211.14411), a product of relative density ratios,
+    with the objective's share cubed (`parzax.acquisition.Relative`). All rows up to the ceil(0.1 N)-th
+    feasible row are then below. With several objectives, rows are ordered by non-domination rank, then by
+    ``ties``. `meta_learn_tpe` starts from logs of other tasks. `paper_tpe`, `c_tpe`, `mo_tpe`, `optuna_tpe`
     and `paper_meta_learn_tpe` have published settings.
 
     Args:
         space: the search space.
-        n_objectives, n_constraints: m and c; a constraint is satisfied where it is at most 0.
-        directions: "minimize" or "maximize", for all objectives or for each.
-        gamma: how many rows are below, a rule of `parzax.gamma`; ``linear(0.2)`` when None, ``linear(0.1)``
-            under constraints, where so many feasible ones are.
-        first_front: of several objectives, whether the first front is below as a whole, however large
+        n_objectives, n_constraints: m and c; a constraint is satisfied if it is at most 0.
+        directions: "minimize" or "maximize", for all objectives or one per objective.
+        gamma: rule of `parzax.gamma` for the number of rows below. None is ``linear(0.2)``; under constraints
+            it is ``linear(0.1)``, which then counts feasible rows.
+        first_front: for several objectives, whether the whole first front is below, however large
             (`parzax.split.Split`).
-        ties: of several objectives, which rows of a front are below where not all are:
-            `parzax.ties.crowding()`, or `hypervolume()` as in Ozaki et al. and Optuna, for two or three
-            objectives.
-        every_minimum: while no row satisfies a constraint, all rows at its smallest value are below (c-TPE's
-            main text) instead of the first of them (the authors' code). In discrete spaces the repeats of one
-            configuration can then hold a run for ever.
-        share_power: under constraints the objective's share gamma enters the score as gamma ** share_power. 1
-            is c-TPE's score, more gives the objective more say; no effect without constraints.
-        bandwidth: of numeric kernels, a rule of `parzax.bandwidth`.
-        top: probability that an Aitchison-Aitken kernel gives to its own category, or
+        ties: for several objectives, rule for the rows of a front that is only partly below:
+            `parzax.ties.crowding()`, or, for two or three objectives, `hypervolume()` as in Ozaki et al. and
+            Optuna.
+        every_minimum: which rows are below while no row satisfies a constraint: with True all rows with its
+            smallest value (c-TPE's main text), with False the first of them (the authors' code). With True in
+            a discrete space, repeats of one configuration can hold a run for ever.
+        share_power: under constraints, the objective's share gamma enters the score as gamma ** share_power.
+            1 gives c-TPE's score; larger values give the objective more influence. No effect without
+            constraints.
+        bandwidth: rule of `parzax.bandwidth` for numeric kernels.
+        top: probability that an Aitchison-Aitken kernel gives to its category, or
             `parzax.bandwidth.optuna_top()`.
         prior_weight: weight of the prior kernel, in rows.
-        ages: how much older rows count: `parzax.ages.equal()`, or `ramp()` as in Optuna and Hyperopt.
-        merit: how much more the best of the rows below count: `parzax.merits.equal()`, or `by_rank()`.
-        kernels: name -> class of kernels, to replace the usual ones of single parameters.
-        joint: candidates from one component, as in Optuna, instead of one per parameter.
-        start: first suggestions: at random, or `parzax.samplers.FromRows`.
-        n_startup: number of rows until which suggestions come from ``start``; pending and failed rows count,
-            constraint-only ones do not.
-        n_candidates: candidates per group below; when None 64, and 24 for several objectives.
+        ages: rule for the weights of older rows: `parzax.ages.equal()`, or `ramp()` as in Optuna and
+            Hyperopt.
+        merit: rule for the weights of the rows below: `parzax.merits.equal()`, or `by_rank()`.
+        kernels: name -> kernel class that replaces the default for this parameter.
+        joint: whether all parameters of a candidate come from one component, as in Optuna, or each parameter
+            from another component.
+        start: first suggestions: `parzax.samplers.RandomStart()`, or `parzax.samplers.FromRows`.
+        n_startup: suggestions come from ``start`` until there are this many rows; pending and failed rows
+            count, constraint-only rows do not.
+        n_candidates: candidates per group below; None is 64, and 24 for several objectives.
         epsilon: probability of a random suggestion after the start.
-        gradient_steps: so many steps of gradient ascent, in continuous coordinates, from the 8 best
-            candidates (n for a larger batch). In a batch, end points within 1e-3 of each other on every axis
-            count as one; the others are replaced by their starting points.
+        gradient_steps: number of steps of gradient ascent, in continuous coordinates, from the 8 best
+            candidates (from the n best in a batch of n > 8). In a batch, of end points within 1e-3 of each
+            other on every axis only the best is kept; the others are replaced by their starting points.
         repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
-            only where all candidates, and a few random ones (of up to 512 configurations all), are known;
-            random suggestions may be any. It pays where parameters have few values and evaluations no noise.
+            it is suggested only if all candidates were evaluated, and a few random configurations too (in a
+            space of up to 512 configurations, all of them); random suggestions are not restricted. False is
+            better if parameters have few values and evaluations have no noise.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
 
     Raises:
-        TypeError, ValueError: settings that are none, such as a ``gamma`` that is no rule of `parzax.gamma`.
+        TypeError, ValueError: invalid settings, such as a ``gamma`` that is not a rule of `parzax.gamma`.
     """
     if gamma is None:
         gamma = linear(0.1 if n_constraints else 0.2)
@@ -111,7 +116,7 @@ def tpe(
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    relative = Relative(share_power)  # checked where it plays no part, too
+    relative = Relative(share_power)  # built also without constraints, so that share_power is checked
     split = Split(gamma, n_constraints > 0, first_front, every_minimum, ties, merit)
     ties.check(n_objectives)
     return Sampler(
@@ -130,7 +135,7 @@ def tpe(
     )
 
 
-# Options of the papers on c-TPE and meta-learning TPE, and of Optuna, that differ from the defaults of `tpe`.
+# Options of the c-TPE paper, the meta-learning TPE paper and Optuna that differ from the defaults of `tpe`.
 _C_TPE = Options(
     gamma=sqrt(), share_power=1.0, bandwidth=scott(), top=0.8, merit=merits.equal(), joint=False,
     n_candidates=24, repeats=True,
@@ -151,17 +156,18 @@ def paper_tpe(
     direction: Directions = "minimize",
     **options: Unpack[Options],
 ) -> Sampler:
-    """TPE with the settings of the paper of c-TPE (arXiv 2211.14411), and its authors' kernels (2304.11127).
+    """TPE with the settings of the c-TPE paper (arXiv 2211.14411) and its authors' kernels (2304.11127).
 
-    The best ceil(sqrt(N) / 4) rows are below (the good group, of density l), the others above (of density g);
-    Scott's rule on rows and the prior's centre, clipped to [0.01, 0.5] (discrete: one step);
-    Aitchison-Aitken kernels with top 0.8; 10 random rows, then 24 candidates, each parameter from its own
-    component; the score is the ratio l / g, and under constraints that of `c_tpe`.
+    The best ceil(sqrt(N) / 4) rows are in the group below (good rows, density l), the others in the group
+    above (density g). Bandwidths follow Scott's rule on the rows and the prior's centre, clipped to
+    [0.01, 0.5]; the smallest bandwidth of a discrete parameter is one step. Aitchison-Aitken kernels have
+    top 0.8. The first 10 suggestions are random. Later ones are the best of 24 candidates by the score l / g,
+    or by that of `c_tpe` under constraints; each parameter of a candidate comes from another component.
 
     Args:
-        space, n_objectives, n_constraints: as of `tpe`.
-        direction: as ``directions`` of `tpe`.
-        **options: those of `tpe`, with the defaults above.
+        space, n_objectives, n_constraints: as in `tpe`.
+        direction: as ``directions`` in `tpe`.
+        **options: the options of `tpe`, with the defaults above.
     """
     return tpe(space, n_objectives, n_constraints, directions=direction, **options)
 
@@ -178,21 +184,22 @@ def c_tpe(
 ) -> Sampler:
     """Constrained TPE (arXiv 2211.14411).
 
-    As `paper_tpe`, with one pair of densities per constraint; the objective's group below reaches to the
-    ceil(sqrt(N) / 4)-th feasible row, the score is the product of relative density ratios, candidates come
-    from every group below.
+    It is `paper_tpe` with one more pair of densities per constraint. All rows up to the
+    ceil(sqrt(N) / 4)-th feasible row are in the objective's group below. The score is the product of relative
+    density ratios, and candidates come from every group below.
 
     Args:
-        space, n_constraints, n_objectives: as of `tpe`.
-        naive: the paper's ablation: a product of plain ratios with the plain split, without ``share_power``.
-        direction: as ``directions`` of `tpe`.
-        **options: those of `tpe`, with the defaults of `paper_tpe`.
+        space, n_constraints, n_objectives: as in `tpe`.
+        naive: True gives the paper's ablation: the score is a product of plain ratios, the split ignores
+            feasibility, and ``share_power`` is not used.
+        direction: as ``directions`` in `tpe`.
+        **options: the options of `tpe`, with the defaults of `paper_tpe`.
     """
     sampler = tpe(space, n_objectives, n_constraints, directions=direction, **options)
     if _checks.flag("naive", naive):
-        # The naive product splits as if there were no constraints.
+        # The ablation splits the objective's rows as if there were no constraints.
         return replace(sampler, acquisition=Naive(), split=replace(sampler.split, up_to_feasible=False))
-    # Without constraints, too.
+    # `tpe` uses `Ratio` without constraints, but c-TPE uses `Relative` there too.
     return replace(sampler, acquisition=Relative(options.get("share_power", 1.0)))
 
 
@@ -207,14 +214,15 @@ def mo_tpe(
 ) -> Sampler:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
-    Rows are ordered by non-domination rank, then by ``ties``; the first front or ceil(0.1 N) rows, if that is
-    more, are below: with constraints, all rows up to that many feasible ones. Rows below count alike. Scott's
-    rule with a lower clip of 0.1, top 0.9, 100 candidates, each parameter from its own component. With
-    constraints the score is c-TPE's.
+    Rows are ordered by non-domination rank, then by ``ties``. The first front is below, or ceil(0.1 N) rows
+    if that is more; with constraints, all rows up to that number of feasible rows. Rows below have equal
+    weights. Bandwidths follow Scott's rule with a lower clip of 0.1, and top is 0.9. There are 100
+    candidates; each parameter of a candidate comes from another component. Under constraints the score is
+    c-TPE's.
 
     Args:
-        space, n_objectives, n_constraints, directions: as of `tpe`.
-        **options: those of `tpe`, with the defaults above.
+        space, n_objectives, n_constraints, directions: as in `tpe`.
+        **options: the options of `tpe`, with the defaults above.
     """
     return tpe(space, n_objectives, n_constraints, directions=directions, **options)
 
@@ -230,11 +238,11 @@ def optuna_tpe(
 ) -> Sampler:
     """TPE with Optuna 5's multivariate settings: min(ceil(0.1 N), 25) rows below, neighbour bandwidths.
 
-    Rows below count alike, there are 24 candidates, and a known configuration may be suggested again.
-    Constraints enter by c-TPE's score (Optuna ranks by violation).
+    Rows below have equal weights, there are 24 candidates, and a configuration may be suggested again. Under
+    constraints the score is c-TPE's (Optuna ranks by violation instead).
 
     Args:
-        space, n_objectives, n_constraints, directions: as of `tpe`.
-        **options: those of `tpe`, with the defaults above.
+        space, n_objectives, n_constraints, directions: as in `tpe`.
+        **options: the options of `tpe`, with the defaults above.
     """
     return tpe(space, n_objectives, n_constraints, directions=directions, **options)

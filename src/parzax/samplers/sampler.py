@@ -1,4 +1,4 @@
-"""A sampler of the TPE family, composed of values: a state, ask, tell."""
+"""`Sampler`: a sampler of the TPE family, with ask and tell."""
 
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -27,16 +27,19 @@ from parzax.split.state import violations
 
 
 def _directions(directions: Any) -> tuple[str, ...]:
-    """A direction for each objective; a single word stands for one objective."""
+    """One direction per objective, as a tuple; a single string stands for one objective."""
     several = isinstance(directions, (tuple, list))
     return _checks.directions(directions, len(directions) if several and directions else 1)
 
 
 class Best(NamedTuple):
-    """The best rows so far, one for one objective and the front for several, among n of a state.
+    """The best rows among the n rows of a state: one row for one objective, the front for several.
 
-    Native values ``x``, ``objectives`` as they were told, ``constraints`` that are satisfied where <= 0; NaN
-    in rows that are not under the ``mask``.
+    Attributes:
+        x: (n, d) native values.
+        objectives: (n, m) in the sampler's directions, as given to `tell`.
+        constraints: (n, c) values, satisfied if <= 0.
+        mask: (n,) which rows are the best; all arrays are NaN in other rows.
     """
 
     x: Float[Array, "n d"]
@@ -46,33 +49,33 @@ class Best(NamedTuple):
 
 
 class InSpace(eqx.Module):
-    """The space of a sampler: its first argument, since fields of the last base come first."""
+    """Base class that makes the space the first argument of a sampler."""
 
     space: Space = eqx.field(static=True)
 
 
 class Sampler(Parts, InSpace):
-    """Space, split, smoothing, acquisition and start-up; `parzax.tpe` and so on compose known ones.
+    """A sampler, composed of a split, a smoothing, an acquisition function and a start.
 
-    Each part is a value of an abstract type, which may be one of your own (`tests/extending/`), and none of
-    them knows the sampler. It is a pytree: numeric settings of the parts are leaves, so that they can be
-    traced and vmapped over.
+    Presets such as `parzax.tpe` return one. To compose another, replace a part, for example with a subclass
+    of its abstract type (`tests/extending/` has examples). A sampler is a pytree: the numeric settings of its
+    parts are leaves, which can be traced and vmapped over.
 
     Attributes:
-        space: static; compiled programs do not see it, see `Strategy`.
-        split: which rows are below and above.
+        space: the search space; static. Compiled programs do not depend on it, see `Strategy`.
+        split: rule for the rows in the groups below and above.
         smoothing: densities of these groups.
-        acquisition: score of candidates, from the densities.
+        acquisition: score of candidates, computed from the densities.
         directions: "minimize" or "maximize" for each objective; static.
-        n_constraints: static.
-        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as of `parzax.tpe`; whole numbers
-            and ``repeats`` are static.
+        n_constraints: c; static.
+        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as in `parzax.tpe`; integers and
+            ``repeats`` are static.
     """
 
     directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
 
     def __check_init__(self) -> None:
-        """Raise for settings whose values are known and wrong."""
+        """Raise for invalid settings, unless they are traced."""
         kinds = Space, AbstractSplit, AbstractSmoothing, AbstractAcquisition, AbstractStart
         for name, kind in zip(("space", "split", "smoothing", "acquisition", "start"), kinds, strict=True):
             value = getattr(self, name)
@@ -82,7 +85,7 @@ class Sampler(Parts, InSpace):
         _checks.flag("repeats", self.repeats)
         epsilon = _checks.scalar("epsilon", self.epsilon)
         if epsilon is not None and not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon is a probability, within [0, 1], got {epsilon!r}.")
+            raise ValueError(f"epsilon must be a probability in [0, 1], got {epsilon!r}.")
 
     @property
     def n_objectives(self) -> int:
@@ -91,18 +94,18 @@ class Sampler(Parts, InSpace):
 
     @property
     def strategy(self) -> Strategy:
-        """The sampler without its space, whose compiled programs serve all spaces."""
+        """The sampler without its space, so that its compiled programs serve all spaces."""
         return Strategy(**{part.name: getattr(self, part.name) for part in fields(Parts)})
 
     def init(self, capacity: int = 64) -> State:
-        """An empty state for up to ``capacity`` rows; on the host it grows when it is full."""
+        """An empty state for up to ``capacity`` rows. Outside compiled code a full state grows."""
         capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
         check_dtype(self.space, dtype, native=True, arrays=False)
         sizes = len(self.space), self.n_objectives, self.n_constraints
         return to_device(State.empty(*sizes, capacity, dtype))
 
     def grow(self, state: State, capacity: int) -> State:
-        """The same rows with room for up to ``capacity``; ValueError for less than there is."""
+        """The same rows in a state of this capacity; ValueError if it is below the current capacity."""
         self._check_state(state)
         return arguments.call(_grown, state, _checks.whole_number("capacity", capacity, 1))
 
@@ -112,36 +115,36 @@ class Sampler(Parts, InSpace):
         Args:
             state: from `init` or `tell`.
             x: (n, d) native values, NaN where inactive.
-            objectives: (n, m), or (n,) for one, in the sampler's ``directions``. NaN marks a pending or
-                failed row: it joins the group above. They are rounded to the state's dtype: losses that
-                float32 cannot tell apart become ties, and earlier rows win. Give ranks instead, or make the
-                state inside `jax.enable_x64`.
-            constraints: (n, c), or (n,) for one; satisfied where <= 0. On the host a violation too small
-                for the dtype stays one; `jax.jit` rounds its arguments before they are seen.
+            objectives: (n, m), or (n,) for one objective, in the sampler's ``directions``. NaN marks a
+                pending or failed row, which is in the group above. Values are rounded to the state's dtype.
+                Losses that float32 cannot tell apart become ties, and the earlier row wins. To avoid this,
+                give ranks, or make the state inside `jax.enable_x64`.
+            constraints: (n, c), or (n,) for one constraint; satisfied if <= 0. In NumPy arrays a violation
+                that the dtype would round to 0 stays positive; `jax.jit` rounds its arguments before this.
 
         Returns:
-            The new state. On the host it grows where it is full; in compiled code rows beyond the capacity
-            are dropped, with ``overflow``.
+            The new state. Outside compiled code it grows if it is full. In compiled code rows beyond the
+            capacity are dropped, and ``overflow`` is set.
 
         Raises:
-            TypeError, ValueError: for arrays of another shape, and (unless traced) for rows outside the space
-                and constraints that are NaN although the objectives are known; in compiled code such rows
-                are in no group or not feasible, and `status` says so.
+            TypeError, ValueError: arrays of another shape; and, unless traced, rows outside the space or NaN
+                constraints in rows with objectives. In compiled code a row outside the space is in no group,
+                a row with a NaN constraint is not feasible, and `status` reports both.
         """
         return self._add(state, x, objectives, constraints, False)
 
     def augment(self, state: State, x: Any, constraints: Any) -> State:
         """Add constraint-only rows: knowledge augmentation (c-TPE, arXiv 2211.14411).
 
-        A constraint whose value is known in a row takes it into its split, its densities and its share; the
-        objective and the other constraints do not see it.
+        A row enters the split, the densities and the share of each constraint that it has a value for. It
+        does not affect the objective and the other constraints.
 
         Args:
-            state, x: as of `tell`.
-            constraints: (n, c), NaN where not known.
+            state, x: as in `tell`.
+            constraints: (n, c) values; NaN if not measured.
 
         Raises:
-            TypeError, ValueError: as of `tell`; a sampler without constraints.
+            TypeError, ValueError: as in `tell`; also for a sampler without constraints.
         """
         if not self.n_constraints:
             raise ValueError(
@@ -151,10 +154,10 @@ class Sampler(Parts, InSpace):
         return self._add(state, x, None, constraints, True)
 
     def best(self, state: State) -> Best:
-        """The best feasible rows so far: the first one of smallest loss, or the front of several objectives.
+        """The best feasible rows so far: the first row of smallest loss; for several losses, the front.
 
-        Arrays have a row for each of the state's, in the order in which they were told; the mask says which
-        are the best, and the others are NaN. ``best.x[best.mask]`` has the best alone.
+        The arrays have one row per row of the state, in the order of `tell`. ``best.mask`` marks the best
+        rows, and the other rows are NaN. ``best.x[best.mask]`` has only the best rows.
         """
         self._check_state(state)
         return arguments.call(_best, self.directions, state)
@@ -162,10 +165,9 @@ class Sampler(Parts, InSpace):
     def status(self, state: State) -> Int[Array, ""]:
         """Bits of `parzax.Status` that say what is unusual about a state.
 
-        NO_DATA before the first evaluated row, those of the split (NONE_FEASIBLE and FEW_FEASIBLE where every
-        row is below because too few are feasible) and of the smoothing (INVALID_BANDWIDTH), UNMEASURED for
-        evaluated rows with a NaN constraint, CAPACITY_EXCEEDED for dropped rows, INVALID_ROWS for rows
-        outside the space.
+        NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: every row is below, because too few rows
+        are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
+        has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
         """
         return arguments.call(_status, self.strategy, self._basis(state), state)
 
@@ -176,18 +178,18 @@ class Sampler(Parts, InSpace):
 
         Args:
             key: a typed PRNG key, not to be used again.
-            state: what is known.
-            n: how many, static. Suggestions of one call differ from each other wherever the space, or the
-                pool, has that many configurations; with fewer all of them appear.
-            candidates: (j, d) pool to choose from instead of sampled candidates.
+            state: the rows seen so far.
+            n: number of suggestions; static. The suggestions of one call are different, if the space (or the
+                pool) has n different configurations. If it has fewer, all of them are suggested.
+            candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
 
         Returns:
             (n, d) native values, NaN where inactive.
 
         Raises:
-            TypeError, ValueError: for a key that is not a typed one, an ``n`` below 1, and a pool of another
-                shape, with fewer than ``n`` members, or (unless traced) with members outside the space; in
-                compiled code such members rank last.
+            TypeError, ValueError: a key that is not a typed key, ``n`` below 1, a pool of another shape or
+                with fewer than ``n`` members, or, unless traced, a pool with members outside the space. In
+                compiled code these members come last.
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
@@ -202,14 +204,14 @@ class Sampler(Parts, InSpace):
         return arguments.call(_suggest, self.strategy, basis, key, state, n, every, x, pool)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
-        """The acquisition function at (j, d) candidates; differentiable in them; -inf outside the space."""
+        """Acquisition function at (j, d) candidates, differentiable in them; -inf outside the space."""
         basis, candidates = self._basis(state), arguments.numbers("candidates", candidates)
         if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
             raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
         return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
 
     def every_point(self, n: int, dtype: Any) -> Points | None:
-        """All configurations, where suggestions must be new and the space is small beside n."""
+        """All configurations, if suggestions must be new and the space is small enough; else None."""
         return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
     def _check_state(self, state: State) -> None:
@@ -225,7 +227,7 @@ class Sampler(Parts, InSpace):
         _checks.check_precision("the state", state.x.dtype)
 
     def _basis(self, state: State) -> Basis:
-        """The basis, on the device for an eager call; of NumPy arrays, which are constants, in a trace."""
+        """The basis: on the device in an eager call, as NumPy constants in a trace."""
         self._check_state(state)
         basis = self.smoothing.basis(self.space, state.x.dtype)
         return basis if _checks.is_traced(state) else device_copy(basis)
@@ -244,7 +246,7 @@ class Sampler(Parts, InSpace):
 
 
 def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """Flip the signs of maximised objectives: objectives as losses, and losses as objectives."""
+    """Flip the sign of maximised objectives: turns objectives into losses, and losses into objectives."""
     signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
     return objectives * signs.astype(objectives.dtype)[None]
 
@@ -253,7 +255,7 @@ _score, _status, _grown = program(Strategy.score), program(Strategy.status), pro
 
 
 def _weight(strategy: Strategy, *_: Any) -> float:
-    """XLA counts the body of a loop once, and every step of ascent is one."""
+    """Number of loop iterations: XLA counts the body of a loop once, but each ascent step runs it again."""
     return 1.0 + strategy.gradient_steps
 
 
@@ -262,7 +264,7 @@ def _suggest(
     strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any
 ) -> Float[Array, "{n} d"]:
     at = strategy.ask(basis, key, state, n, pool, every)
-    # Members of a pool as they were given: places on axes would round them.
+    # Pool members are returned as given, because decoding their unit coordinates would round them.
     return basis.frame.decode(at) if pool is None else jnp.asarray(x)[find_members(at, pool)]
 
 
@@ -270,7 +272,7 @@ def _suggest(
 def _add_rows(
     directions: tuple[str, ...], state: State, x: Any, at: Points, objectives: Any, constraints: Any
 ) -> State:
-    """The state with more rows; without objectives they are constraint-only ones."""
+    """The state with more rows; rows without objectives are constraint-only rows."""
     dtype, only = state.x.dtype, objectives is None
     objectives = jnp.full((len(x), len(directions)), jnp.nan) if only else jnp.asarray(objectives)
     losses = signed(directions, objectives.astype(dtype))

@@ -1,4 +1,4 @@
-"""First suggestions: at random, or from configurations that are known to be good."""
+"""First suggestions: random configurations, or given good configurations."""
 
 import abc
 from collections.abc import Callable
@@ -21,24 +21,24 @@ class AbstractStart(eqx.Module):
     """A rule for suggestions before a sampler has seen ``n_startup`` rows.
 
     Attributes:
-        by_chance: whether the sampler's ``epsilon`` holds for these suggestions too.
+        by_chance: whether the sampler's ``epsilon`` applies to these suggestions too.
     """
 
     by_chance: ClassVar[bool] = False
 
     @property
     def report(self) -> tuple[str, ...]:
-        """A line for each log that suggestions come from."""
+        """One line for each log that suggestions come from."""
         return ()
 
     @abc.abstractmethod
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
-        """As many suggestions as ``at_random(key)`` gives random configurations; ``key`` is consumed."""
+        """Suggestions, as many as ``at_random(key)`` returns; ``key`` must not be used again."""
 
 
 @final
 class RandomStart(AbstractStart):
-    """At random."""
+    """Random first suggestions."""
 
     by_chance: ClassVar[bool] = True
 
@@ -48,14 +48,14 @@ class RandomStart(AbstractStart):
 
 @final
 class FromRows(AbstractStart):
-    """Those of ``rows``, (w, d), that the state does not have, in random order; then random ones."""
+    """The (w, d) ``rows`` that are not in the state yet, in random order; then random configurations."""
 
     rows: Points
     notes: Notes = eqx.field(static=True, default=Notes())
 
     @property
     def report(self) -> tuple[str, ...]:
-        """A line for each log, on the rows that could be used (`parzax.meta_learn_tpe`)."""
+        """One line for each log, which says which rows could be used (see `parzax.meta_learn_tpe`)."""
         return self.notes.report
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
@@ -63,9 +63,9 @@ class FromRows(AbstractStart):
         other = at_random(draw)
         if not len(self.rows):
             return other
-        # The rows may have been made in another precision than the state.
+        # The rows may have another precision than the state.
         rows = jax.tree.map(lambda a, b: jnp.asarray(a).astype(b.dtype), self.rows, other)
-        # Native values were rounded in between.
+        # Rows of the state come from rounded native values, so they are compared with a tolerance.
         reach = 64 * float(jnp.finfo(rows.unit.dtype).eps)
         used = (is_near(rows[:, None], state.points[None], True, reach) & state.present[None]).any(axis=-1)
         used |= jnp.tril(is_near(rows[:, None], rows[None], True, reach), -1).any(axis=-1)

@@ -1,4 +1,4 @@
-"""Suggestions and scores of a sampler of the TPE family, for points of any space."""
+"""Suggestions and scores of a sampler, as pure functions that work for any space."""
 
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from parzax.status import Status
 
 
 class Parts(eqx.Module):
-    """The parts of a sampler beside its space and directions; `parzax.samplers.Sampler` documents them."""
+    """The fields of a sampler except space and directions; `parzax.samplers.Sampler` documents them."""
 
     split: AbstractSplit
     smoothing: AbstractSmoothing
@@ -36,7 +36,10 @@ class Parts(eqx.Module):
 
 
 class Strategy(Parts):
-    """A sampler whose space comes as a basis, so that compiled programs know no names and bounds; pure."""
+    """A sampler that takes its space as a basis, so that compiled programs do not depend on names and bounds.
+
+    All methods are pure.
+    """
 
     def ask(
         self,
@@ -47,13 +50,13 @@ class Strategy(Parts):
         pool: Points | None = None,
         every: Points | None = None,
     ) -> Points:
-        """n suggestions, of a pool if there is one; ``every`` has all configurations of a small space."""
-        # Filling a batch takes one more key; the first four are those of a single suggestion.
+        """n suggestions, from the pool if there is one; ``every``: all configurations of a small space."""
+        # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
         start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
         seen = None
-        if not (self.repeats or basis.free_continuum):  # continuous parameters never repeat
+        if not (self.repeats or basis.free_continuum):  # with a continuous parameter, draws never repeat
             seen = state.points, state.present & ~state.constraint_only
         dtype = state.x.dtype
         random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every)
@@ -85,11 +88,11 @@ class Strategy(Parts):
         mixed = select(by_chance, drawn, suggested)
         if n == 1 or (pool is None and basis.free_continuum):
             return mixed
-        # A configuration may be both drawn and suggested: then another suggestion takes its place.
+        # If a random configuration equals a suggestion, another suggestion replaces it.
         return _different(basis, n, mixed, suggested, drawn)
 
     def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
-        """The acquisition function of native values; -inf outside the space."""
+        """Acquisition function at native values; -inf outside the space."""
         at = basis.frame.encode(x)
         return candidates.score_valid(self._scorer(basis, state)[1], at)
 
@@ -107,7 +110,7 @@ class Strategy(Parts):
         return rows.astype(jnp.int32) | parts
 
     def _scorer(self, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
-        """Densities of all groups, and the acquisition function of points."""
+        """The densities of all groups, and the acquisition function as a function of points."""
         densities, gamma = self.smoothing.fit(basis, state, self.split(state))
 
         def score(at: Points) -> Float[Array, " j"]:
@@ -115,8 +118,9 @@ class Strategy(Parts):
             scores = self.acquisition(below, above, gamma)
             if scores.shape != below.shape[1:]:
                 raise ValueError(
-                    f"{type(self.acquisition).__name__} must give scores of shape {below.shape[1:]}, one per "
-                    f"candidate, got {scores.shape}; the densities have shape {below.shape}."
+                    f"{type(self.acquisition).__name__} must return one score per candidate, shape "
+                    f"{below.shape[1:]}, but returned shape {scores.shape}; the densities have shape "
+                    f"{below.shape}."
                 )
             return scores
 
@@ -126,10 +130,10 @@ class Strategy(Parts):
 def _draw_different(
     key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None
 ) -> Points:
-    """n random configurations, which differ if n different ones exist."""
+    """n random configurations; they are different if n different ones exist."""
     if pool is not None:
         drawn = pool[jax.random.permutation(key, len(pool))]
-        # Members outside the space come after all others.
+        # Pool members outside the space come last.
         drawn = drawn[jnp.argsort(~drawn.valid.all(axis=-1), stable=True)]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
@@ -140,6 +144,6 @@ def _draw_different(
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:
-    """The first n points that differ."""
+    """The first n different points."""
     points = concatenate(*parts)
     return points[candidates.pick_different(basis, points, jnp.arange(len(points)), n)]
