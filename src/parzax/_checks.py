@@ -1,4 +1,4 @@
-"""Host-side checks: a ValueError or TypeError that names the argument, the value and the remedy."""
+"""Checks on the host. They raise a ValueError or TypeError with the argument, the value and the remedy."""
 
 import numbers
 import sys
@@ -18,20 +18,20 @@ from jax.core import Tracer
 
 from parzax._words import plural
 
-# Errors of reading damaged or foreign npz files; zipfile raises NotImplementedError for a compression that it
-# does not know.
+# Errors that reading a damaged or foreign npz file can raise. zipfile raises NotImplementedError for an
+# unknown compression.
 UNREADABLE = (
     OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
     OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 Direction = str | Enum
-# Direction of a sampler; type checkers see a wrong one. Files may give any text.
+# Direction of a sampler: type checkers report a wrong string. `Direction` also accepts text from files.
 Sense = Literal["minimize", "maximize"] | Enum
 
 
 def is_traced(*trees: Any) -> bool:
-    """Whether some array in the trees is traced, so that the caller is part of a compiled program."""
+    """Whether an array in the trees is traced, which means that the caller is being compiled."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
@@ -50,7 +50,7 @@ def real_number(name: str, value: Any, *, least: float | None = None, above: flo
 
 
 def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limits: Any) -> None:
-    """Set fields of a frozen dataclass to what ``check`` returns for them; errors name class and field."""
+    """Replace fields of a frozen dataclass by their checked values; errors name the class and the field."""
     for name in names:
         value = check(f"{type(settings).__name__}: {name}", getattr(settings, name), **limits)
         object.__setattr__(settings, name, value)
@@ -61,7 +61,7 @@ _Errors = type[Exception] | tuple[type[Exception], ...]
 
 @contextmanager
 def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[None]:
-    """Turn errors of some kinds into a ValueError whose message begins with ``problem``."""
+    """Turn errors of the given kinds into a ValueError whose message begins with ``problem``."""
     try:
         yield
     except kinds as error:
@@ -69,7 +69,7 @@ def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar or 0-d array as the plain number that it prints as, anything else as it is."""
+    """Turn a NumPy scalar or 0-d array into the Python number that it prints as; return others unchanged."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.floating):
@@ -78,7 +78,7 @@ def plain(value: Any) -> Any:
 
 
 def scalar(name: str, value: Any) -> float | None:
-    """Return a number as a finite float, None for a JAX array, which may be traced; or raise."""
+    """Return a number as a finite float, or raise. A JAX array may be traced, so None is returned for it."""
     return None if isinstance(value, jax.Array) else real_number(name, value)
 
 
@@ -90,7 +90,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> Any:
-    """Return ``value`` if it is of one of the ``kinds``, or raise an error that says what is ``wanted``."""
+    """Return ``value`` if it is an instance of ``kinds``; otherwise raise TypeError: must be ``wanted``."""
     if not isinstance(value, kinds):
         given = repr(value) if isinstance(value, str | int | float | type | None) else type(value).__name__
         raise TypeError(f"{name} must be {wanted}, got {given}{hint}.")
@@ -100,7 +100,7 @@ def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
     if is_traced(value):
-        raise TypeError(f"{name} must be a number, not traced; with jax.jit give static_argnames={name!r}.")
+        raise TypeError(f"{name} must not be traced; give jax.jit the argument static_argnames={name!r}.")
     value = plain(value)
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     if not is_integer or value < least or (most is not None and value > most):
@@ -118,7 +118,7 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
 
 
 def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
-    """Return one of "minimize" and "maximize" per objective, or raise; members of enumerations go by name."""
+    """Return "minimize" or "maximize" for each objective, or raise; an enum member counts by its name."""
     several = isinstance(direction, Sequence) and not isinstance(direction, str)
     given: Any = direction if several else [direction] * n_objectives
     names = [d.name.lower() if isinstance(getattr(d, "name", None), str) else d for d in given]
@@ -132,7 +132,7 @@ def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
 
 
 def float_array(name: str, values: Any) -> np.ndarray:
-    """A float64 copy of ``values``, NaN where masked (``numpy.ma``); refuses objects, text and complex."""
+    """A float64 copy of ``values``, NaN where masked (``numpy.ma``); TypeError if they are not numbers."""
     on_host(name, values)
     try:
         array = np.asarray(values)
@@ -141,19 +141,19 @@ def float_array(name: str, values: Any) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         hint = " Encode categories as integer codes." if name in ("values", "x") else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
-    array = np.array(array, dtype=np.float64)  # a copy: what was checked must not change
+    array = np.array(array, dtype=np.float64)  # a copy, so that later changes by the caller have no effect
     array[_mask(values)] = np.nan
     return array
 
 
 def on_host(name: str, *values: Any) -> None:
-    """Raise for an argument that is traced, where a function needs the values."""
+    """Raise TypeError for a traced argument of a function that needs concrete values."""
     if is_traced(*values):
         _refuse_trace(f"{name} is traced, but {_called_function()} needs its values")
 
 
 def outside_traces(*results: Any) -> None:
-    """Raise for results that are traced since the public function was called inside of `jax.jit`."""
+    """Raise TypeError if results are traced, because the public function was called inside `jax.jit`."""
     if is_traced(*results):
         _refuse_trace(f"{_called_function()} runs on the host, but was called while JAX traces a function")
 
@@ -174,7 +174,7 @@ def unmasked(name: str, values: Any) -> np.ndarray:
 
 
 def real_array(name: str, values: Any) -> jax.Array:
-    """Return ``values`` as an array on the device, or raise unless they are real numbers."""
+    """Return ``values`` as an array on the device; TypeError unless they are real numbers."""
     dtype = getattr(values, "dtype", None)
     try:
         array = jnp.asarray(values)
@@ -187,20 +187,23 @@ def real_array(name: str, values: Any) -> jax.Array:
 
 
 def floating_array(name: str, values: Any) -> jax.Array:
-    """`real_array`, where integers and booleans become JAX's default floats."""
+    """`real_array` that turns integers and booleans into JAX's default float type."""
     array = real_array(name, values)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
 
 def _mask(values: Any) -> Any:
-    """The mask of a masked array or of a sequence of them, which `numpy.asarray` would drop."""
+    """The mask of a masked array, or of a sequence of masked arrays, which `numpy.asarray` would drop."""
     if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
         values = np.ma.array(values)
     return np.ma.getmask(values)
 
 
 def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
-    """A data frame's columns in the order of ``columns``, or raise; anything else as it is."""
+    """A data frame with its columns in the order of ``columns``; return other values unchanged.
+
+    Raises ValueError if a column is missing.
+    """
     given, wanted = getattr(values, "columns", None), list(columns)
     if given is None:
         return values
@@ -212,7 +215,7 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
 
 
 def outside() -> int:
-    """The ``stacklevel`` with which the calling function warns of the first line outside the library."""
+    """The ``stacklevel`` for a warning that points at the first line outside the library."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _is_in(frame, "jaxtyping"):  # checks the call of this function
         frame = frame.f_back
@@ -236,7 +239,7 @@ def _is_in(frame: FrameType, *packages: str) -> bool:
 
 
 def optional(module: str, purpose: str, extra: str) -> Any:
-    """Import a module that an extra installs, or raise an error that says how to install it."""
+    """Import an optional module, or raise ImportError with the command that installs its extra."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -245,7 +248,7 @@ def optional(module: str, purpose: str, extra: str) -> Any:
 
 
 def check_key(key: Any) -> None:
-    """Raise unless ``key`` is one typed key."""
+    """Raise unless ``key`` is a single typed PRNG key."""
     if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
         raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
@@ -254,14 +257,14 @@ def check_key(key: Any) -> None:
 
 
 def check_precision(name: str, dtype: Any) -> None:
-    """Raise for float64 arrays where JAX computes in float32, to which it would round them silently."""
+    """Raise for float64 arrays while JAX computes in float32, because it would round them silently."""
     if jnp.dtype(dtype) == np.float64 and jnp.result_type(float) != np.float64:
-        what = f"{name} was made in float64, inside jax.enable_x64(True), and is used outside"
-        raise ValueError(f"{what}; use it there too, or make it anew outside.")
+        what = f"{name} was made in float64, inside jax.enable_x64(True), but is used outside"
+        raise ValueError(f"{what}; use it inside too, or make it again outside.")
 
 
 def vectors(**arrays: Any) -> None:
-    """Raise unless all arrays (traced ones too) are vectors of one length."""
+    """Raise unless all arrays are vectors of the same length; traced arrays are checked too."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
         given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
@@ -278,7 +281,7 @@ def quantile(name: str, value: Any) -> float:
 
 
 def check_mesh(*arrays: Any) -> None:
-    """Raise for arrays on a mesh with axes of type Explicit, also where `jax.vmap` hides the sharded axis."""
+    """Raise for arrays on a mesh with Explicit axes, even if `jax.vmap` hides the sharded axis."""
     for array in jax.tree.leaves(arrays):
         sharding = getattr(jax.typeof(array), "sharding", None) if isinstance(array, jax.Array) else None
         mesh = getattr(sharding, "mesh", None)

@@ -1,4 +1,4 @@
-"""Statuses: what is unusual about a number, as bits that can be set together, each with advice."""
+"""Status bits that say what is unusual about a result, each with a sentence of advice."""
 
 import enum
 import re
@@ -11,7 +11,7 @@ import numpy as np
 class Status(enum.IntFlag):
     """Bits of ``result.status``; 0 means that nothing is unusual.
 
-    Several bits may be set at once. Compiled code never raises: it computes these instead.
+    Several bits may be set at once. Compiled code cannot raise errors, so it sets these bits instead.
     """
 
     OK = 0
@@ -53,7 +53,7 @@ class Status(enum.IntFlag):
 
     @property
     def fact(self) -> str:
-        """What happened, in a few words: how the advice of a single bit begins.
+        """The first words of the advice of a single bit, which say what happened.
 
         >>> Status.TIED_CUTOFF.fact
         'ties with the last row made the target larger than asked'
@@ -61,7 +61,7 @@ class Status(enum.IntFlag):
         return _ADVICE[self][0].lower() + re.split("[,:;.]| [(]", _ADVICE[self])[0][1:]
 
 
-# Each begins with a fact, up to the first mark or bracket, that can stand alone: see `Status.fact`.
+# The text up to the first punctuation mark or bracket is a fact that can stand alone, see `Status.fact`.
 _ADVICE = {
     Status.NO_DATA: "Too few usable rows, fewer than two for an importance or none for a sampler: add rows "
     "whose objectives are known.",
@@ -117,10 +117,10 @@ _ADVICE = {
     "target, of others nearly none, so the importance can change sharply at neighbouring levels or in "
     "another log; compare both sides.",
 }
-# Statuses of a level as a whole; the others of an importance are those of single parameters.
+# Statuses of a level; the other statuses of an importance concern single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
 OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
-# Statuses of parameters that were not compared with chance.
+# Parameters with one of these statuses were not compared with chance.
 NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
 NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS
 
@@ -129,9 +129,9 @@ def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
     Args:
-        status: any number of bits.
-        where: gives what a bit concerns, such as "levels 0.1-0.3", which follows its name in brackets; "" for
-            nothing.
+        status: bits, as one integer or an array.
+        where: function that returns what a bit concerns, such as "levels 0.1-0.3". The text follows the name
+            of the bit in brackets; "" adds nothing.
 
     >>> describe(int(Status.ALL_EQUAL))
     ['ALL_EQUAL: All losses are equal, so no level set stands out; check which column is the target.']

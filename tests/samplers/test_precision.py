@@ -52,7 +52,7 @@ def test_of_float64_outside(kind):
     make, uses = ALL[kind]
     with jax.enable_x64(True):
         made = make()
-    message = r"made in float64, inside jax.enable_x64.* use it there too, or make it anew"
+    message = r"made in float64, inside jax.enable_x64.* use it inside too, or make it again"
     for use in uses.values():
         with pytest.raises(ValueError, match=message):
             use(made)

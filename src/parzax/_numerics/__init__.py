@@ -1,4 +1,4 @@
-"""The only tail arithmetic: normal tails, masses in logarithms and quantiles; sums and loops for XLA."""
+"""Numerics shared by all packages: normal tails, log masses, quantiles, and sums and loops for XLA."""
 
 from parzax._numerics.arrays import cell_sum as cell_sum
 from parzax._numerics.arrays import divisor as divisor

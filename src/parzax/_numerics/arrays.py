@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Num, Shaped
 
 
 def namespace(x: Any) -> ModuleType:
-    """NumPy for its arrays and scalars, jax.numpy for all others: one formula serves the host and the device.
+    """NumPy for NumPy arrays and scalars, else jax.numpy, so one formula serves the host and the device.
 
     >>> namespace(np.float64(1)).__name__, namespace(jnp.ones(1)).__name__
     ('numpy', 'jax.numpy')
@@ -19,14 +19,15 @@ def namespace(x: Any) -> ModuleType:
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
-# Numbers in a block of rows: few enough that what is computed from them stays in the cache.
+# Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
 _BLOCK = 32768
 
 
 def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
-    """function(arrays), row by row; long NumPy arrays (n, d) go in blocks of rows with contiguous columns.
+    """function(arrays), for a function that treats each row separately.
 
-    The function returns arrays, or a tree of them, with the same number of rows.
+    Long NumPy arrays (n, d) are passed in blocks of rows with contiguous columns. The function must return an
+    array, or a tree of arrays, with as many rows as it was given.
     """
     n, width = arrays[0].shape
     size = max(1, _BLOCK // width)
@@ -44,9 +45,9 @@ def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def to_device(tree: Any, dtype: Any = None) -> Any:
-    """A tree with its NumPy arrays on the device, and its floats in ``dtype`` if one is given.
+    """A tree with its NumPy arrays moved to the device, and its floats cast to ``dtype`` if it is given.
 
-    `jax.numpy.asarray` would compile a program for every shape of what NumPy has.
+    `jax.numpy.asarray` would compile a program for each shape of a NumPy array; this function does not.
     """
 
     def put(leaf: Any) -> Any:
@@ -58,24 +59,24 @@ def to_device(tree: Any, dtype: Any = None) -> Any:
 
 
 def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
-    """Sum over the cells, as a product with ones.
+    """Sum over the cells, computed as a product with a vector of ones.
 
-    XLA's CPU backend would merge a plain reduction with whatever made its operand, which turns the
-    convolution before it into scalar code, eight times slower. It does not merge a product.
+    XLA's CPU backend would fuse a plain sum with the computation of its operand. A convolution before the sum
+    would then run as scalar code, eight times slower. XLA does not fuse a product.
     """
     return jnp.dot(x, jnp.ones(x.shape, x.dtype), precision="highest")
 
 
 def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
-    """Sum of counts in their own dtype; NumPy's promotion to int64 would halve the speed."""
+    """Sum of counts in the dtype of the counts; NumPy's promotion to int64 would halve the speed."""
     if jnp.issubdtype(counts.dtype, jnp.floating):
         return cell_sum(counts)
     return counts.sum(dtype=counts.dtype)
 
 
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    """A total as a divisor: 1 where it is 0, since the dividend is 0 there too."""
-    # A sum with `total == 0` takes XLA's CPU backend twice the time of a whole sweep.
+    """A total as a divisor: 1 if the total is 0, because the dividend is then 0 too."""
+    # With `total + (total == 0)` instead, a sweep over levels takes twice as long on XLA's CPU backend.
     return jnp.where(total > 0, total, 1)
 
 
@@ -84,12 +85,12 @@ def masked_logsumexp(
     weight: Num[Array, "..."] | Bool[Array, "..."],
     axis: int | tuple[int, ...] | None = None,
 ) -> Float[Array, "..."]:
-    """log sum_i w_i exp(x_i) along the axis, where an entry of weight 0 does not exist.
+    """log sum_i w_i exp(x_i) along the axis; entries of weight 0 are ignored.
 
-    Whatever x holds at an entry of weight 0, NaN and infinity included, value and gradients ignore it, and
-    its own derivatives with respect to x_i and w_i are 0. With nothing left the value is -inf and all
-    derivatives are 0. The largest x_i + log w_i is taken out of the sum. Weights, or a mask, are broadcast
-    against x; negative and NaN weights give NaN.
+    An ignored entry may be NaN or infinite: it does not affect the value or the gradients, and its
+    derivatives with respect to x_i and w_i are 0. If all entries are ignored, the value is -inf and all
+    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. Weights, or a mask, are
+    broadcast against x. Negative and NaN weights give NaN.
     """
     weight = jnp.broadcast_to(jnp.asarray(weight), x.shape).astype(x.dtype)
     present = (weight != 0) & (x != -jnp.inf)
@@ -103,10 +104,10 @@ def masked_logsumexp(
 
 
 def in_two_rounds(function: Callable[[Any], Array], arrays: Any) -> Array:
-    """function(arrays) of a pytree, where each slice along the first axis depends on the same slice alone.
+    """function(arrays) in a loop of two rounds; the function must treat slices of the first axis separately.
 
-    XLA's CPU backend would merge the function with a concatenation or a sum that follows, and compute it
-    number by number, many times slower. It does not merge a loop.
+    XLA's CPU backend would fuse the function with a concatenation or a sum that follows, and compute it as
+    scalar code, many times slower. XLA does not fuse a loop.
     """
     n = len(jax.tree.leaves(arrays)[0])
     if n == 0:
@@ -122,20 +123,21 @@ def in_two_rounds(function: Callable[[Any], Array], arrays: Any) -> Array:
 
 
 def running_count(mask: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Number of True entries up to each one, itself included."""
+    """Number of True entries up to and including each entry."""
     return _doubled(jnp.add, mask.astype(jnp.int32), 0)
 
 
 def largest_before(x: Float[Array, " n"]) -> Float[Array, " n"]:
-    """The largest of the entries before each one; -inf where there is none."""
+    """The largest of the entries before each entry; -inf for the first entry."""
     shifted = jnp.concatenate([jnp.full(1, -jnp.inf, x.dtype), x[:-1]])
     return _doubled(jnp.maximum, shifted, -jnp.inf)
 
 
 def _doubled(combine: Callable[..., Array], x: Shaped[Array, " n"], neutral: float) -> Shaped[Array, " n"]:
-    """After step k each entry combines the 2^k entries that end there (Hillis and Steele 1986).
+    """Prefix combination of all entries up to each entry, in log2(n) steps (Hillis and Steele 1986).
 
-    Several times faster on a CPU than XLA's own scans.
+    After step k an entry combines the last 2^k entries up to itself. On a CPU this is several times faster
+    than XLA's scans.
     """
     n = len(x)
 

@@ -1,4 +1,4 @@
-"""Powers of two as a polynomial, which a CPU evaluates faster than a library's exponential."""
+"""2^x from a polynomial, which a CPU evaluates faster than XLA's exponential."""
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,11 @@ _LOG_2 = float(np.log(2))
 def exp2(x: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
     """2^x, elementwise, in float32 or float64.
 
-    2^x = 2^k 2^f with k the integer nearest to x (as in every mathematical library; Muller, Elementary
-    Functions, 2016). The factor 2^k is built from its bits. On a CPU XLA compiles this to straight vector
-    code, faster than its exponential in float32 (``python -m benchmarks.density`` prints by how much). Other
-    devices have an instruction for 2^x, which is used there. Right within two units in the last place; 0
-    below the smallest normal number, infinity beyond the largest, NaN for NaN. Its slope is log(2) 2^x.
+    2^x = 2^k 2^f, where k is the integer nearest to x (the usual method; Muller, Elementary Functions, 2016).
+    The factor 2^k is built from its bits. On a CPU XLA compiles this to vector code that is faster than its
+    exponential in float32 (``python -m benchmarks.density`` prints by how much). Other devices use their
+    instruction for 2^x. The error is at most two units in the last place. The value is 0 below the smallest
+    normal number, infinity above the largest, and NaN for NaN. The derivative is log(2) 2^x.
     """
     return jax.lax.platform_dependent(x, cpu=_polynomial, default=jnp.exp2)
 
@@ -39,7 +39,7 @@ def _polynomial(x: Array) -> Array:
     bits = {32: jnp.int32, 64: jnp.int64}[info.bits]
     bias = info.maxexp - 1
     x = jnp.clip(x, -float(bias), float(bias + 1))
-    # Not x + 1.5 * 2^23 - 1.5 * 2^23: XLA would simplify that to x.
+    # The usual trick x + 1.5 * 2^23 - 1.5 * 2^23 does not round here, because XLA simplifies it to x.
     integer = jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN)
     f = x - integer
     out = jnp.full_like(x, 0)
@@ -48,5 +48,5 @@ def _polynomial(x: Array) -> Array:
     # The last bits of integer + 1.5 * 2^23 are those of the integer.
     shifted = jax.lax.bitcast_convert_type(integer + 1.5 * 2.0**info.nmant, bits)
     scale = jax.lax.bitcast_convert_type((shifted + bias) << info.nmant, x.dtype)
-    # A product, so that NaN stays NaN; the scale is 0 below the normal numbers and infinite beyond.
+    # The product keeps NaN. The scale is 0 below the normal numbers and infinite above them.
     return out * scale

@@ -1,4 +1,4 @@
-"""Normals on an interval: the log of a mass, and its derivatives, without cancellation; quantiles."""
+"""Normal distributions on an interval: log mass and derivatives without cancellation, and quantiles."""
 
 import math
 from typing import NamedTuple
@@ -17,8 +17,8 @@ _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 class _Interval(NamedTuple):
     """The standard normal on [a, b] with a + b >= 0, seen from a reference point c.
 
-    c is the midpoint of a narrow interval, a in the tail, and 0 where the interval straddles 0: whatever
-    would cancel at c is left out by formula, not subtracted.
+    c is the midpoint if the interval is narrow, a if it lies in the tail, and 0 if it contains 0. Terms that
+    would cancel at c are removed from the formulas, so nothing is subtracted numerically.
     """
 
     reference: Real  # c
@@ -27,12 +27,13 @@ class _Interval(NamedTuple):
     high_ratio: Real  # phi(b) / (Phi(b) - Phi(a))
 
 
-# Outside of jit, a hundred operations would be dispatched one by one.
+# Without this jit, an eager call would dispatch a hundred operations one by one.
 @jax.jit
 def log_normal_mass(a: Real, b: Real) -> Real:
     """log(Phi(b) - Phi(a)) of the standard normal for a <= b, elementwise; the bounds may be infinite.
 
-    Three formulas, after a reflection that makes a + b >= 0 (m midpoint, h half-width, h(x) hazard rate):
+    Three formulas, after a reflection that makes a + b >= 0. m is the midpoint, h the half-width, h(x) the
+    hazard rate phi(x) / Q(x):
 
     * narrow, (m + 1) h small: log phi(m) + log 2h + log(1 + sum_k He_2k(m) h^2k / (2k + 1)!), the Taylor
       series of phi around m with Hermite's polynomials (Abramowitz and Stegun 26.2.28, 26.2.31);
@@ -40,8 +41,8 @@ def log_normal_mass(a: Real, b: Real) -> Real:
     * straddling 0: log1p(-Q(-a) - Q(b)).
 
     Error relative to max(1, |value|): 1e-12 (float64), 1e-6 (float32). The derivatives -phi(a)/mass and
-    phi(b)/mass come from the same formulas and can be differentiated again. The value is -inf where a = b or
-    b - a underflows, NaN where a > b, with derivatives 0 in both.
+    phi(b)/mass come from the same formulas and can be differentiated again. The value is -inf if a = b or
+    b - a underflows, and NaN if a > b; the derivatives are 0 in both cases.
     """
     return _log_normal_mass(a, b)
 
@@ -63,10 +64,10 @@ def _log_normal_mass_jvp(primals, tangents):
 
 
 def _described(a: Real, b: Real) -> tuple[Where, Where, _Interval]:
-    """Where there is an interval ([-1, 1] elsewhere), where it was reflected, and the interval.
+    """Masks of valid and of reflected intervals, and the intervals; an invalid one is replaced by [-1, 1].
 
-    Every formula is evaluated everywhere, on harmless operands where it is not the one wanted, so that no
-    derivative of an unselected branch is NaN.
+    All three formulas are evaluated for every interval. A formula that is not selected gets harmless
+    operands, so that its derivatives are not NaN.
     """
     proper = b - a > 0
     a, b = jnp.where(proper, a, -1), jnp.where(proper, b, 1)
@@ -76,8 +77,8 @@ def _described(a: Real, b: Real) -> tuple[Where, Where, _Interval]:
     narrow = (low + 0.5 * width + 1) * (0.5 * width) <= limit
     tail = ~narrow & (low >= 0)
     finite_width = jnp.where(tail & (width < jnp.inf), width, 1)
-    # Distances of the ends from 0, for both formulas; beyond 64 a straddling interval's density is 0, and
-    # infinity would be multiplied by it.
+    # Distances of the ends from 0, for both formulas. An interval that contains 0 is cut at 64, where its
+    # density is 0; without the cut 0 * infinity would be NaN.
     x_low = jnp.where(narrow, 1, jnp.where(tail, low, jnp.minimum(-low, 64)))
     x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(high, 64)))
     rates = hazard(x_low), hazard(x_high)
@@ -100,13 +101,13 @@ def _narrow(low: Real, width: Real) -> _Interval:
 
 
 def _hermite_sum(m: Real, h: Real) -> Real:
-    """1 + sum_k He_2k(m) h^2k / (2k + 1)!, for (|m| + 1) h small.
+    """1 + sum_k He_2k(m) h^2k / (2k + 1)!, for small (|m| + 1) h.
 
-    By the recurrence of g_n = He_n(m) h^n, which, unlike He_n(m), cannot overflow.
+    It uses the recurrence of g_n = He_n(m) h^n. Unlike He_n(m), g_n cannot overflow.
     """
     x, y = m * h, jnp.square(h)
     total, previous, current = jnp.ones_like(x), jnp.ones_like(x), x
-    # First term left out: He_16 h^16/17! <= 2e-18 and He_12 h^12/13! <= 2e-11, at the limits of a narrow one.
+    # The first omitted term is He_16 h^16/17! <= 2e-18, or He_12 h^12/13! <= 2e-11, for narrow intervals.
     for k in range(1, 8 if m.dtype == jnp.float64 else 6):
         previous, current = current, x * current - (2 * k - 1) * y * previous
         total = total + current / math.factorial(2 * k + 1)
@@ -122,7 +123,7 @@ def _tail(low: Real, rate_low: Real, rate_high: Real, width: Real, bounded: Wher
 
 
 def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> _Interval:
-    """[-low, high]."""
+    """The interval [-low, high], which contains 0."""
     low_density, high_density = (gaussian(x) * (2 * math.pi) ** -0.5 for x in (low, high))
     outside = low_density / rate_low + high_density / rate_high
     inside = 1 - outside
@@ -130,21 +131,21 @@ def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> _Inte
 
 
 def log_unit_mass(loc: Real, scale: Real) -> Real:
-    """log of the mass within [0, 1] of a normal, ``loc`` in it and the scale positive, elementwise.
+    """log of a normal's mass in [0, 1], for ``loc`` in [0, 1] and a positive scale, elementwise.
 
-    log((erf(loc / s) + erf((1 - loc) / s)) / 2) with s = sqrt(2) scale: both terms are positive, so nothing
-    cancels and no tail is far. Five times as fast as `log_normal_mass`.
+    log((erf(loc / s) + erf((1 - loc) / s)) / 2) with s = sqrt(2) scale. Both terms are positive, so nothing
+    cancels. It is five times as fast as `log_normal_mass`.
     """
     unit = math.sqrt(0.5) / scale
     return jnp.log(0.5 * (jax.lax.erf(loc * unit) + jax.lax.erf((1 - loc) * unit)))
 
 
 def unit_normal_quantile(u: Real, loc: Real, scale: Real) -> Real:
-    """The x below which a normal as of `log_unit_mass`, truncated to [0, 1], has mass u in (0, 1).
+    """Quantile at level u in (0, 1) of a normal truncated to [0, 1], for ``loc`` in [0, 1].
 
     x = loc + s erfinv(u erf((1 - loc) / s) - (1 - u) erf(loc / s)) with s = sqrt(2) scale. Nothing cancels
-    where the density is; far out the mass beyond x is good to an ulp of 1, which is the spacing of uniform
-    numbers. Differentiable as it stands.
+    in the bulk of the density. In the tails the mass beyond x has an error of an ulp of 1, which is the
+    spacing of uniform random numbers. It can be differentiated.
     """
     s = math.sqrt(2) * scale
     share = u * jax.lax.erf((1 - loc) / s) - (1 - u) * jax.lax.erf(loc / s)
@@ -153,7 +154,7 @@ def unit_normal_quantile(u: Real, loc: Real, scale: Real) -> Real:
 
 
 def open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
-    """Uniforms (k + 1/2)/2^n of an integer k < 2^n, n = 23 (float32) or 52 (float64): never 0 or 1."""
+    """Uniform random numbers (k + 1/2)/2^n with an integer k < 2^n, so never 0 or 1; n = 23 or 52 bits."""
     double = dtype == jnp.float64
     n, bits = (52, jnp.uint64) if double else (23, jnp.uint32)
     k = jax.random.bits(key, shape, bits) >> (12 if double else 9)

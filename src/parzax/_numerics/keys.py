@@ -1,4 +1,4 @@
-"""Floats as integers in the same order: comparisons that are exact where XLA takes subnormals for 0."""
+"""Floats as integers in the same order, for exact comparisons although XLA may treat subnormals as 0."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _BITS = {8: np.int64, 4: np.int32}
 
 
 def ordered_key(x: Any) -> Any:
-    """Integers of the same width in the order of the floats; 0.0 and -0.0 are one, NaN is the largest.
+    """Integers of the same width in the order of the floats; 0.0 equals -0.0, and NaN is the largest.
 
     >>> ordered_key(np.array([-1.0, -0.0, 5e-324])).tolist()
     [-4607182418800017408, 0, 1]
@@ -27,7 +27,7 @@ def ordered_key(x: Any) -> Any:
 
 
 def float_of_key(key: Any, dtype: Any = None) -> Any:
-    """The floats of `ordered_key`; of NumPy's integers of another width, those of ``dtype``."""
+    """The inverse of `ordered_key`; for NumPy integers of another width, give the ``dtype`` of the floats."""
     xp = namespace(key)
     bits = xp.where(key < 0, key.dtype.type(np.iinfo(key.dtype).min) - key, key)
     if dtype is not None:
@@ -37,16 +37,17 @@ def float_of_key(key: Any, dtype: Any = None) -> Any:
 
 
 def count_below(table: Any, x: Int[Array, "..."], start: Any, size: Any, largest: int) -> Int[Array, "..."]:
-    """How many of the ascending ``table[start + 1], ..., table[start + size]`` are below x; start may be -1.
+    """Number of entries below x among the ascending ``table[start + 1], ..., table[start + size]``.
 
-    A bisection of ``largest.bit_length()`` written-out steps, so that there is no loop in compiled code
-    (`jax.numpy.searchsorted` has one). ``start`` and ``size`` are broadcast against x; no size is above
-    ``largest``. What stands at ``table[start]`` does not matter; with a size of 0 it must exist.
+    The bisection has ``largest.bit_length()`` unrolled steps, so compiled code has no loop
+    (`jax.numpy.searchsorted` has one). ``start`` and ``size`` are broadcast against x, and no size may exceed
+    ``largest``. ``start`` may be -1. The value of ``table[start]`` does not matter, but the entry must exist
+    if the size is 0.
     """
     table, position = jnp.asarray(table), jnp.zeros_like(x, jnp.int32)
     for step in (1 << k for k in reversed(range(largest.bit_length()))):
         probe = position + step
-        # Beyond the end the last entry is looked at, and not counted.
+        # Beyond the end the last entry is read but not counted.
         value = table.at[start + jnp.minimum(probe, size)].get(mode="promise_in_bounds")
         position = jnp.where((probe <= size) & (value < x), probe, position)
     return position

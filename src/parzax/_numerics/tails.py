@@ -1,12 +1,12 @@
-"""Tails of the standard normal, and what else masses of intervals are built on."""
+"""Tails and density of the standard normal, from which masses of intervals are built."""
 
 import math
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# (1 + x)(phi(x)/Q(x) - x) as a polynomial in t = (x - 4)/(x + 4) for x >= 0: Chebyshev interpolants found
-# with mpmath, as coefficients of t^0, t^1, ...; relative error 1.1e-16 and 5.7e-8.
+# Coefficients of t^0, t^1, ... in polynomials for (1 + x)(phi(x)/Q(x) - x), x >= 0, with t = (x - 4)/(x + 4).
+# They are Chebyshev interpolants, computed with mpmath; relative error 1.1e-16 and 5.7e-8.
 _EXCESS_64 = (
     1.1280357224473554, -0.06205637998113549, -0.19210374819083376, 0.19293246887897159,
     -0.06107108420352686, -0.030769392017918357, 0.03242420505717472, -0.001129086189823061,
@@ -24,11 +24,12 @@ _EXCESS_32 = (
 
 
 def hazard(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """phi(x)/Q(x) for x >= 0, accurate relative to itself, and differentiable as it stands.
+    """Hazard rate phi(x)/Q(x) for x >= 0, with a small relative error; it can be differentiated.
 
-    It is x, its asymptote, and what is left, which falls from sqrt(2/pi) at 0 as 1/x; infinite at infinity.
+    It is computed as its asymptote x plus a remainder, which is sqrt(2/pi) at 0 and falls like 1/x. The value
+    at infinity is infinity.
     """
-    # 1 - 8/(x + 4), not (x - 4)/(x + 4), which is NaN at infinity.
+    # This equals (x - 4)/(x + 4), which would be NaN at infinity.
     t = 1 - 8 / (x + 4)
     excess = jnp.zeros_like(t)
     for coefficient in reversed(_EXCESS_64 if x.dtype == jnp.float64 else _EXCESS_32):
@@ -37,34 +38,34 @@ def hazard(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def upper_tail(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Q(x) = 1 - Phi(x) of the standard normal for x >= 0, accurate relative to itself.
+    """Q(x) = 1 - Phi(x) of the standard normal for x >= 0, with a small relative error.
 
-    One exponential and one polynomial, without the branches of erfc, so that XLA can evaluate it again
-    wherever it is used instead of storing intermediates: twice as fast in float32.
+    It takes one exponential and one polynomial. Unlike erfc it has no branches, so XLA can evaluate it again
+    in each use instead of storing intermediate values: this is twice as fast in float32.
     """
     return jnp.exp(-0.5 * jnp.square(x)) / hazard(x) * (2 * math.pi) ** -0.5
 
 
 def unit_cell_tails(bandwidth: Float[Array, ""], n: int) -> Float[Array, " {n}"]:
-    """Q((j + 1/2) / bandwidth) for j = 0..n-1: the mass beyond the far edge of the j-th cell.
+    """Q((j + 1/2) / bandwidth) for j = 0..n-1: the mass beyond the far edge of the j-th cell from the centre.
 
-    The masses of all cells around a centre, and of any range of cells that ends at cell edges, are
-    differences of these, so one table of n tails serves a whole grid.
+    The mass of a cell, or of a range of cells, is a difference of two of these tails, so one table of n tails
+    serves all kernels of a grid.
     """
     edges = jnp.arange(n, dtype=bandwidth.dtype) + 0.5
     return upper_tail(edges / bandwidth)
 
 
 def gaussian(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """exp(-x^2/2) for x >= 0 within an ulp or two, however large x is.
+    """exp(-x^2/2) for x >= 0, with an error of one or two ulps for every x.
 
-    Rounding x^2/2 costs x^2/2 ulps, 85 of them at x = 13. Here x = k/64 + r; (k/64)^2 is exact and what is
-    left of the exponent is small. Below the least normal number (x > 13.1 in float32, 37.6 in float64)
-    XLA flushes the result to 0.
+    In the plain formula rounding x^2/2 costs x^2/2 ulps: 85 ulps at x = 13. Here x = k/64 + r, (k/64)^2 is
+    exact, and the rest of the exponent is small. Below the smallest normal number (x > 13.1 in float32, 37.6
+    in float64) XLA flushes the result to 0.
     """
     x = jnp.minimum(x, 64)
     grid = jnp.floor(64 * x) / 64
-    # XLA would merge a product of two exponentials, rounding the sum of their exponents again.
+    # expm1, because XLA would merge a product of two exponentials into one and round the sum of exponents.
     return jnp.exp(-0.5 * jnp.square(grid)) * (1 + jnp.expm1(-0.5 * (x - grid) * (x + grid)))
 
 

@@ -1,4 +1,4 @@
-"""Compiled functions: found in memory, then on disk, and compiled only where neither has them."""
+"""Cache of compiled functions: looked up in memory, then on disk, and compiled only if neither has them."""
 
 from parzax._programs.programs import CachedJit, clear, program
 

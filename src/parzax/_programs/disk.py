@@ -1,7 +1,7 @@
-"""Executables that an earlier process compiled, in the user's own cache folder.
+"""Executables from earlier processes, stored in the user's cache folder.
 
-An entry is a pickle with a checksum. Its name is the hash of everything that it was compiled from and for,
-so an entry with the right name is valid, and no other is opened. docs/compilation.md says what is stored, and
+An entry is a pickle with a checksum. Its name is a hash of everything that the executable depends on, so an
+entry with the right name is valid, and no other entry is opened. docs/compilation.md says what is stored and
 why it is safe.
 """
 
@@ -28,9 +28,10 @@ from jax.experimental import serialize_executable
 from parzax._programs import effort
 from parzax._programs.folder import Folder
 
-# First bytes of every file; a new layout takes a new number.
+# First bytes of every file; a new file layout gets a new number.
 _FORMAT = b"parzax 1\n"
-# Packages whose functions and classes are fixed by their versions; a user's may change under their names.
+# Packages whose functions and classes are determined by the package version. A function of the user may
+# change without changing its name.
 _STABLE = {"parzax", "jax", "jaxlib", "numpy", "equinox", "jaxtyping", "builtins", "collections", "copyreg",
            "functools", "operator", "types", "typing", "datetime", "decimal", "enum", "_codecs"}  # fmt: skip
 
@@ -48,7 +49,7 @@ class Entry(NamedTuple):
         self.folder.remove(self.name)
 
     def read(self) -> tuple[Callable[..., Any], Any] | None:
-        """The executable, from arrays to a list of arrays, and the structure of what it returns; or None."""
+        """The executable, which maps arrays to a list of arrays, and the structure of its result; or None."""
         content = self.folder.read(self.name)
         if content is None:
             return None
@@ -58,15 +59,15 @@ class Entry(NamedTuple):
                 raise ValueError("the file is damaged")
             payload, n_arrays, n_out, out = pickle.loads(body)
             taken, given = jax.tree.structure(((0,) * n_arrays, {})), jax.tree.structure([0] * n_out)
-            where = {"execution_devices": jax.local_devices()[:1]}  # else for all devices there are
+            where = {"execution_devices": jax.local_devices()[:1]}  # the default would be all devices
             return serialize_executable.deserialize_and_load(payload, taken, given, **where), out
-        except Exception:  # whatever it is, compiling anew is right
+        except Exception:  # after any error, compiling again is right
             self.remove()
             return None
 
     def write(self, compiled: jax.stages.Compiled, out: Any) -> None:
         """Store the executable, if it can be serialized."""
-        with suppress(Exception):  # without it only slower
+        with suppress(Exception):  # a failure only costs time
             payload, taken, given = serialize_executable.serialize(compiled)
             content = payload, taken.num_leaves, given.num_leaves, out
             body = _pickled(content)
@@ -74,12 +75,12 @@ class Entry(NamedTuple):
 
 
 def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> Entry | None:
-    """The file of a program with these arguments.
+    """The file of a program with these arguments, or None if it must not be stored.
 
-    None where nothing is to be stored (``PARZAX_NO_CACHE=1``), or nothing can be stored safely: on a system
-    without owners of files; for functions and classes from outside parzax, which may change under their
-    names; for sources that are missing, or newer than the import; with a chosen default device; and with
-    JAX's own cache, since an executable that XLA loads from there loses its functions when it is stored.
+    ``PARZAX_NO_CACHE=1`` disables storing. Nothing is stored in these cases, where it would not be safe: the
+    system has no file owners; a function or class is from outside parzax and could change without changing
+    its name; sources are missing or newer than the import; a default device is set; JAX's compilation cache
+    is on, because an executable from that cache loses its functions when it is stored.
     """
     folder, config, options = _folder(), cast(Any, jax.config), effort.asked()
     if folder is None or config.jax_default_device is not None:
@@ -89,7 +90,7 @@ def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> E
     try:
         asked = _pickled((name, skeleton(), str(context)), by_value=True)
         surroundings = _software(), _processor(), options
-    except Exception:  # pickle raises whatever an object's own methods do
+    except Exception:  # pickle passes on any error of an object's methods
         return None
     if not surroundings[0]:
         return None
@@ -106,7 +107,7 @@ def _folder() -> Folder | None:
 
 
 class _Pickler(pickle.Pickler):
-    """Refuses functions and classes that may change under their names."""
+    """A pickler that refuses functions and classes that can change without changing their names."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
@@ -117,7 +118,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _pickled(content: Any, by_value: bool = False) -> bytes:
-    """A pickle; ``by_value`` the same of equal contents, whether they share objects or have copies."""
+    """A pickle. With ``by_value`` equal contents give equal pickles, even if one shares objects inside."""
     file = io.BytesIO()
     pickler = _Pickler(file, protocol=5)
     pickler.fast = by_value
@@ -134,7 +135,7 @@ def _devices() -> Any:
 
 @functools.cache
 def _software() -> tuple[str, ...]:
-    """Versions and a hash of the sources; empty where sources are newer than the import."""
+    """Package versions and a hash of the sources; empty if a source file is newer than the import."""
     versions = (jax.__version__, jaxlib.version.__version__, np.__version__, equinox.__version__, sys.version)
     source, root = hashlib.sha256(), Path(__file__).parent.parent
     paths = sorted(root.rglob("*.py"))
@@ -147,7 +148,7 @@ def _software() -> tuple[str, ...]:
 
 @functools.cache
 def _processor() -> tuple[str, ...]:
-    """Model, features and number of cores: executables for one processor may not run on another."""
+    """Model, features and number of cores, because an executable may not run on another processor."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines: set[str] = set()
     with suppress(OSError), open("/proc/cpuinfo") as file:

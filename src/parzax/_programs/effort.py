@@ -1,17 +1,18 @@
-"""How hard XLA works on a program: by how much the program has to do. The one place that decides."""
+"""Choice of XLA's compiler options: a small program is compiled fast, a large one with full optimisation."""
 
 import os
 from typing import Any
 
 import jax
 
-# Up to how many operations a program is small, and up to how many bytes that its operations read and write
-# it is of middling size; by XLA's counts, which take the body of a loop once. A product of matrices is many
-# operations and few bytes: a library does it, whatever the options.
+# A program is small up to _SMALL operations, and middling up to _MIDDLING bytes read and written by its
+# operations. XLA counts both, and counts the body of a loop once. A matrix product has many operations and
+# few bytes; a library computes it, with any options.
 _SMALL, _MIDDLING = 1.5e5, 1.5e8
-# On CPUs LLVM and the fusion emitters take most of a compilation. Without either, arithmetic is up to ten
-# times slower, and two to three times with LLVM alone: some 50 us a call of what is that small. The level
-# above 1 gains nothing where it was measured, and several modules cost processor time to save the clock's.
+# On CPUs, LLVM's optimisation and the fusion emitters take most of the compilation time. Without both, a
+# program is up to ten times slower; with LLVM alone, two to three times, which is some 50 us per call of a
+# small program. LLVM levels above 1 gained nothing in our measurements. Splitting the code into several
+# modules saves wall time but costs more CPU time.
 _ONE_MODULE = {"xla_cpu_parallel_codegen_split_count": 1}
 _PLAIN = {"xla_cpu_use_fusion_emitters": False, **_ONE_MODULE}
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -23,7 +24,7 @@ EFFORTS = (*_OPTIONS, "auto")
 
 
 def asked() -> str:
-    """``PARZAX_COMPILE``: "auto", or the size that the user wants all programs to be taken for."""
+    """The value of ``PARZAX_COMPILE``: "auto", or a size that the user sets for all programs."""
     wanted = os.environ.get("PARZAX_COMPILE", "auto") or "auto"
     if wanted not in EFFORTS:
         raise ValueError(f"PARZAX_COMPILE must be one of {', '.join(EFFORTS)}, got {wanted!r}.")
@@ -33,16 +34,17 @@ def asked() -> str:
 def compiled(
     lowered: jax.stages.Lowered, size: str, weight: float = 1.0, library: float = 0.0
 ) -> jax.stages.Compiled:
-    """Compile, with options by the size of the work where the backend is a CPU and the user sets none.
+    """Compile a program, on a CPU with options that suit its size. Options that the user sets are kept.
 
     Args:
-        lowered: what is compiled.
-        size: what its author says of the work, or "auto" to go by XLA's counts.
-        weight: how much a byte counts, of a program that gains more from full optimisation than others.
-        library: share of the operations that are of products of matrices.
+        lowered: the program.
+        size: size of the program's work, from its author; "auto" decides by XLA's counts.
+        weight: factor of the byte count, above 1 for a program that gains more than others from full
+            optimisation.
+        library: fraction of the operations that are in matrix products.
     """
     options = _OPTIONS[_decided(lowered, size, weight, library)] if jax.default_backend() == "cpu" else {}
-    # What the user has set for all of XLA stays.
+    # Options in the environment variable XLA_FLAGS are not overridden.
     flags = os.environ.get("XLA_FLAGS", "")
     options = {name: value for name, value in options.items() if name not in flags}
     while options:

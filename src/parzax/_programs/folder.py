@@ -1,4 +1,4 @@
-"""A folder of small files that belongs to one user alone, and that does not grow without end."""
+"""A private folder of small files with a limited total size."""
 
 import os
 import stat
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Bytes of all files together; when there are more, those not used for longest go until a fifth is free.
+# Largest total size in bytes. Above it the least recently used files are removed until a fifth is free.
 _MOST = 256 * 2**20
 
 
 class Folder:
-    """Files by name; reading and writing fail silently, since the files only save time.
+    """Files by name. Reading and writing fail silently, because the files only save time.
 
-    A file is read only where folder and file are the user's own, and nobody else has rights to the folder.
-    The folder is opened first and its files through it, so that it cannot be exchanged in between.
+    A file is read only if the user owns both folder and file, and nobody else has rights to the folder. The
+    folder is opened first, and files are opened relative to it, so that it cannot be exchanged in between.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file, which counts as used now; None without it."""
+        """The content of a file, which is marked as used now; None if there is no such file."""
         with suppress(OSError), self._opened() as folder:
             number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             with open(number, "rb") as file:
@@ -34,7 +34,7 @@ class Folder:
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file under another name first, so that nobody reads half of it."""
+        """Write a file. It is written under another name first, so that nobody can read half a file."""
         with suppress(OSError):
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(OSError), self._opened() as folder:
@@ -60,7 +60,7 @@ class Folder:
         number = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             if not _is_private(os.fstat(number)):
-                raise PermissionError(f"{self._path} is not the user's own alone")
+                raise PermissionError(f"{self._path} is owned by, or open to, another user")
             yield number
         finally:
             os.close(number)

@@ -1,4 +1,4 @@
-"""A function that is compiled once for each kind of arguments, here or in an earlier process."""
+"""`CachedJit`: a function that is compiled once per kind of arguments, in this or in an earlier process."""
 
 import threading
 import weakref
@@ -23,7 +23,7 @@ except ImportError:  # JAX 0.8
 P = ParamSpec("P")
 R = TypeVar("R")
 _Weight: TypeAlias = float | Callable[..., float]
-# JAX's settings that a trace depends on, beside the arguments.
+# JAX settings that a trace depends on, in addition to the arguments.
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
     "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device", "jax_random_seed_offset",
@@ -35,19 +35,19 @@ _every: "weakref.WeakSet[CachedJit[..., Any]]" = weakref.WeakSet()
 class CachedJit(Generic[P, R]):
     """``function``, compiled once for each combination of structure, shapes and static arguments.
 
-    JAX and NumPy arrays are data; everything else is static and must be hashable, as in
-    `equinox.filter_jit`. That is used instead inside another program, under ``jax.disable_jit``, with JAX's
-    checks for NaN, and for arrays that were put on a device. The function must be pure; it may return arrays
-    and picklable values.
+    JAX and NumPy arrays are data. Everything else is static and must be hashable, as in
+    `equinox.filter_jit`. In four cases `equinox.filter_jit` is used instead: inside another program, under
+    ``jax.disable_jit``, with JAX's NaN checks, and for arrays that were placed on a device. The function must
+    be pure. It may return arrays and picklable values.
 
     Args:
         function: the function to compile.
-        size: "large" where most of the work is in loops, or another size that XLA's count would miss; see
-            `parzax._programs.effort`.
-        weight: weight of its work, above 1 where full optimisation pays more than usual. Or a function of the
-            arguments that uses shapes and static parts only, as the executable serves other values too.
-        library: share of its operations in matrix products, which no option makes faster; or a function as
-            for ``weight``.
+        size: size of the work if XLA's count would be wrong, for example "large" if most of the work is in
+            loops; see `parzax._programs.effort`.
+        weight: weight of the work, above 1 if full optimisation gains more than usual. It may be a function
+            of the arguments that uses only shapes and static parts, because the executable serves all values.
+        library: fraction of the operations in matrix products, which no option makes faster; or a function
+            as for ``weight``.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CachedJit(Generic[P, R]):
 
     @property
     def n_compiled(self) -> int:
-        """Number of kinds of arguments with an executable in memory."""
+        """Number of executables in memory."""
         return len(self._executables)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -72,13 +72,13 @@ class CachedJit(Generic[P, R]):
         return self._inlined(*args, **kwargs) if kind is None else self._executable(kind)(kind.arrays)
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:
-        """Compile for these arguments before returning; arrays may be `jax.ShapeDtypeStruct`."""
+        """Compile for these arguments without calling; arrays may be `jax.ShapeDtypeStruct`."""
         kind = _Kind.of((args, kwargs))
         if kind is not None:
             self._executable(kind)
 
     def clear(self) -> None:
-        """Forget the executables in memory."""
+        """Remove the executables from memory."""
         self._executables.clear()
 
     def _executable(self, kind: "_Kind") -> Callable[[list[Any]], R]:
@@ -88,7 +88,7 @@ class CachedJit(Generic[P, R]):
         mine: Future[Callable[[list[Any]], R]] = Future()
         with self._lock:
             future = self._executables.setdefault(kind.key, mine)
-        if future is mine:  # else another thread compiles it
+        if future is mine:  # otherwise another thread is compiling it
             try:
                 mine.set_result(self._load_or_compile(kind))
             except BaseException as error:
@@ -111,7 +111,7 @@ class CachedJit(Generic[P, R]):
             try:
                 return loaded(arrays)
             except (jax.errors.JaxRuntimeError, ValueError):
-                # An executable from another process may fail: then it is compiled here.
+                # An executable from another process may fail. It is then compiled in this process.
                 entry.remove()
                 future: Future[Callable[[list[Any]], R]] = Future()
                 future.set_result(_returning(*self._compile(bare._replace(arrays=arrays))))
@@ -121,7 +121,7 @@ class CachedJit(Generic[P, R]):
         return call
 
     def _compile(self, kind: "_Kind") -> tuple[jax.stages.Compiled, Any]:
-        """The executable, from arrays to arrays, and the result with `_SLOT` for every array."""
+        """The executable, which maps arrays to arrays, and the result with `_SLOT` in place of each array."""
         function: Any = self.__wrapped__
         out: Any = None
 
@@ -141,22 +141,22 @@ class CachedJit(Generic[P, R]):
         return effort.compiled(lowered, self._size, *weights), out
 
 
-# Place of an array among the leaves of arguments or results.
+# Placeholder for an array among the leaves of arguments or results.
 _SLOT: Any = ...
 
 
 class _Kind(NamedTuple):
-    """Arguments split into arrays and everything that determines the executable."""
+    """Arguments, split into arrays and the parts that determine the executable."""
 
     arrays: list[Any]
     key: Hashable
     context: tuple[Any, ...]
-    leaves: list[Any]  # static ones, and slots
+    leaves: list[Any]  # static leaves, and `_SLOT` for arrays
     structure: Any
 
     @classmethod
     def of(cls, tree: Any) -> "_Kind | None":
-        """None inside another trace, and for arguments or settings that `jax.jit` has to handle."""
+        """Split the arguments; None inside another trace, or if `jax.jit` must handle them."""
         if get_opaque_trace_state(convention="parzax") != _OUTSIDE or not get_abstract_mesh().empty:
             return None
         config: Any = jax.config
@@ -170,7 +170,7 @@ class _Kind(NamedTuple):
                 if isinstance(leaf, Tracer) or leaf.committed:
                     return None
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                if not wide and leaf.dtype.itemsize > 4:  # JAX takes it in 32 bits
+                if not wide and leaf.dtype.itemsize > 4:  # JAX would convert it to 32 bits
                     leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
             elif not isinstance(leaf, jax.ShapeDtypeStruct):
                 kinds.append((type(leaf), leaf))
@@ -183,15 +183,15 @@ class _Kind(NamedTuple):
 
     @property
     def skeleton(self) -> Any:
-        """The arguments with slots for arrays, and the kinds of these; its hash names the file on disk."""
+        """The arguments with `_SLOT` for arrays, and the arrays' kinds; its hash names the file on disk."""
         kinds = [(tuple(shape), str(dtype), weak) for shape, dtype, weak in map(_array_kind, self.arrays)]
-        # A structure is not picklable itself.
+        # A PyTreeDef cannot be pickled.
         trees = jax.tree_util.PyTreeDef
         static = [x.unflatten([None] * x.num_leaves) if isinstance(x, trees) else x for x in self.leaves]
         return jax.tree.unflatten(self.structure, static), kinds
 
     def filled(self, arrays: Any) -> Any:
-        """The arguments with these arrays."""
+        """The arguments with the given arrays in the slots."""
         return _filled(self.leaves, self.structure, arrays)
 
 
@@ -200,13 +200,13 @@ def _array_kind(array: Any) -> tuple[Any, Any, bool]:
 
 
 def _filled(leaves: list[Any], structure: Any, arrays: Any) -> Any:
-    """The tree of the leaves, with arrays in the slots."""
+    """The tree of the leaves, with the given arrays in the slots."""
     rest = iter(arrays)
     return jax.tree.unflatten(structure, [next(rest) if leaf is _SLOT else leaf for leaf in leaves])
 
 
 def _returning(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], Any]:
-    """A call that puts the executable's arrays into the slots of what is returned."""
+    """A function that calls the executable and puts its arrays into the slots of the result."""
     leaves, structure = jax.tree.flatten(out)
     return lambda arrays: _filled(leaves, structure, compiled(*arrays))
 
@@ -218,16 +218,16 @@ def program(
     *, size: str = ..., weight: _Weight = ..., library: _Weight = ...
 ) -> Callable[[Callable[P, R]], CachedJit[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
-    """`CachedJit`, as a decorator."""
+    """Decorator that turns a function into a `CachedJit`."""
     return CachedJit(function, **settings) if function else partial(CachedJit, **settings)
 
 
 def clear() -> None:
-    """Forget all programs in memory; `jax.clear_caches` does not know them."""
+    """Remove all programs from memory; `jax.clear_caches` does not remove them."""
     for one in list(_every):
         one.clear()
 
 
-# Trace state of a thread that traces nothing; this one may be tracing now.
+# Trace state outside of any trace. It is read in a new thread, because this thread may be tracing now.
 with ThreadPoolExecutor(1) as _pool:
     _OUTSIDE = _pool.submit(get_opaque_trace_state, convention="parzax").result()
