@@ -71,13 +71,13 @@ _ADVICE = {
     "shown is its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
     "this level; choose one further from the end, or add data.",
-    Status.LOW_REGIME_DATA: "Few rows in a regime: one that holds a quarter of the parameter's rows, or "
-    "more, has ten or fewer in the target or outside it, so the importance may be far too low or high; look "
-    "at the regimes.",
+    Status.LOW_REGIME_DATA: "Few rows in a regime: a regime with at least a quarter of the parameter's rows "
+    "has ten or fewer in the target or outside it, so the importance may be far too low or too high; look at "
+    "the regimes.",
     Status.SPARSE_REGIME: "A regime with a single row in the region was left out.",
     Status.CONSTANT: "One value per regime: the parameter, or one of a pair wherever both are active, stays "
     "in one cell of the grid; if it does vary, narrow its domain, or search it on a logarithmic scale.",
-    Status.UNIQUE_LABELS: "As many labels as rows, as of an id: nothing to learn; leave the parameter out.",
+    Status.UNIQUE_LABELS: "As many labels as rows, as in an id: nothing to learn; leave the parameter out.",
     Status.SINGLE_VALUE: "One value per regime, because the domain has no other, so the importance is 0.",
     Status.NEVER_ACTIVE: "Never active: no row of the region has the parameter, so its importance is 0.",
     Status.NOT_IN_TARGET: "Inactive in the target: no row of it has the parameter, so its importance is 0; "
@@ -97,12 +97,12 @@ _ADVICE = {
     "nothing to the hypervolume; move the reference point if they should.",
     Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer "
     "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
-    Status.IMPOSSIBLE_EVENT: "The given values have no density, so nothing is known under them and every "
-    "density is 0; give the estimator a prior weight.",
-    Status.NONE_FEASIBLE: "No row is feasible, so the objective has no say (a sampler searches for "
-    "feasibility); check the thresholds.",
-    Status.FEW_FEASIBLE: "Fewer rows are feasible than should be below, so every row is below and the "
-    "objective has no say yet.",
+    Status.IMPOSSIBLE_EVENT: "The given values have density 0, so the conditional density is undefined and "
+    "computed as 0; give the estimator a prior weight.",
+    Status.NONE_FEASIBLE: "No row is feasible, so the objective is ignored (a sampler then searches for "
+    "feasible rows); check the thresholds.",
+    Status.FEW_FEASIBLE: "Fewer rows are feasible than the group below needs, so every row is below and the "
+    "objective is ignored for now.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
     "violating it; give +inf instead, or use the sampler's augment for rows with constraints only.",
     Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
@@ -112,7 +112,7 @@ _ADVICE = {
     Status.NEVER_TOGETHER: "Never active in the same row of the region, so the two have no interaction.",
     Status.CROWDED: "Most rows at one end of the range: more than half lie in its lowest or highest 2 %, "
     "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "
-    "and is not searched so yet.",
+    "and its scale is linear.",
     Status.REGIME_BOUNDARY: "The target's cut-off lies between regimes: nearly all rows of some are in the "
     "target, of others nearly none, so the importance can change sharply at neighbouring levels or in "
     "another log; compare both sides.",

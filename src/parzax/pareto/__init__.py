@@ -1,8 +1,8 @@
-"""Several objectives: non-domination ranks, crowding, hypervolume, choices of rows, attainment.
+"""Several objectives: non-domination ranks, crowding, hypervolume, subset selection, attainment.
 
-Everything is minimised. Rows are padded and masked: a row whose mask or weight is not positive does not
-exist. A row with a NaN comes after all fronts and adds nothing to a hypervolume; infinities are values like
-any other.
+All objectives are minimised. Rows are padded and masked: a row whose mask or weight is not positive is
+absent. A row with a NaN comes after all fronts and adds nothing to a hypervolume. Infinite values are
+ordinary values.
 """
 
 from parzax.pareto.attainment import AttainmentSurface as AttainmentSurface

@@ -1,4 +1,4 @@
-"""Empirical attainment: what a given number of runs have reached, for two objectives."""
+"""Empirical attainment surfaces of several runs, for two objectives."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ class AttainmentSurface(NamedTuple):
     """A staircase that falls from left to right: the attained region lies above and to the right of it.
 
     Attributes:
-        x: (p,) first objective of every point of every run, ascending; NaN, at the end, for those not there.
-        y: (p,) least second objective attained at x or to the left of it; +inf before anything is.
-        corner: (p,) whether (x, y) is a lower left corner; the corners alone describe the surface.
+        x: (p,) first objective of all points of all runs, ascending; absent points come last, as NaN.
+        y: (p,) smallest second objective that is attained at this x; +inf if none is.
+        corner: (p,) whether (x, y) is a lower left corner; the corners describe the surface completely.
     """
 
     x: Float[Array, " p"]
@@ -30,23 +30,24 @@ def attainment_surface(
 ) -> AttainmentSurface:
     """The surface that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
 
-    A run attains (x, y) when one of its points is at most x and at most y. At each x every run has a least y
-    of its points up to x; the ``level``-th smallest of these s numbers is the surface:
+    A run attains (x, y) if it has a point with first objective at most x and second objective at most y. At
+    each x every run has a smallest y among its points up to x. The surface is the ``level``-th smallest of
+    these s numbers:
 
         y(x) = level-th smallest over runs r of min { y_i : i in run r, x_i <= x }
 
-    level = 1 is the best of all runs, s the worst, (s + 1) // 2 the median. Values are selected, never
-    computed: they are the given ones bit for bit, except -0.0, which becomes 0.0. O(s p log s) time and
-    O(s p) memory for p = s n points.
+    level = 1 is the best of all runs, s the worst, (s + 1) // 2 the median. Values are selected from the
+    input and keep all bits, except that -0.0 becomes 0.0. O(s p log s) time and O(s p) memory for p = s n
+    points.
 
     Args:
-        losses: points of every run, both objectives minimised; dominated ones do no harm.
-        level: number of runs from 1 to s, may be traced; ``jax.vmap`` over it gives all surfaces.
-        mask: points that are there, or their weights; all by default.
+        losses: (s, n, 2) points of every run, both objectives minimised; dominated points are allowed.
+        level: number of runs, from 1 to s; it may be traced. ``jax.vmap`` over it gives all surfaces.
+        mask: (s, n) mask or weights of the points that exist; all by default.
 
     Returns:
-        The staircase. Points with a NaN are left out. A run without points attains nothing. Outside [1, s] a
-        level is brought to the nearer end.
+        The staircase. Points with a NaN are ignored. A run without points attains nothing. A level outside
+        [1, s] is clipped.
 
     >>> import jax.numpy as jnp
     >>> runs = jnp.array([[[1.0, 3.0], [2.0, 1.0]], [[1.5, 2.0], [3.0, 0.0]]])
@@ -78,7 +79,7 @@ def _surface(losses, level, mask):
     run_keys = jnp.where(jnp.arange(s, dtype=jnp.int32)[:, None] == run[None], y_key[None], never)
     best = jnp.sort(jax.lax.cummin(run_keys, axis=1), axis=0)
     surface = best[jnp.clip(level.astype(jnp.int32), 1, s) - 1]
-    # Points with the same x count together.
+    # All points with the same x get the surface after the last of them.
     surface = surface[jnp.searchsorted(x_key, x_key, side="right") - 1]
     before = jnp.concatenate([jnp.full(1, never, surface.dtype), surface[:-1]])
     infinite = ordered_key(jnp.full((), jnp.inf, losses.dtype))

@@ -9,29 +9,30 @@ from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, val
 
 
 def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None) -> Float[Array, " n"]:
-    """How far a row's neighbours within its front are apart (Deb et al. 2002, section III.B).
+    """Distance between a row's neighbours within its front, summed over objectives (Deb et al. 2002, III.B).
 
-    With the rows of a front sorted by objective j,
+    If the rows of a front are sorted by objective j,
 
         distance(i) = sum over j of (f_j[i + 1] - f_j[i - 1]) / (max f_j - min f_j)
 
-    and infinite for the first and the last of them. All fronts are treated at once.
+    and it is infinite for the first and the last row. All fronts are computed in one call.
 
-    * An objective in which all rows of a front are equal adds nothing, to its ends either.
+    * An objective that is constant in a front adds 0 for all rows, also for the first and the last.
     * A front of one row has distance infinity.
-    * Rows equal in objective j are sorted by objective j + 1, ..., m, 1, ..., j - 1, then by their number;
-      so the order of rows matters among identical rows only. Their inner ones have distance 0.
-    * Infinite losses: the range is that of the finite ones (adding nothing without two of them); a
-      neighbour at infinity makes the distance infinite, unless both neighbours are at the same infinity.
+    * Rows that are equal in objective j are sorted by objectives j + 1, ..., m, 1, ..., j - 1, then by
+      index, so the order of rows matters only for identical rows. Among these the inner rows have distance 0.
+    * With infinite losses the range is that of the finite losses (the objective adds 0 if there are fewer
+      than two). A neighbour at infinity makes the distance infinite, unless both neighbours are at the same
+      infinity.
 
     Args:
-        losses, mask: as of `non_domination_rank`.
-        rank: fronts, as it gives them. Any integers will do; equal ones are a front.
+        losses, mask: as in `non_domination_rank`.
+        rank: (n,) fronts from `non_domination_rank`; any integers are allowed, equal integers are a front.
 
     Returns:
-        Distances from 0 to infinity in the dtype of the losses. Absent rows and rows with a NaN have 0.
-        Optuna sorts ties by row number alone and gives ends of constant objectives infinity; the authors of
-        MO-TPE likewise. Without ties the distances are theirs.
+        (n,) distances from 0 to infinity in the dtype of the losses. Absent rows and rows with a NaN have 0.
+        Optuna, and the authors of MO-TPE, sort ties by index only, and give infinity to the ends of constant
+        objectives. Without ties the distances are the same.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [1.0, 3.0], [2.0, 0.0], [4.0, 4.0]])
@@ -50,7 +51,7 @@ def _distance(losses, rank, present):
     if n == 0:
         return jnp.zeros(0, losses.dtype)
     columns, proper = value_ranks(losses, present)
-    # Losses are halved so that no difference overflows.
+    # Losses are halved, so that no difference overflows.
     half = jnp.where(proper[:, None], losses, 0) / 2
     distance = jnp.zeros(n, losses.dtype)
     for j in range(m):
@@ -61,7 +62,7 @@ def _distance(losses, rank, present):
 
 
 def _neighbour_gaps(half, value, rank, proper):
-    """What one objective adds to the distance of each row, in the order of rank and value."""
+    """The term of one objective in the distance of each row; rows are sorted by rank and value."""
     n = len(half)
 
     def count(where):
@@ -78,21 +79,21 @@ def _neighbour_gaps(half, value, rank, proper):
     before, after = jnp.roll(half, 1), jnp.roll(half, -1)
     gap = jnp.where(before == after, 0, after - before)
     ratio = jnp.where(gap == jnp.inf, jnp.inf, jnp.where(width > 0, gap / jnp.where(width > 0, width, 1), 0))
-    # The ends of a front in which the objective varies, and a row that is alone in its front.
+    # Infinite: the ends of a front in which the objective varies, and a row that is alone in its front.
     varies = value[start] != value[end]
     endless = ((starts | ends) & varies) | (starts & ends)
     return jnp.where(endless, jnp.inf, jnp.where(varies, ratio, 0))
 
 
 def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " n"]) -> Int[Array, " n"]:
-    """Rows from best to worst: lower ranks first, less crowded ones first within a rank (NSGA-II, eq. 3).
+    """Rows from best to worst: by rank, then by decreasing crowding distance (NSGA-II, eq. 3).
 
     Args:
-        rank: as of `non_domination_rank`; absent rows come last.
-        distance: as of `crowding_distance`.
+        rank: (n,) ranks from `non_domination_rank`; absent rows come last.
+        distance: (n,) distances from `crowding_distance`.
 
     Returns:
-        Indices of rows, int32; rows that tie in both keep their order.
+        (n,) indices of rows, int32. Rows with equal rank and distance keep their order.
 
     >>> import jax.numpy as jnp
     >>> order_by_rank_and_crowding(jnp.array([1, 0, 0]), jnp.array([jnp.inf, 1.0, 2.0])).tolist()

@@ -1,4 +1,4 @@
-"""Hypervolume, and the greedy choice by it, for any number of objectives: on the host, most by moocore."""
+"""Hypervolume and greedy hypervolume selection for any number of objectives, on the host with moocore."""
 
 import math
 from typing import Any
@@ -9,15 +9,15 @@ from parzax import _checks
 from parzax.pareto.hypervolume import boxes, checked_arguments
 from parzax.pareto.ranks import ABSENT
 
-# Gains that differ by less than this share of a row's box are equal: moocore's rounding.
+# Gains that differ by less than this fraction of a row's box count as equal, because moocore rounds.
 _ROUNDING = 1e-12
 
 
 def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
     """`hypervolume` for any number of objectives, on the host in float64, by moocore (``parzax[pareto]``).
 
-    The rules for NaN, rows beyond the reference and infinities are the same. Exponential in the number of
-    objectives.
+    NaN, rows beyond the reference and infinities are handled as in `hypervolume`. The time is exponential in
+    the number of objectives.
 
     >>> hypervolume_host([[1.0, 1.0, 1.0, 1.0]], [2.0, 2.0, 2.0, 3.0])
     2.0
@@ -33,15 +33,15 @@ def hypervolume_host(losses: Any, reference: Any, mask: Any = None) -> float:
 def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: Any = None) -> np.ndarray:
     """`greedy_hypervolume_order` for any number of objectives, in float64, by moocore (``parzax[pareto]``).
 
-    What a row adds is its own box less the union of the chosen boxes within it:
+    The gain of a row is its box minus the union of the chosen boxes within it:
 
-        gain(p) = volume(box_p) - volume(union over chosen q of box_p and box_q)
+        gain(p) = volume(box_p) - volume(union over chosen q of (box_p intersected with box_q))
 
-    It never grows, so only rows are looked at whose previous gain may be the largest (lazy greedy, Minoux
-    1978). The rules for ties, NaN, infinite boxes and rows beyond the reference are the same; gains that
-    differ by 1e-12 of a row's box are equal. Exponential in the number of objectives. Two finite objectives
-    need no moocore, and no tolerance; otherwise a missing moocore is an ImportError. Arguments, and the order
-    (n,) that is returned, are those of that function too.
+    A gain never grows, so it is computed again only for rows whose previous gain is the largest (lazy greedy,
+    Minoux 1978). Arguments and result (n,) are those of `greedy_hypervolume_order`, and so are the rules for
+    ties, NaN, infinite boxes and rows beyond the reference. Gains that differ by less than 1e-12 of a row's
+    box count as equal. The time is exponential in the number of objectives. Two finite objectives need
+    neither moocore nor the tolerance; otherwise ImportError is raised if moocore is missing.
 
     >>> losses = [[0.0, 0.0, 0.0, 4.0], [2.0, 2.0, 2.0, 2.0], [4.0, 4.0, 4.0, 0.0]]
     >>> greedy_hypervolume_order_host(losses, [5.0, 5.0, 5.0, 5.0], size=2).tolist()
@@ -49,7 +49,7 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
     """
     points, corner, present = checked_arguments(losses, reference, mask, xp=np)
     size = min(_checks.whole_number("size", size, 0), int(present.sum()))
-    # Rows in the order that breaks ties; rows with a NaN come last.
+    # Rows are sorted in the order that breaks ties; rows with a NaN come last.
     nan = np.asarray(np.isnan(points).any(axis=1))
     columns = np.where(nan[:, None], 0, points).T
     row = np.lexsort((*columns[::-1], nan, ~present))[: present.sum()]
@@ -61,12 +61,12 @@ def greedy_hypervolume_order_host(losses: Any, reference: Any, size: int, mask: 
 
 
 def _choose_by_area(points: np.ndarray, corner: np.ndarray, size: int) -> list[int]:
-    """Two objectives, all finite, without moocore: chosen rows on both sides cut the area of a row.
+    """Greedy choice for two finite objectives, without moocore.
 
-    Cuts by position are right for dominated rows too: a row adds at least as much as those that it dominates,
-    and precedes them.
+    Chosen rows before and after a row in the order cut its area. This is right for dominated rows too,
+    because a row comes before all rows that it dominates and adds at least as much.
     """
-    # Scaling by powers of two rounds nothing; areas neither overflow nor vanish.
+    # Scaling by powers of two is exact and keeps areas from overflow and underflow.
     exponent = -np.frexp(np.maximum(np.abs(points).max(axis=0, initial=0), np.abs(corner)))[1]
     points, corner = np.ldexp(points, exponent), np.ldexp(corner, exponent)
     corners, free, chosen = np.tile(corner, (len(points), 1)), np.ones(len(points), bool), []
@@ -82,10 +82,10 @@ def _choose_by_area(points: np.ndarray, corner: np.ndarray, size: int) -> list[i
 
 
 def _choose_lazily(points: np.ndarray, corner: np.ndarray, size: int) -> list[int]:
-    """Any number of objectives: what a row added when last looked at bounds what it adds now."""
+    """Greedy choice for any number of objectives; the last computed gain of a row is an upper bound."""
     with np.errstate(all="ignore"):
         box = boxes(points, corner, np.ones(len(points), bool))
-    # An infinite box comes first, and then covers whatever of its objective the others have.
+    # An infinite box is chosen first. Afterwards it covers all other boxes in its infinite objective.
     width, chosen = np.where(box.endless, 1, box.width), []
     volume = np.array([_union(w[None]) for w in width])
     gain, slack = np.where(box.endless.any(axis=1), np.inf, volume), _ROUNDING * volume
@@ -106,7 +106,7 @@ def _choose_lazily(points: np.ndarray, corner: np.ndarray, size: int) -> list[in
 
 
 def _union(width: np.ndarray) -> float:
-    """Volume of the union of boxes with one common corner, given their widths; 0 without boxes."""
+    """Volume of the union of boxes with a common corner, from their widths (n, m); 0 without boxes."""
     if width.shape[1] == 1 or not len(width):
         return float(width.max(initial=0))
     moocore = _checks.optional("moocore", "Hypervolume on the host", "pareto")

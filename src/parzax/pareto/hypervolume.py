@@ -18,23 +18,24 @@ from parzax.status import Status
 def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
-    A row owns the box from itself up to the reference; the value is the volume of the boxes' union. With two
-    objectives, boxes are sorted by one width and heights added where they grow: O(n log n). With three, boxes
-    enter from the deepest to the shallowest and raise the heights of a staircase, whose area times the
-    next difference of depths is added: O(n^2) time, O(n) memory. Only positive terms are added: relative
-    error 1e-12 in float64, 1e-5 in float32, and differentiable wherever the volume is.
+    Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
+    With two objectives the boxes are sorted by one width, and increases of the height are summed: O(n log n).
+    With three objectives the boxes are added from the deepest to the shallowest to a staircase, and its area
+    times the difference to the next depth is summed: O(n^2) time, O(n) memory. All terms are positive, so the
+    relative error is 1e-12 in float64 and 1e-5 in float32. It is differentiable wherever the volume is.
 
     Args:
-        losses: all minimised; one to three objectives. `hypervolume_host` takes more.
-        reference: the worst corner.
-        mask: rows that are there, or their weights (present where positive); all by default.
+        losses: (n, m), all minimised, m from 1 to 3; `hypervolume_host` takes more objectives.
+        reference: (m,) the worst corner.
+        mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
+            default.
 
     Returns:
-        The volume in the units of the losses. Duplicates and dominated rows change nothing, no rows give 0. A
-        row with a NaN, or that is not better than the reference in **every** objective, adds nothing. It is
-        NaN where the reference has a NaN, infinite where a width is, and 0 or infinite where the dtype
-        cannot hold the value, though boxes of 1e200 by 1e-200 are right. `hypervolume_status` tells all of
-        these, and `log_hypervolume` needs no range.
+        The volume, in units of the losses. Duplicates and dominated rows change nothing. A row with a NaN, or
+        a row that is not better than the reference in **every** objective, adds nothing. The value is 0
+        without rows, NaN if the reference has a NaN, and infinite if a width is infinite. It is 0 or infinite
+        if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine. `hypervolume_status`
+        reports all these cases, and `log_hypervolume` has no limit of range.
 
     >>> import jax.numpy as jnp
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
@@ -44,7 +45,7 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
 
 
 def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
-    """Natural logarithm of `hypervolume`, also where the dtype cannot hold the volume; -inf without boxes.
+    """Natural logarithm of `hypervolume`, for volumes of any size; -inf without boxes.
 
     >>> import jax.numpy as jnp
     >>> bool(log_hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3)) > 207)
@@ -56,8 +57,9 @@ def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> 
 def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) -> Int[Array, ""]:
     """Bits of `Status` for a hypervolume.
 
-    NAN_LOSSES, NAN_REFERENCE, BEYOND_REFERENCE (rows that add nothing), OUT_OF_RANGE (the value is infinite,
-    or 0 or without all its digits though there are boxes).
+    NAN_LOSSES and NAN_REFERENCE: NaN in the losses or the reference. BEYOND_REFERENCE: some rows are not
+    better than the reference and add nothing. OUT_OF_RANGE: the value is infinite, or there are boxes but the
+    value is 0 or has lost digits.
 
     >>> import jax.numpy as jnp
     >>> Status(int(hypervolume_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
@@ -67,7 +69,7 @@ def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) 
 
 
 def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
-    """Losses and reference in one dtype, and which rows exist; an error names what ``other`` to use."""
+    """Losses and reference in one dtype, and the mask of rows; errors recommend the function ``other``."""
     (losses, present), reference = checked_rows(losses, mask, xp), as_array("reference", reference, xp)
     if reference.shape != losses.shape[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
@@ -97,7 +99,7 @@ def _status(losses, reference, present):
     value, tiny = scale(volume, box.exponent), jnp.finfo(volume.dtype).tiny
     nan = present & jnp.any(jnp.isnan(losses), axis=1)
     undefined = jnp.any(jnp.isnan(reference))
-    # Products below the least normal number are flushed to 0: at most one per row.
+    # Products below the smallest normal number become 0; this happens at most once per row.
     least = len(losses) * tiny / jnp.finfo(volume.dtype).eps
     rounded = (volume < least) | (value < tiny) | (value == jnp.inf)
     bits = {
@@ -114,13 +116,13 @@ class Boxes(NamedTuple):
 
     width: Float[Any, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
     exponent: Int[Any, ""]  # sum of the exponents of the objectives
-    inside: Bool[Any, " n"]  # rows that have a box: present, no NaN, everywhere better than the reference
-    endless: Bool[Any, "n m"]  # whether a width is infinite (0 in `width`), and so the volume
-    lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot hold
+    inside: Bool[Any, " n"]  # rows with a box: present, no NaN, better than the reference in each objective
+    endless: Bool[Any, "n m"]  # whether a width is infinite (it is 0 in `width`); the volume is then too
+    lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot represent
 
 
 def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
-    """The boxes of the present rows, of NumPy for its arrays. Scaling by powers of two rounds nothing."""
+    """The boxes of the present rows, in NumPy for NumPy arrays. Scaling by powers of two is exact."""
     xp = namespace(losses)
     # The key of a NaN is the largest, so a row with a NaN is not inside.
     better = xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
@@ -136,7 +138,7 @@ def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[
 
 
 def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
-    """x times 2^exponent, on a device in four steps, each of which the dtype can hold."""
+    """x times 2^exponent; on a device in four steps, so that the dtype can represent each factor."""
     if isinstance(x, np.ndarray):
         return np.ldexp(x, exponent)
     most = jnp.finfo(x.dtype).maxexp - 2
@@ -148,7 +150,7 @@ def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
 
 
 def power_of_two(exponent: Int[Array, "..."], dtype: jnp.dtype) -> Float[Array, "..."]:
-    """2^exponent for a normal result, from its bits: XLA's exp2 and ldexp round."""
+    """2^exponent, if it is a normal number, built from its bits, because XLA's exp2 and ldexp round."""
     info = jnp.finfo(dtype)
     integer = jnp.int64 if info.bits == 64 else jnp.int32
     biased = (exponent + (info.maxexp - 1)).astype(integer)
@@ -156,7 +158,7 @@ def power_of_two(exponent: Int[Array, "..."], dtype: jnp.dtype) -> Float[Array, 
 
 
 def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
-    """Volume of the union of boxes with one common corner, given their widths; one to three of them."""
+    """Volume of the union of boxes with a common corner, from their widths (n, m) with m from 1 to 3."""
     n, m = width.shape
     if n == 0:
         return jnp.zeros((), width.dtype)
@@ -169,15 +171,15 @@ def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
 
 
 def added_volume(box: Float[Array, " 3"], others: Float[Array, "n 3"]) -> Float[Array, ""]:
-    """What a box adds to the union of others, without cancellation: exactly 0 where covered."""
-    # A box without height spans the ground, so that every column and every slab exists.
+    """Volume that a box adds to the union of other boxes, without cancellation; exactly 0 if covered."""
+    # A box of height 0 covers the whole base, so that every column and every slab exists.
     ground = jnp.stack([box[0], jnp.zeros_like(box[1]), box[2]])[None]
     widths = jnp.concatenate([ground, jnp.minimum(others, box[None])])
     return _by_depth(widths, lambda height: box[1] - height)
 
 
 def _by_depth(width: Float[Array, "n 3"], counted: Callable[[Array], Array]) -> Float[Array, ""]:
-    """Sum over slabs and columns of their size times what is counted of the column's height in the slab."""
+    """Sum over slabs and columns of base area times ``counted``, a function of the column's height."""
     along = jnp.argsort(-width[:, 0])
     x, step = width[along, 0], _steps(width[along, 0])
     depth = jnp.argsort(-width[:, 2])
@@ -191,5 +193,5 @@ def _by_depth(width: Float[Array, "n 3"], counted: Callable[[Array], Array]) -> 
 
 
 def _steps(descending: Float[Array, " n"]) -> Float[Array, " n"]:
-    """What each number exceeds the next by, the last one 0."""
+    """Differences of descending numbers: each minus the next, the last minus 0."""
     return descending - jnp.append(descending[1:], 0)

@@ -1,4 +1,4 @@
-"""Exact orders: floats as integers, columns as ranks of their values, rows in lexicographic order."""
+"""Exact sorting: floats as integers, columns as ranks of their values, rows in lexicographic order."""
 
 import functools
 import math
@@ -18,17 +18,17 @@ Losses = Num[ArrayLike, "n m"]
 Reference = Num[ArrayLike, " m"]
 Mask = Num[ArrayLike, " n"] | Bool[ArrayLike, " n"] | None
 
-# Largest n for which a pair of numbers below n fits one int32.
+# Largest n for which a pair of integers below n fits into one int32.
 _LARGEST_PACKED = math.isqrt(2**31 - 1)
 
 
 def as_array(name: str, values: Any, xp: ModuleType) -> Any:
-    """Numbers as an array of JAX or, for ``xp`` = NumPy, as one of float64 on the host."""
+    """Numbers as a JAX array or, if ``xp`` is NumPy, as a float64 array on the host."""
     return _checks.float_array(name, values) if xp is np else jnp.asarray(values)
 
 
 def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[Any, "n m"], Bool[Any, " n"]]:
-    """A matrix of losses in a floating dtype; which rows exist: those of positive weight, all by default."""
+    """Losses as a floating-point matrix, and a mask of the rows that exist (positive weight, or all)."""
     losses = as_array("losses", losses, xp)
     if losses.ndim != 2 or losses.shape[1] < 1:
         expected = "(n, m) with at least one objective"
@@ -41,14 +41,14 @@ def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[An
 
 
 def value_rank(key: Int[Array, " n"]) -> Int[Array, " n"]:
-    """How many of the integers are smaller than each: equal ones share a number."""
-    # One sort of bare integers and a binary search: XLA sorts pairs of key and index five times slower.
+    """Number of smaller integers for each integer; equal integers have the same rank."""
+    # Sorting integers and a binary search is five times faster in XLA than sorting pairs of key and index.
     return jnp.searchsorted(jnp.sort(key), key, method="scan").astype(jnp.int32)
 
 
 def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tuple[list[Array], Array]:
-    """Each column as ranks of its values, from 0; and which rows are proper: present, without a NaN."""
-    # Other rows are equal to each other and dominated by all proper rows.
+    """Each column as ranks of its values, from 0, and a mask of proper rows: present and without NaN."""
+    # All other rows are equal, and every proper row dominates them.
     proper = present & ~jnp.any(jnp.isnan(losses), axis=1)
     largest = jnp.iinfo(jnp.int64 if losses.dtype == jnp.float64 else jnp.int32).max
     keys = jnp.where(proper[:, None], ordered_key(losses), largest)
@@ -56,11 +56,11 @@ def value_ranks(losses: Float[Array, "n m"], present: Bool[Array, " n"]) -> tupl
 
 
 class Lexicographic(NamedTuple):
-    """Rows in lexicographic order, equal rows in one place."""
+    """Rows in lexicographic order, with the position of each row; equal rows share a position."""
 
     columns: list[Int[Array, " n"]]  # the sorted columns
-    first: Bool[Array, " n"]  # whether a row is the first of its equals
-    position: Int[Array, " n"]  # of each original row, where the first of its equals is
+    first: Bool[Array, " n"]  # whether a sorted row is the first of equal rows
+    position: Int[Array, " n"]  # for each original row, index of the first equal sorted row
 
 
 def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
@@ -68,14 +68,15 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     n = len(columns[0])
     if n > _LARGEST_PACKED:
         return _sort_by_index(columns)
-    # All but the last column become one; with the last one it makes one integer, which is sorted alone.
+    # All columns except the last are combined into one column. With the last column it is packed into one
+    # integer per row, and only this integer is sorted.
     leading = columns[0]
     for column in columns[1:-1]:
         leading = value_rank(leading * n + column)
     key = leading * n + columns[-1] if len(columns) > 1 else leading
     ordered_keys = jnp.sort(key)
     position = jnp.searchsorted(ordered_keys, key, method="scan").astype(jnp.int32)
-    # Equal rows write the same values, so the order of their writes does not matter.
+    # Equal rows write the same value, so the order of the writes does not matter.
     first = changes([ordered_keys])
     start = latest(first)
     leading_columns = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]
@@ -91,11 +92,11 @@ def _sort_by_index(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
 
 
 def latest(where: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """The last row so far at which the condition held."""
+    """Index of the last row, up to each row, where the condition holds."""
     return jax.lax.cummax(jnp.where(where, jnp.arange(len(where), dtype=jnp.int32), 0))
 
 
 def changes(columns: Sequence[Shaped[Array, " n"]]) -> Bool[Array, " n"]:
-    """Whether a row differs from the one before it."""
+    """Mask of the rows that differ from the row before them."""
     changed = functools.reduce(jnp.logical_or, (column[1:] != column[:-1] for column in columns))
     return jnp.concatenate([jnp.ones(1, bool), changed])

@@ -1,4 +1,4 @@
-"""Non-domination ranks: in which front a row lies, on a device and on the host; and their flags."""
+"""Non-domination ranks (the front of each row), on a device and on the host, with their status."""
 
 import functools
 from bisect import bisect_right
@@ -13,36 +13,38 @@ from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
 
-# The rank of an absent row: above every rank, and with room for sums below 2^31.
+# Rank of an absent row: above every other rank, and small enough that sums stay below 2^31.
 ABSENT = 2**30
-# Rows per block with two objectives, and with more: short blocks need few passes, long ones few steps.
+# Rows per block, for two objectives (_BLOCK) and for more (_TILE). Short blocks need few passes, long blocks
+# need few steps.
 _BLOCK, _TILE = 16, 8
 
 
 def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
-    """The front of each row when fronts are peeled off one by one; 0 is the Pareto front.
+    """The front of each row, if fronts are removed one after the other; 0 is the Pareto front.
 
-    q dominates p where q_j <= p_j in every objective and q_j < p_j in one (Deb et al., "A fast and elitist
-    multiobjective genetic algorithm: NSGA-II", 2002, section III.A). The rank is the length of the longest
-    chain of dominance that ends in the row:
+    q dominates p if q_j <= p_j in every objective and q_j < p_j in at least one (Deb et al., "A fast and
+    elitist multiobjective genetic algorithm: NSGA-II", 2002, section III.A). The rank is the length of the
+    longest chain of dominance that ends in the row:
 
         rank(p) = max(0, max over q that dominate p of rank(q) + 1)
 
-    Rows go through in lexicographic order, where whatever dominates a row precedes it. With two objectives
-    the smallest second objective of each front is kept, which rises with the front, and a row's front is
-    found by bisection (patience sorting): O(n log n). With more, rows are compared with all before them, in
-    tiles: O(m n^2) comparisons and O(n) memory. Everything is done on integers in the order of the
-    floats, so that ranks are exact: infinities and subnormals are values like any other, and -0.0 is 0.0.
+    Rows are processed in lexicographic order, so rows that dominate a row come before it. With two objectives
+    the algorithm keeps the smallest second objective of each front. This number grows with the front, so a
+    bisection finds the front of a row (patience sorting): O(n log n). With more objectives each row is
+    compared with all rows before it, in tiles: O(m n^2) comparisons and O(n) memory. Floats are replaced by
+    integers in the same order, so ranks are exact, also for infinities and subnormals; -0.0 equals 0.0.
 
     Args:
-        losses: all minimised.
-        mask: rows that are there, or their weights (present where positive); all by default.
+        losses: (n, m), all minimised.
+        mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
+            default.
 
     Returns:
-        Ranks from 0 without gaps, int32; equal rows share one. Rows with a NaN come after all fronts: they
-        share the number of fronts as their rank. Absent rows, whatever they hold, have `ABSENT`, 2^30.
-        Optuna ranks a NaN like a value beyond +inf, so that [0, nan] may be in the first front; its ranks of
-        other rows are the same.
+        (n,) int32 ranks from 0 without gaps; equal rows have equal ranks. Rows with a NaN come after all
+        fronts: their rank is the number of fronts. Absent rows have the rank `ABSENT`, 2^30. Optuna treats
+        NaN like a value above +inf, so [0, nan] may be in its first front; its ranks of other rows are the
+        same.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[1.0, 4.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [0.0, jnp.nan]])
@@ -55,16 +57,17 @@ def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
 def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
     """`non_domination_rank` on the host, in float64 and without compilation.
 
-    Distinct rows go through in lexicographic order, so that only earlier ones can dominate a row. With two
-    objectives the smallest second objective of each front decides, found by bisection: O(n log n). With more
-    a row is compared with all before it: O(m n^2) comparisons, and O(n) memory.
+    Distinct rows are processed in lexicographic order, so only earlier rows can dominate a row. With two
+    objectives a bisection over the smallest second objective of each front finds the front: O(n log n). With
+    more objectives a row is compared with all rows before it: O(m n^2) comparisons and O(n) memory.
 
     Args:
         losses: (n, m), minimised.
-        mask: (n,) rows that are there, or their weights (present where positive); all by default.
+        mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
+            default.
 
     Returns:
-        (n,) int32 ranks, of rows with a NaN and of absent ones as of `non_domination_rank`.
+        (n,) int32 ranks. Rows with a NaN and absent rows have the same ranks as in `non_domination_rank`.
 
     >>> non_domination_rank_host([[1.0, 4.0], [2.0, 2.0], [2.0, 4.0], [2.0, 2.0], [0.0, np.nan]]).tolist()
     [0, 0, 1, 0, 2]
@@ -72,7 +75,7 @@ def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
     points, present = checked_rows(losses, mask, np)
     nan = np.isnan(points).any(axis=1)
     rank, proper = np.full(len(points), ABSENT, np.int32), present & ~nan
-    # 0.0 and -0.0 are one loss.
+    # Adding 0.0 turns -0.0 into 0.0.
     distinct, number = np.unique(points[proper] + 0.0, axis=0, return_inverse=True)
     rank[proper] = _rank_distinct(distinct)[number.reshape(-1)]
     rank[present & nan] = rank[proper].max(initial=-1) + 1
@@ -80,7 +83,9 @@ def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
 
 
 def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
-    """Bits of `Status` for ranks, crowding and choices: NO_ROWS, and NAN_LOSSES where present rows have one.
+    """Bits of `Status` for ranks, crowding and subset selection.
+
+    NO_ROWS: no row is present. NAN_LOSSES: a present row has a NaN.
 
     >>> import jax.numpy as jnp
     >>> Status(int(rank_status(jnp.array([[0.0, jnp.nan]])))).name
@@ -113,7 +118,7 @@ def _padded(column: Array, block: int, value: int) -> Array:
 
 
 def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> Int[Array, "b c"]:
-    """Ranks by the smallest second objective of every front so far; n where the front has no rows."""
+    """Ranks from the smallest second objective of every front so far, which is n for an empty front."""
 
     def step(smallest, block):
         y, first = block
@@ -125,7 +130,7 @@ def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> I
 
 
 def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[Array, "b c"]:
-    """Ranks by comparing each block with all blocks before it."""
+    """Ranks from comparisons of each block with all blocks before it."""
     block = first.shape[1]
 
     def dominates(i, j):
@@ -133,22 +138,22 @@ def _tiles(columns: list[Int[Array, "b c"]], first: Bool[Array, "b c"]) -> Int[A
         return functools.reduce(jnp.logical_and, below)
 
     def step(j, length):
-        # A tile until the end: elementwise maxima are vectorised, reductions are not.
+        # The reduction comes last, because XLA vectorises elementwise maxima but not reductions.
         def tile(i, longest):
             return jnp.maximum(longest, jnp.where(dominates(i, j), length[i][:, None], 0))
 
         longest = jax.lax.fori_loop(0, j, tile, jnp.zeros((block, block), jnp.int32))
         rank = _chains(jnp.max(longest, axis=0), first[j][:, None] & dominates(j, j))
-        # The length of the chain that ends in a row; only the first of equal rows passes it on.
+        # Length of the chain that ends in each row; 0 for repeats, so that only the first equal row counts.
         return length.at[j].set(jnp.where(first[j], rank + 1, 0))
 
-    # Equal rows take the rank of the first one, so the others need none.
+    # Later equal rows need no rank here, because they get the rank of the first.
     return jax.lax.fori_loop(0, len(first), step, jnp.zeros(first.shape, jnp.int32)) - 1
 
 
 def _chains(before: Int[Array, " c"], dominates: Bool[Array, "c c"]) -> Int[Array, " c"]:
-    """Longest chains within a block, given those that end in its rows from before it."""
-    # Only rows above the diagonal dominate. Chains grow by one row in each pass, until none does.
+    """Longest chains that end in the rows of a block, from the chains ``before`` the block."""
+    # Only an earlier row can dominate a row. Chains grow by one row per pass, until no chain grows.
     index = jnp.arange(len(before))
     dominates = dominates & (index[:, None] < index[None])
 

@@ -1,4 +1,4 @@
-"""Greedy choice of the rows that make the hypervolume large (HSSP)."""
+"""Greedy hypervolume subset selection (HSSP)."""
 
 import functools
 
@@ -20,31 +20,31 @@ def greedy_hypervolume_order(
     *,
     stop: Int[Array, ""] | int | None = None,
 ) -> Int[Array, " n"]:
-    """When each row is chosen, if always the one that adds most to the hypervolume of those chosen is next.
+    """Place of each row in the greedy order, which always chooses the row that adds most hypervolume next.
 
     The greedy solution of the hypervolume subset selection problem reaches at least 1 - 1/e of the best
-    volume (Guerreiro, Fonseca and Paquete 2016), and MO-TPE (Ozaki et al. 2022) breaks ties within a
-    front so. Choices do not depend on those that follow: the best k of them are ``order < k`` for every k up
-    to ``size``, and k may be traced.
+    volume (Guerreiro, Fonseca and Paquete 2016). MO-TPE (Ozaki et al. 2022) uses it to break ties within a
+    front. A choice does not depend on later choices, so for every k up to ``size`` the first k chosen rows
+    are ``order < k``; k may be traced.
 
-    With two objectives a row adds a box, cut by the chosen rows on both sides: O(n) per choice. With three,
-    the hypervolume of the chosen boxes within the row's own is taken off it, O(size^2) for one row. What a
-    row adds never grows, so only rows are looked at whose previous addition is the largest (lazy
-    greedy, Minoux 1978). For four objectives and more there is `greedy_hypervolume_order_host` instead.
+    With two objectives the gain of a row is a box that is cut by the chosen rows on both sides: O(n) per
+    choice. With three objectives it is the row's box minus the hypervolume of the chosen boxes within it:
+    O(size^2) for one row. A gain never grows, so it is computed again only for rows whose previous gain is
+    the largest (lazy greedy, Minoux 1978). For more objectives use `greedy_hypervolume_order_host`.
 
-    Infinite boxes are chosen first. Ties, and rows that add nothing (duplicates, dominated, beyond the
-    reference): in lexicographic order of the losses, then of row numbers. Rows with a NaN come after all
-    others.
+    Infinite boxes are chosen first. Ties, and rows without gain (duplicates, dominated rows, rows beyond the
+    reference), are in lexicographic order of the losses, then of the index. Rows with a NaN come last.
 
     Args:
-        losses, reference, mask: as of `hypervolume`.
-        size: how many rows to choose at most, static.
-        stop: how many to choose where that is fewer, may be traced; it saves time, not memory.
+        losses, reference, mask: as in `hypervolume`.
+        size: largest number of rows to choose; static.
+        stop: number of rows to choose, if it is smaller than ``size``; it may be traced. It saves time, not
+            memory.
 
     Returns:
-        0 for the first choice, and so on, int32; `ABSENT` for rows not chosen, absent ones among them. With a
-        NaN in the reference no row adds anything, so the order is lexicographic. `hypervolume_status` has
-        flags.
+        (n,) int32: 0 for the first choice, 1 for the second, and so on; `ABSENT` for rows that are not chosen
+        or absent. If the reference has a NaN, no row has a gain, so the order is lexicographic.
+        `hypervolume_status` reports such cases.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [2.1, 1.9], [4.0, 0.0]])
@@ -52,7 +52,7 @@ def greedy_hypervolume_order(
     [True, True, False, True]
     """
     other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
-    # Choices have no derivative, and JAX cannot differentiate their loops.
+    # The order has no derivative, and JAX cannot differentiate its loops.
     rows, corner, present = jax.lax.stop_gradient(checked_arguments(losses, reference, mask, other=other))
     size = min(_checks.whole_number("size", size, 0), len(rows))
     n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
@@ -64,10 +64,10 @@ def _order(losses, reference, present, n_choices, *, size):
     n, m = losses.shape
     if n == 0 or size == 0:
         return jnp.full(n, ABSENT, jnp.int32)
-    # Rows in the order that breaks ties, so that the first maximum is chosen.
+    # Rows are sorted in the order that breaks ties, because argmax takes the first maximum.
     order = jnp.lexsort((lexicographic(value_ranks(losses, present)[0]).position, ~present))
     box = boxes(losses, reference, present)
-    # An infinite box comes first, and then covers whatever of its objective the others have.
+    # An infinite box is chosen first. Afterwards it covers all other boxes in its infinite objective.
     endless = jnp.any(box.endless, axis=1)[order]
     width = jnp.where(box.endless, 1, box.width)[order]
     if m == 1:
@@ -78,10 +78,11 @@ def _order(losses, reference, present, n_choices, *, size):
 
 
 def _by_cuts(width, present, endless, n_choices):
-    """Two objectives: chosen rows before a row cut its box in the second one, those after it in the first.
+    """Greedy choice for two objectives.
 
-    Right for dominated rows too, because a row adds at least as much as those that it dominates, and
-    precedes them.
+    A chosen row before a row cuts its box in the second objective, a chosen row after it in the first. This
+    is right for dominated rows too, because a row comes before all rows that it dominates and adds at least
+    as much.
     """
     index = jnp.arange(len(width))
 
@@ -99,7 +100,7 @@ def _by_cuts(width, present, endless, n_choices):
 
 
 def _lazily(width, present, endless, n_choices, size):
-    """Three objectives: what a row added when last looked at bounds what it adds now."""
+    """Greedy choice for three objectives; the last computed gain of a row is an upper bound on its gain."""
     n = len(width)
 
     def step(k, carry):
@@ -129,7 +130,7 @@ def _lazily(width, present, endless, n_choices, size):
 
 
 def _choose(added, present, chosen, k):
-    """The first present row that adds most among those not chosen yet, and the choices with it."""
+    """The row with the largest gain among present rows that are not chosen yet, and the updated choices."""
     free = present & (chosen == ABSENT)
     best = jnp.argmax(jnp.where(free, added, -1))
     return best, chosen.at[best].set(jnp.where(free[best], k, chosen[best]).astype(jnp.int32))

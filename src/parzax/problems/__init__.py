@@ -1,4 +1,4 @@
-"""Problems to optimise: your own function, the papers' toys, benchmark tables, and a synthetic search log."""
+"""Problems to optimise: a user's function, toy functions of the papers, benchmark tables, a synthetic log."""
 
 from parzax.problems.problem import AbstractProblem as AbstractProblem
 from parzax.problems.problem import Problem as Problem

@@ -1,4 +1,4 @@
-"""Problem: a function to be minimised, its search space, and how many values it gives."""
+"""Problem: a function to optimise, with its search space and its numbers of objectives and constraints."""
 
 import abc
 from collections.abc import Callable
@@ -15,18 +15,18 @@ Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
 
 
 class AbstractProblem(eqx.Module):
-    """What can be optimised: a pure function of a key and one configuration, on a search space.
+    """A pure function of a key and one configuration, on a search space.
 
-    A problem is a pytree whose leaves are the numbers it depends on (thresholds, tables, shifts), so
-    `jax.vmap` goes over problems of one shape as it does over keys.
+    A problem is a pytree whose leaves are the numbers that it depends on (thresholds, tables, shifts), so
+    `jax.vmap` works over problems of equal shape, as it does over keys.
 
     Attributes:
-        space: d parameters; this, both numbers and the name are static.
-        n_objectives: m.
-        n_constraints: c, each feasible where it is <= 0.
-        name: for titles and tables.
-        feasible_optimum: (m,) the smallest feasible value of each objective, None where it is not known. With
-            several objectives it is the ideal point, which no one configuration need reach.
+        space: search space with d parameters; static.
+        n_objectives: m; static.
+        n_constraints: c; static. A constraint is satisfied if it is <= 0.
+        name: name for titles and tables; static.
+        feasible_optimum: (m,) smallest feasible value of each objective; None if it is unknown. With several
+            objectives it is the ideal point, which a single configuration may not reach.
     """
 
     space: eqx.AbstractVar[Space]
@@ -36,18 +36,18 @@ class AbstractProblem(eqx.Module):
     feasible_optimum: eqx.AbstractVar[Any]
 
     def __call__(self, key: PRNGKeyArray, x: Any) -> Evaluation:
-        """Evaluate one configuration; pure, and `jax.jit` and `jax.vmap` apply.
+        """Evaluate one configuration; pure, jit- and vmap-able.
 
         Args:
-            key: a typed key (`jax.random.key`); noise comes from it alone.
+            key: a typed key (`jax.random.key`), the only source of noise.
             x: (d,) native values, NaN where inactive, categories as codes.
 
         Returns:
-            Objectives (m,), minimised or maximised as the sampler's directions say, and constraints (c,),
-            feasible where <= 0.
+            Objectives (m,), which the sampler minimises or maximises by its directions, and constraints (c,),
+            satisfied if <= 0.
 
         Raises:
-            ValueError, TypeError: while tracing, for a key, an x or results of another shape or kind.
+            ValueError, TypeError: while tracing, if the key, x or the results have another shape or type.
         """
         _checks.check_key(key)
         x = _checks.floating_array("x", x)
@@ -58,24 +58,23 @@ class AbstractProblem(eqx.Module):
 
     @abc.abstractmethod
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
-        """Objectives and constraints of a checked configuration."""
+        """Objectives and constraints of a configuration whose shape was checked."""
 
 
 class Problem(AbstractProblem):
-    """A function of your own as a problem.
+    """A problem made from a user's function.
 
     Args:
-        fn: ``fn(key, x)`` for one configuration x (d,) in native units (NaN where inactive, categories as
-            codes) gives the objectives, or a tuple (objectives, constraints). They have shapes (m,) and (c,);
-            a scalar stands for shape (1,). It must be pure and traceable by JAX. A callable that is a pytree
-            (an `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``) has its arrays as leaves of the
-            problem, so that they can be traced and batched; any other callable is static.
-        space, n_objectives, n_constraints, feasible_optimum: as of `AbstractProblem`; m >= 1, c >= 0.
-        name: for titles; the function's name if not given.
+        fn: function ``fn(key, x)`` of one configuration x (d,) in native units (NaN where inactive,
+            categories as codes). It returns the objectives (m,), or a tuple of objectives (m,) and
+            constraints (c,); a scalar stands for shape (1,). It must be pure and traceable by JAX. If it is a
+            pytree (an `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``), its arrays are leaves of
+            the problem, which can be traced and batched. Any other callable is static.
+        space, n_objectives, n_constraints, feasible_optimum: as in `AbstractProblem`; m >= 1, c >= 0.
+        name: name for titles; by default the name of the function.
 
     Raises:
-        ValueError, TypeError: for arguments of another kind; and when called, while tracing, where ``fn``
-            gives other shapes than it should.
+        ValueError, TypeError: invalid arguments; in a call, while tracing, if ``fn`` returns other shapes.
 
     >>> import jax, jax.numpy as jnp
     >>> import parzax as px
@@ -106,7 +105,7 @@ class Problem(AbstractProblem):
             raise TypeError(f"fn must be a function of (key, x), got {fn!r}.")
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.instance("name", name, str | None, "a string")
-        # A bare function is no leaf that JAX can trace; as the static part of a Partial it is none.
+        # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
         self.fn = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
         self.space = space
         self.n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
@@ -122,10 +121,10 @@ class Problem(AbstractProblem):
         if len(result) != 2:
             given = f"n_constraints = {self.n_constraints}; it gave {len(result)} value(s)"
             hint = "Several objectives belong in one array."
-            raise ValueError(f"fn must give (objectives, constraints), as {given}. {hint}")
+            raise ValueError(f"fn must return (objectives, constraints), because {given}. {hint}")
         objectives = _vector("the objectives of fn", result[0], self.n_objectives)
         constraints = _vector("the constraints of fn", result[1], self.n_constraints)
-        # No constraints are of no dtype of their own.
+        # An empty array of constraints gets the dtype of the objectives.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
 

@@ -1,7 +1,7 @@
 """The activation problem of "Conditional PED-ANOVA" (arXiv 2601.20800), as random search in JAX.
 
-The active numeric parameter is the objective, and a condition on a further parameter chooses which: so what
-matters, and at which level, is known beforehand. It is minimised.
+Two numeric parameters are conditional on a third parameter, and the objective is the value of the active one.
+It is known in advance which parameter matters at which level. The objective is minimised.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,11 @@ class SyntheticProblem(NamedTuple):
     """A search space and a random search on it.
 
     Attributes:
-        name: for titles and tables.
+        name: name for titles and tables.
         space: the `parzax.Space` with d parameters.
-        sample: ``sample(key, n)`` draws n configurations uniformly: values (n, d) in native units, NaN
-            where inactive, and objectives (n,), in JAX's default float type. Pure; n is static; `jax.vmap`
-            over keys gives seeds. ``n = 0`` gives empty arrays.
+        sample: ``sample(key, n)`` draws n configurations uniformly. It returns values (n, d) in native units,
+            NaN where inactive, and objectives (n,), in JAX's default float type. It is pure, and n is static;
+            use `jax.vmap` over keys for several seeds. ``n = 0`` gives empty arrays.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reading of benchmark tables: an npz file of metrics, and a JSON header of the same name beside it."""
+"""Reads benchmark tables: an npz file with metrics, and a JSON header with the same name in its folder."""
 
 import json
 import math
@@ -17,16 +17,16 @@ _UNSET = " The path is relative and PARZAX_DATA, the folder of tables, is not se
 
 
 class Metric(NamedTuple):
-    """One metric of a table: float64 values (n, s) or (n, 1), NaN where missing; sign -1 where maximised."""
+    """One metric of a table: float64 values (n, s) or (n, 1), NaN if missing; sign is -1 if maximised."""
 
     values: np.ndarray
     sign: float
 
 
 class TableFile(NamedTuple):
-    """A checked table: every choice of the space once, in C order of the choice indices.
+    """A checked table: each configuration of the space once, in C order of the choice indices.
 
-    ``constraints`` are those of the header by name: the metric, and its thresholds by quantile.
+    ``constraints`` maps names in the header to a metric and its thresholds by quantile.
     """
 
     name: str
@@ -36,9 +36,10 @@ class TableFile(NamedTuple):
 
 
 def read_table(path: str | Path) -> TableFile:
-    """Read ``path`` (npz, never a pickle) and its header; a relative one from PARZAX_DATA, where it is set.
+    """Read ``path`` (npz without pickles) and its header.
 
-    ValueError names the file, if either is missing, damaged, or not of this form.
+    A relative path starts at the folder PARZAX_DATA, if this environment variable is set. ValueError names
+    the file if one of the two is missing, damaged or in another format.
     """
     folder = os.environ.get("PARZAX_DATA")
     file = Path(folder or "", path)
@@ -51,7 +52,7 @@ def read_table(path: str | Path) -> TableFile:
         where = "" if folder or file.is_absolute() else _UNSET
         raise ValueError(f"cannot read the header {str(beside)!r}: {_explain(error)}.{where}") from error
     try:
-        # Opened here, as np.load leaves a truncated file open.
+        # The file is opened here, because np.load does not close a truncated file.
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _build_table(header, {name: data[name] for name in data.files if name in header["arrays"]})
     except _checks.UNREADABLE as error:

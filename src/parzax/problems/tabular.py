@@ -1,4 +1,4 @@
-"""Tabular: benchmark tables as problems; an evaluation is a gather."""
+"""`Tabular`: benchmark tables as problems; an evaluation reads a row of the table."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -18,15 +18,16 @@ from parzax.space import Ordinal, Space
 
 
 class Oracle(NamedTuple):
-    """What the best optimiser could find in a table under the constraints, in float64.
+    """The best values that a table contains under the constraints, in float64.
 
-    An entry is one seed of one configuration, and is feasible by its own constraint values.
+    An entry is one seed of one configuration. It is feasible if its constraint values are.
 
     Attributes:
-        best: (m,) smallest value of each objective over feasible entries; NaN if there are none.
-        worst: (m,) largest of the same; without constraints a reference point for the hypervolume.
-        best_mean: (m,) smallest mean over seeds, over the configurations whose entries are all feasible.
-        feasible_fraction: share of feasible entries among those that exist.
+        best: (m,) smallest value of each objective over feasible entries; NaN without feasible entries.
+        worst: (m,) largest value of each objective over feasible entries; without constraints it can serve
+            as reference point of the hypervolume.
+        best_mean: (m,) smallest mean over seeds, among configurations whose entries are all feasible.
+        feasible_fraction: fraction of the existing entries that are feasible.
     """
 
     best: np.ndarray
@@ -36,27 +37,27 @@ class Oracle(NamedTuple):
 
 
 class Tabular(AbstractProblem):
-    """A benchmark table as a problem: HPOlib, NAS-Bench-201, NMT-Bench, or any table of that form.
+    """A benchmark table as a problem: HPOlib, NAS-Bench-201, NMT-Bench, or any table in the same format.
 
-    An evaluation looks its configuration up and draws one of the training seeds recorded for it, uniformly
-    and the same for all objectives and constraints. Objectives are minimised: one recorded as "maximize"
-    (bleu) is negated once, when the table is loaded. A constraint is its value minus the threshold, taken
-    in float64 on the host and rounded so that its sign survives: what is feasible in float64 is feasible in
-    the table, in float32 too (float32 alone cannot tell the runtimes of NAS-Bench-201 apart).
+    An evaluation looks up its configuration and draws one of its recorded training seeds uniformly; the seed
+    is the same for all objectives and constraints. Objectives are minimised: an objective recorded as
+    "maximize" (bleu) is negated when the table is loaded. A constraint is the value minus the threshold. It
+    is computed in float64 on the host and rounded so that its sign does not change, so an entry that is
+    feasible in float64 is also feasible in float32 (float32 cannot tell the runtimes of NAS-Bench-201 apart).
 
-    Make it with `Tabular.load`. It is a pytree, so several thresholds are one batch::
+    Make it with `Tabular.load`. It is a pytree, so tables with several thresholds can be one batch::
 
         tables = [px.problems.Tabular.load(path, constraint_quantiles={"size": q}) for q in (0.1, 0.5)]
         batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *tables)
         jax.vmap(lambda table: table(key, x))(batch)          # objectives (2, m), constraints (2, c)
 
     Attributes:
-        losses: (n, s, m) objectives of the n configurations, the seeds that exist first, otherwise NaN.
+        losses: (n, s, m) objectives of the n configurations; existing seeds come first, the rest is NaN.
         excess: (n, s, c) values of the constraints minus their thresholds.
-        n_seeds: (n,) number of seeds that exist; 0 for a failed training.
-        thresholds: (c,) float64, in the metrics' own units.
-        oracle: the best that there is; ``feasible_optimum`` is its ``best``.
-        objective_names, constraint_names: static.
+        n_seeds: (n,) number of existing seeds; 0 for a failed training.
+        thresholds: (c,) float64, in units of the metrics.
+        oracle: the best values in the table; ``feasible_optimum`` is ``oracle.best``.
+        objective_names, constraint_names: names of the metrics; static.
     """
 
     losses: Float[Array, "n s m"]
@@ -81,23 +82,23 @@ class Tabular(AbstractProblem):
         constraint_quantiles: Mapping[str, float] | None = None,
         constraint_thresholds: Mapping[str, float] | None = None,
     ) -> "Tabular":
-        """Read a table, an npz file with a JSON header of the same name beside it.
+        """Read a table: an npz file, and a JSON header with the same name in its folder.
 
         Args:
-            path: such as "nasbench201/cifar10.npz", absolute or relative to the folder that the environment
-                variable PARZAX_DATA names (to the working directory where it is not set).
+            path: path such as "nasbench201/cifar10.npz". A relative path starts at the folder in the
+                environment variable PARZAX_DATA, or at the working directory if it is not set.
             objectives: names of metrics: valid_mse, runtime, n_params (hpolib); valid_error, runtime,
-                size_mb (nasbench201); bleu, decoding_time (nmt_bench), or bleu_padded, decoding_time_padded:
-                the worst possible value where a training failed, which is NaN in every other metric, and so
-                is its evaluation.
-            constraint_quantiles: constraints of the header ("size", "runtime") at thresholds that it lists,
-                {"size": 0.1}: a share of about 0.1 of the configurations is feasible.
-            constraint_thresholds: metrics, or constraints of the header, with thresholds in their own units;
-                feasible at or below it, or at or above it where the metric is maximised. They come after
-                those of ``constraint_quantiles``; the order of the mappings is that of the constraints.
+                size_mb (nasbench201); bleu, decoding_time (nmt_bench). If a training failed, these metrics
+                and the evaluation are NaN. bleu_padded and decoding_time_padded (nmt_bench) have the worst
+                possible value instead.
+            constraint_quantiles: constraints of the header ("size", "runtime") with one of the quantiles that
+                the header lists. With {"size": 0.1} about a tenth of the configurations is feasible.
+            constraint_thresholds: metrics, or constraints of the header, with thresholds in their units. A
+                value is feasible at or below the threshold; for a maximised metric, at or above it.
+                Constraints are in the order of the mappings, ``constraint_quantiles`` first.
 
         Raises:
-            ValueError: for a missing or damaged file, and for names or quantiles that it does not have.
+            ValueError: a missing or damaged file, or a name or quantile that it does not contain.
         """
         table = read_table(path)
         if isinstance(objectives, str) or not objectives:
@@ -109,7 +110,7 @@ class Tabular(AbstractProblem):
         limits = _find_limits(table, constraint_quantiles or {}, constraint_thresholds or {})
         parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # not -0
         for _, name, threshold in limits:
-            # Gradual underflow: 0 only where they are equal.
+            # With gradual underflow the difference is 0 only if the two are equal.
             parts.append(table.metrics[name].sign * (table.metrics[name].values - threshold))
         everything = np.stack(np.broadcast_arrays(*parts), axis=-1)  # (n, s, columns)
         exists = ~np.isnan(everything).any(axis=-1)
@@ -134,10 +135,10 @@ class Tabular(AbstractProblem):
         )
 
     def encode(self, x: Any) -> Int[Array, ""]:
-        """Row of one configuration x (d,) in native units; -1 if a value is NaN or no code of a category.
+        """Row index of one configuration x (d,) in native units; -1 for NaN or an invalid category code.
 
-        A value of an ordinal parameter need not be exact: the nearest one counts, on a log axis where
-        the parameter has one, so values in float32 are found.
+        A value of an ordinal parameter is replaced by the nearest one (on the log axis for a log parameter),
+        so values in float32 are found too.
         """
         x = _checks.floating_array("x", x)
         limits, strides, n_codes = _lattice(self.space)
@@ -147,7 +148,7 @@ class Tabular(AbstractProblem):
         return jnp.where(valid, jnp.sum(choice * strides, dtype=jnp.int32), -1)
 
     def decode(self, row: Any) -> Float[Array, " d"]:
-        """Configuration (d,) in native units of a row from 0 to n - 1, with categories as codes."""
+        """Configuration (d,) of a row from 0 to n - 1, in native units, with categories as codes."""
         choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
         pairs = zip(self.space.domains, choices, strict=True)
         return jnp.stack([jnp.asarray(domain.list_values())[choice] for (domain,), choice in pairs])
@@ -157,7 +158,7 @@ class Tabular(AbstractProblem):
         exists, row = row >= 0, jnp.maximum(row, 0)
         if self.losses.shape[1] > 1:
             n = self.n_seeds[row]
-            # Half the random bits of `randint`; that 2^23 steps are no multiple of n does not show.
+            # This takes half the random bits of `randint`. The bias is negligible: 2^23 steps for n seeds.
             seed = (jax.random.uniform(key) * n.astype(float)).astype(n.dtype)
             seed = jnp.clip(seed, 0, jnp.maximum(n - 1, 0))
         losses, excess = (jnp.where(exists, a[row, seed], jnp.nan) for a in (self.losses, self.excess))
@@ -187,7 +188,7 @@ def _find_limits(
 
 
 def _round_excess(excess: np.ndarray, dtype: Any) -> np.ndarray:
-    """``excess`` in ``dtype``: what is above 0 stays at least the smallest normal number, and finite."""
+    """``excess`` rounded to ``dtype``; positive values stay finite and >= the smallest normal number."""
     bounds = np.finfo(dtype)
     result = np.clip(excess, float(bounds.min), float(bounds.max)).astype(dtype)
     return np.where(excess > 0, np.maximum(result, bounds.tiny), result)
@@ -211,7 +212,7 @@ def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) ->
 
 @lru_cache(maxsize=64)
 def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,), 0 for ordinals."""
+    """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,); 0 for ordinals."""
     sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
     limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
     for d, (domain,) in enumerate(space.domains):

@@ -1,4 +1,4 @@
-"""Toy functions of the papers, with known optima; the numbers they depend on are leaves, to be batched."""
+"""Toy functions of the papers, with known optima. Their settings are leaves, so problems can be batched."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ BOX = (-5.0, 5.0)
 def ellipsoid(dim: int = 4, center: Any = 0.0) -> Problem:
     """f(x) = sum_i 5^(i - 1) (x_i - c_i)^2 on [-5, 5]^D (meta-learning TPE, arXiv 2212.06751).
 
-    There the centre is the same in every dimension: 0 in the target task, 0 to 4 in the source tasks.
+    In the paper the centre is the same in every dimension: 0 in the target task, 0 to 4 in the source tasks.
 
     Args:
         dim: D; static.
-        center: scalar or (D,), traced. `jax.vmap` over `ellipsoid` itself makes a batch of tasks.
+        center: c, a scalar or (D,); it may be traced. `jax.vmap` over `ellipsoid` gives a batch of tasks.
 
     Returns:
-        A problem whose optimum is 0 at the centre (for a centre outside, at the box's nearest point).
+        A problem whose optimum is 0 at the centre; for a centre outside the box, at the nearest point of it.
 
     >>> import jax, jax.numpy as jnp
     >>> ellipsoid(3)(jax.random.key(0), jnp.ones(3))[0].tolist()
@@ -39,14 +39,14 @@ def ellipsoid(dim: int = 4, center: Any = 0.0) -> Problem:
 def discs(center: Any = -2.0, feasible_center: Any = 1.0, radius: Any = 2.0) -> Problem:
     """f(x) = |x - center|^2 on [-5, 5]^2, feasible in a disc: the toy of c-TPE (arXiv 2211.14411, Figure 2).
 
-    The defaults are those of the paper's map of the acquisition function with a tight constraint, and
-    ``radius=4`` those with a loose one (constraints that vanish). ``discs(0.0, 0.5, 3**0.5)`` has a large
-    overlap between the best tenth of the domain and the feasible tenth, ``discs(0.0, 2.3, 3**0.5)`` a small
-    one; here the radius of both discs is sqrt(3). The settings are the authors'.
+    The paper maps the acquisition function for a tight constraint (the defaults) and for a loose constraint
+    that hardly matters (``radius=4``). In two other settings the best tenth and the feasible tenth of the
+    domain are discs of radius sqrt(3): ``discs(0.0, 0.5, 3**0.5)`` has a large overlap of the two,
+    ``discs(0.0, 2.3, 3**0.5)`` a small one. All settings are the authors'.
 
     Args:
-        center, feasible_center: scalar (the same in both coordinates) or (2,), within the box; traced.
-        radius: traced.
+        center, feasible_center: scalar (the same in both coordinates) or (2,), in the box; may be traced.
+        radius: radius of the feasible disc; may be traced.
 
     Returns:
         A problem with the constraint |x - feasible_center|^2 - radius^2. Its optimum is
@@ -67,13 +67,13 @@ def discs(center: Any = -2.0, feasible_center: Any = 1.0, radius: Any = 2.0) -> 
 def ellipsoids(dim: int = 4, centers: Any = (-1.0, 1.0), base: Any = 5.0) -> Problem:
     """Ellipsoids with m different centres as m objectives on [-5, 5]^D; ``base=1`` gives spheres.
 
-    f_k(x) = sum_i base^(i - 1) (x_i - c_ki)^2. With two of them the Pareto set is the segment between the
+    f_k(x) = sum_i base^(i - 1) (x_i - c_ki)^2. With two objectives the Pareto set is the segment between the
     centres, and the front is sqrt(f_1) + sqrt(f_2) = sqrt(sum_i base^(i - 1) (c_1i - c_2i)^2).
 
     Args:
         dim: D; static.
-        centers: (m,) or (m, D), within the box; traced.
-        base: traced.
+        centers: (m,) or (m, D), in the box; may be traced.
+        base: ratio of the weights of neighbouring dimensions; may be traced.
 
     >>> import jax, jax.numpy as jnp
     >>> ellipsoids(2, base=1.0)(jax.random.key(0), jnp.zeros(2))[0].tolist()
@@ -89,7 +89,7 @@ def ellipsoids(dim: int = 4, centers: Any = (-1.0, 1.0), base: Any = 5.0) -> Pro
 
 
 def bowl(weight: Array, center: Array, key: PRNGKeyArray | None, x: Array) -> Array:
-    """One value for a centre (d,), one for each of several (m, d)."""
+    """Weighted squared distance to the centre: one value for a centre (d,), m values for centres (m, d)."""
     weight, center = jnp.broadcast_to(weight, center.shape).astype(x.dtype), center.astype(x.dtype)
     return jnp.sum(weight * (jnp.broadcast_to(x, center.shape) - center) ** 2, axis=-1)
 
@@ -100,7 +100,7 @@ def _disc(center: Array, middle: Array, radius: Array, key: PRNGKeyArray, x: Arr
 
 
 def point_of(name: str, value: Any, dim: int) -> Array:
-    """``value`` as (dim,), a scalar repeated."""
+    """``value`` as (dim,); a scalar is repeated."""
     array = jnp.asarray(value, dtype=jnp.result_type(float))
     if array.shape not in ((), (dim,)):
         raise ValueError(f"{name} must be a scalar or have shape ({dim},), got {array.shape}.")
@@ -108,6 +108,6 @@ def point_of(name: str, value: Any, dim: int) -> Array:
 
 
 def box(dim: int, low: float = BOX[0], high: float = BOX[1]) -> Space:
-    """D parameters x1, x2, ..., all from ``low`` to ``high``."""
+    """A space with D parameters x1, x2, ..., each from ``low`` to ``high``."""
     names = [f"x{i}" for i in range(1, _checks.whole_number("dim", dim, 1) + 1)]
     return Space(dict.fromkeys(names, FloatDomain(low, high)))
