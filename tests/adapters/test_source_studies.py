@@ -105,7 +105,7 @@ def test_refusals(read, tmp_path):
             read(nothing)
     with pytest.raises(ValueError, match="without a complete trial: 'new'"):
         read([study_of("new", square, 0)])
-    with pytest.raises(ValueError, match="two tasks have the name 'one'"):
+    with pytest.raises(ValueError, match="two are named 'one'"):
         read([one, one])
     with pytest.raises(ValueError, match="no file"):
         read(tmp_path / "none.db")
