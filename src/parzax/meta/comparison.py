@@ -162,7 +162,10 @@ class SimilarityEstimator(eqx.Module):
         return jnp.where(share, alike, 0), apart
 
     def _half(self, density: Prepared, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
-        """One half of the variation between a density and those of t tasks, from points of one of the two."""
+        """One half of each variation between a density and the densities of t tasks; (t,) means and variances.
+
+        The points ``at`` are drawn from one of the two densities.
+        """
         log_p, log_q = self._logs(density, tasks, leave_out(at, kept))
         return variation.half(log_p - log_q)
 

@@ -96,8 +96,8 @@ def rows_at(rows: list[SourceRows], indices: list[Int[np.ndarray, " _"]]) -> Poi
 def best(rows: list[SourceRows], n: int) -> list[Int[np.ndarray, " _"]]:
     """Indices of the best ceil(n / t) rows of each of t tasks, feasible rows first (arXiv 2212.06751).
 
-    Rows that lack a parameter of the space are not chosen. Only tasks with other rows count in t. If some of
-    these tasks have feasible rows, only those tasks count.
+    Rows that lack a parameter of the space are not chosen. A task is counted in t only if it has other rows.
+    If some of the counted tasks have feasible rows, only these tasks are counted.
     """
     return best_of([(one.objectives, one.feasible, one.evaluated & one.complete) for one in rows], n)
 

@@ -118,7 +118,7 @@ def _padded(column: Array, block: int, value: int) -> Array:
 
 
 def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> Int[Array, "b c"]:
-    """Ranks from the smallest second objective of every front so far, which is n for an empty front."""
+    """Ranks by patience sorting. ``smallest`` has each front's smallest second objective, n if it is empty."""
 
     def step(smallest, block):
         y, first = block

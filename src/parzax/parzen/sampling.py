@@ -15,7 +15,10 @@ from parzax.space import Points
 def uniforms(
     key: PRNGKeyArray, n: int, basis: Basis, dtype: Any, *, joint: bool
 ) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
-    """Independent uniforms for n draws: k for components (1 if ``joint``), and one for each of s slots."""
+    """Independent uniform random numbers for n draws: k to choose components, and one for each of s slots.
+
+    k is 1 if ``joint``, because one component then serves all parameters; else k is the number of parameters.
+    """
     n_components = 1 if joint else basis.n_parameters
     levels = open_uniform(key, (n, n_components + basis.n_slots), dtype)
     return levels[:, :n_components], levels[:, n_components:]

@@ -56,8 +56,8 @@ class Smoothing(AbstractSmoothing):
         top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.fixed_top`.
         prior_weight: weight of the prior kernel, in rows; static.
         ages: rule for the weights of older rows.
-        joint: whether all parameters of a candidate come from one component, as in Optuna, or each parameter
-            from another component, as in the papers; static.
+        joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
+            component is drawn for each parameter, as in the papers; static.
         families: kernel classes other than the defaults, by parameter name; static.
     """
 

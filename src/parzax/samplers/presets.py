@@ -88,8 +88,8 @@ def tpe(
             Hyperopt.
         merit: rule for the weights of the rows below: `parzax.merits.equal()`, or `by_rank()`.
         kernels: name -> kernel class that replaces the default for this parameter.
-        joint: whether all parameters of a candidate come from one component, as in Optuna, or each parameter
-            from another component.
+        joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
+            component is drawn for each parameter, as in the papers.
         start: first suggestions: `parzax.samplers.RandomStart()`, or `parzax.samplers.FromRows`.
         n_startup: suggestions come from ``start`` until there are this many rows; pending and failed rows
             count, constraint-only rows do not.
@@ -162,7 +162,7 @@ def paper_tpe(
     above (density g). Bandwidths follow Scott's rule on the rows and the prior's centre, clipped to
     [0.01, 0.5]; the smallest bandwidth of a discrete parameter is one step. Aitchison-Aitken kernels have
     top 0.8. The first 10 suggestions are random. Later ones are the best of 24 candidates by the score l / g,
-    or by that of `c_tpe` under constraints; each parameter of a candidate comes from another component.
+    or by that of `c_tpe` under constraints; a new component is drawn for each parameter of a candidate.
 
     Args:
         space, n_objectives, n_constraints: as in `tpe`.
@@ -217,7 +217,7 @@ def mo_tpe(
     Rows are ordered by non-domination rank, then by ``ties``. The first front is below, or ceil(0.1 N) rows
     if that is more; with constraints, all rows up to that number of feasible rows. Rows below have equal
     weights. Bandwidths follow Scott's rule with a lower clip of 0.1, and top is 0.9. There are 100
-    candidates; each parameter of a candidate comes from another component. Under constraints the score is
+    candidates; a new component is drawn for each parameter of a candidate. Under constraints the score is
     c-TPE's.
 
     Args:

@@ -76,7 +76,7 @@ class Split(AbstractSplit):
             smallest value, as in c-TPE's main text. False takes the first of them, as in its appendix and the
             authors' code. With True in a discrete space, repeats of one configuration can outweigh all other
             rows, and a run may never leave it. Static.
-        ties: rule for the rows of a front that are below, if only some of its rows are.
+        ties: rule that chooses which rows of a front are below, if not all of them are.
         merit: rule for the mixture weights of the rows below.
     """
 

@@ -21,7 +21,7 @@ _Count = Int[Array, ""]
 
 
 class AbstractTies(eqx.Module):
-    """A rule for the rows of a front that are below, if only some of its rows are."""
+    """A rule that orders the rows of a front, to choose which are below if not all of them are."""
 
     @abc.abstractmethod
     def order(

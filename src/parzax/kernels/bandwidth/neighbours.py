@@ -133,7 +133,10 @@ def neighbour_distance(
 
 
 def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
-    """The larger of two distances. An infinite neighbour is missing: the end of the range, or ignored."""
+    """The larger of the distances to ``before`` and ``after``.
+
+    An infinite neighbour is missing. With ``to_ends`` the end of the range replaces it; else it is ignored.
+    """
     below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
     above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
     return jnp.maximum(below, above)
