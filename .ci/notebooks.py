@@ -1,7 +1,8 @@
 """Execute every notebook (text form) in a scratch folder; the first error ends it.
 
 ``--out FOLDER`` keeps them with their outputs, as ``.ipynb``: in ``notebooks`` they are what a browser shows.
-``--at-once N`` runs N of them at the same time; the times that they print are then longer.
+With any other folder, or none, the outputs are compared with those in ``notebooks`` (see outputs.py), and the
+exit status is 1 if these are stale. ``--at-once N`` runs N of them at the same time.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from outputs import differences
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # Tracing makes objects by the million, most of which stay: looking through them less often saves a twentieth.
@@ -32,13 +34,17 @@ def main() -> None:
     paths = sorted(NOTEBOOKS.glob("*.py"))
     if not paths:
         sys.exit("there are no notebooks.")
+    stale = []
     with ThreadPoolExecutor(options.at_once) as pool:
-        for line in pool.map(lambda path: execute(path, options.out), paths):
+        for line, found in pool.map(lambda path: execute(path, options.out), paths):
             print(line, flush=True)
+            stale += found
+    if stale:
+        sys.exit("\n\n".join((*stale, "stale outputs; run: python .ci/notebooks.py --out notebooks")))
 
 
-def execute(path: Path, out: Path | None) -> str:
-    """Run a notebook, keep it with its outputs if that is wanted, and say how long it took."""
+def execute(path: Path, out: Path | None) -> tuple[str, list[str]]:
+    """Run a notebook, keep it with its outputs if that is wanted; say how long it took, and what is stale."""
     start = time.perf_counter()
     notebook = jupytext.read(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -51,10 +57,13 @@ def execute(path: Path, out: Path | None) -> str:
         except CellExecutionError as error:
             sys.exit(f"{path.name}: {error}")
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    notebook = plain(notebook)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        nbformat.write(plain(notebook), out / f"{path.stem}.ipynb")
-    return f"{path.name}: {len(cells)} cells ran in {time.perf_counter() - start:.0f} s"
+        nbformat.write(notebook, out / f"{path.stem}.ipynb")
+    stored = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    stale = [f"{path.stem}.ipynb: {text}" for text in differences(stored.cells, notebook.cells)]
+    return f"{path.name}: {len(cells)} cells ran in {time.perf_counter() - start:.0f} s", stale
 
 
 def plain(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -62,8 +71,19 @@ def plain(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for i, cell in enumerate(notebook.cells):
         cell.id = f"cell-{i}"
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = joined([output for output in cell.outputs if output.get("name") != "stderr"])
     return notebook
+
+
+def joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Printed texts that follow each other as one: where they are cut depends on the time that they took."""
+    kept: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 if __name__ == "__main__":

@@ -268,7 +268,8 @@ def jobs(quick: bool) -> Iterator[command.Job]:
     large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 2.5})
     yield partial(single, 1000, *small, repeats=15 if quick else 41, inner=20)
     yield partial(sweep, repeats=3 if quick else 5, every=11 if quick else 3, checked=11 if quick else 1)
-    yield partial(single, 2**17, *large, repeats=7, inner=5)
+    # A peer's call takes two seconds; three rounds tell a ratio of hundreds.
+    yield partial(single, 2**17, *large, repeats=3 if quick else 7, inner=5)
     yield partial(counting, repeats=15 if quick else 41)
     yield partial(checking, repeats=7 if quick else 15)
     yield partial(estimators, repeats=5 if quick else 15)

@@ -82,7 +82,7 @@ traces = {
 alone = px.mo_tpe(target.space, n_objectives=1, epsilon=0.05)
 traces["no source"] = px.optimize_many(alone, target, runs, n_evaluations, lanes=n_runs)
 
-# %%
+# %% tags=["runs"]
 shown = {f"source c = {c}": traces[f"c = {c}"] for c in (0, 1, 4)} | {"no source": traces["no source"]}
 ax = px.plotting.convergence(shown, log=True)
 
@@ -97,7 +97,7 @@ ax = px.plotting.convergence(shown, log=True)
 # * The numbers below also have the sources in between, c = 2 and 3. They stay a little behind the runs
 #   without a source.
 
-# %%
+# %% tags=["runs"]
 best = {name: np.median(np.asarray(trace.best()), axis=0) for name, trace in traces.items()}
 print("median best value after 5, 20, 40 and 60 evaluations")
 for name, values in best.items():
@@ -112,7 +112,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # parameter is left to compare by. In Figure 2 of the paper it stays behind if the source is far away. [The
 # rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
-# %%
+# %% tags=["runs"]
 naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
 found = px.optimize_many(naive, target, runs, n_evaluations, lanes=n_runs)
 best["naive, c = 4"] = np.median(np.asarray(found.best()), axis=0)
@@ -149,7 +149,7 @@ for name, sampler in samplers.items():
     x, losses = (jnp.asarray(array) for array in (traces[name].x, traces[name].objectives))
     thought[name] = np.asarray(similarity_so_far(sampler, x, losses))
 
-# %%
+# %% tags=["runs"]
 figure, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 at = np.arange(10, n_evaluations + 1, 10)
 for i, (name, s) in enumerate(thought.items()):
@@ -165,7 +165,7 @@ legend = ax.legend()
 # The order is that of the centres. The weight of a source is its task kernel, s / 2 with two tasks, times
 # the number of its good rows. After 60 evaluations the target has 6 of them, the source 10.
 
-# %%
+# %% tags=["runs"]
 print("share of the source in the density below, after 60 evaluations")
 last = {name: float(np.median(s[:, -1])) for name, s in thought.items()}
 for name, s in last.items():

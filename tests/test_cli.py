@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from caches import programs_in
 
 import parzax as px
 from parzax import problems
@@ -22,6 +24,7 @@ from parzax.cli import main
 from parzax.cli.filters import parse_filter
 from parzax.cli.importance import parse_levels
 from parzax.cli.writing import progress, write_all
+from parzax.results.sweep import sweep
 from parzax.tables import files
 
 N = 200
@@ -438,15 +441,25 @@ def test_filters_know_choices_by_name(capsys):
         assert (status, f"left out: {left_out} (filter)" in out) == (0, True), out + err
 
 
-def test_demo(capsys, tmp_path):
-    """Catches a demo without table, times or figure."""
-    status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
+def test_demo(capsys, tmp_path, monkeypatch):
+    """Catches a demo without table, times or figure, or one that "compiles" what it reads from its cache."""
+    firsts = []
+    with programs_in(tmp_path / "cache", monkeypatch):
+        for is_new_process in (True, True, False):
+            if is_new_process:
+                monkeypatch.setattr(sweep, "_executables", {})
+            status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
+            firsts += re.findall(r"first call \((.*)\)", out)
     assert (status, err) == (0, "")
     assert "mean ± standard error of 3 seeds; 11 of 99 levels shown" in out
     assert "600 configurations, 891 importances" in out
-    assert "first call (compiles)" in out
-    assert "again" in out
-    assert [p.name for p in tmp_path.iterdir()] == ["d.png"]
+    assert firsts == [
+        "compiles",
+        "reads the programs that an earlier run compiled",
+        "programs were in memory",
+    ]
+    assert re.search(r"\n  again +\d", out)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.png"]
 
 
 def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):

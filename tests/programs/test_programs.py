@@ -1,6 +1,5 @@
 """Programs: what compiles anew, what an earlier process left, and what is never read."""
 
-import contextlib
 import os
 import pickle
 import stat
@@ -14,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
+from caches import jax_cache, programs_in
 
 import parzax as px
 from parzax import _programs
@@ -33,28 +32,12 @@ def scaled(x: jax.Array, by: float, tree: dict | None = None) -> dict:
     return {"out": x * by + rest, "said": "as it was", "by": by}
 
 
-@contextlib.contextmanager
-def jax_cache(folder: str | None):
-    """JAX's own cache in a folder, or off, whatever is set outside."""
-    before = jax.config.jax_compilation_cache_dir
-    try:
-        compilation_cache.reset_cache()
-        jax.config.update("jax_compilation_cache_dir", folder)
-        yield
-    finally:
-        compilation_cache.reset_cache()
-        jax.config.update("jax_compilation_cache_dir", before)
-
-
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty folder for executables."""
-    monkeypatch.setenv("PARZAX_NO_CACHE", "0")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     TRACES.clear()
-    with jax_cache(None):
-        yield tmp_path / "parzax" / "programs"
+    with programs_in(tmp_path, monkeypatch) as folder:
+        yield folder
 
 
 def files(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, update_wrapper
@@ -30,6 +31,8 @@ _SETTINGS = (
     "jax_softmax_custom_jvp", "jax_use_shardy_partitioner",
 )  # fmt: skip
 _every: "weakref.WeakSet[CachedJit[..., Any]]" = weakref.WeakSet()
+# Programs of this process so far: "compiled" here, or "read" from disk.
+origins: Counter[str] = Counter()
 
 
 class CachedJit(Generic[P, R]):
@@ -105,6 +108,7 @@ class CachedJit(Generic[P, R]):
             if entry is not None:
                 entry.write(compiled, out)
             return _returning(compiled, out)
+        origins["read"] += 1
         loaded, bare = _returning(*stored), kind._replace(arrays=[])
 
         def call(arrays: list[Any]) -> R:
@@ -136,6 +140,7 @@ class CachedJit(Generic[P, R]):
 
         flat.__name__ = flat.__qualname__ = function.__name__
         lowered = jax.jit(flat).lower(*kind.arrays)
+        origins["compiled"] += 1
         args, kwargs = kind.filled(kind.arrays)
         weights = (x(*args, **kwargs) if callable(x) else x for x in self._weights)
         return effort.compiled(lowered, self._size, *weights), out

@@ -2,10 +2,13 @@
 
 import time
 from argparse import Namespace
+from collections import Counter
+from typing import Any
 
 import jax
 import numpy as np
 
+from parzax._programs import origins
 from parzax.cli.writing import check_outputs, figure_writer, progress, say, write_all
 from parzax.observations import Observations
 from parzax.problems import activation
@@ -25,8 +28,8 @@ def run_demo(args: Namespace) -> None:
         keys = jax.random.split(jax.random.key(args.seed), args.seeds)
         values, objectives = jax.vmap(lambda key: problem.sample(key, args.n))(keys)
         obs = Observations.from_arrays(problem.space, np.asarray(values), np.asarray(objectives))
-        times = [time.perf_counter()]
-        with progress("compiling"):
+        times, before = [time.perf_counter()], origins.copy()
+        with progress("computing"):
             # A result is on the host, so the computation is over when the call returns.
             cond_ped_anova(obs, target_quantile=_LEVELS)
             times.append(time.perf_counter())
@@ -38,12 +41,21 @@ def run_demo(args: Namespace) -> None:
     except ImportError as error:
         figure = f"no figure: {error}"
     q, d = result.importance.shape[-2:]
-    first, again = (f"{t:.2f} s" if t >= 1 else f"{t * 1000:.1f} ms" for t in np.diff(times))
+    spent = [f"{t:.2f} s" if t >= 1 else f"{t * 1000:.1f} ms" for t in np.diff(times)]
+    labels = [f"first call ({_preparation(origins - before)})", "again"]
     say(
         *f"{_PROBLEM}\n{result}\n".split("\n"),
         f"{args.seeds * args.n:,} configurations, {args.seeds * q * d:,} importances "
         f"({args.seeds} seeds x {q} levels x {d} parameters) in one call:",
-        f"  first call (compiles)  {first}",
-        f"  again                  {again}",
+        *(f"  {label:{len(labels[0])}}  {time}" for label, time in zip(labels, spent, strict=True)),
         figure,
     )
+
+
+def _preparation(programs: Counter[str]) -> str:
+    """Say where the programs of a call came from, in words."""
+    config: Any = jax.config
+    if programs["compiled"] and config.jax_enable_compilation_cache and config.jax_compilation_cache_dir:
+        return "compiles, or reads JAX's own cache"
+    origin = {"compiled": "compiles", "read": "reads the programs that an earlier run compiled"}
+    return " and ".join(origin[name] for name in origin if programs[name]) or "programs were in memory"
