@@ -22,7 +22,7 @@ _ROUNDS = 30
 
 
 class TaskWeights(NamedTuple):
-    """Weights of the tasks in the densities below and above (each sums to 1), and the share of rows below."""
+    """Weights of the tasks in one density below and one above, which each sum to 1, and the share gamma."""
 
     below: Float[Array, " t1"]
     above: Float[Array, " t1"]

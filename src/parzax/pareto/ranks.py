@@ -118,7 +118,7 @@ def _padded(column: Array, block: int, value: int) -> Array:
 
 
 def _patience(column: Int[Array, "b c"], first: Bool[Array, "b c"], n: int) -> Int[Array, "b c"]:
-    """Ranks by patience sorting. ``smallest`` has each front's smallest second objective, n if it is empty."""
+    """Ranks by patience sorting. ``smallest`` has each front's smallest second objective, n if empty."""
 
     def step(smallest, block):
         y, first = block

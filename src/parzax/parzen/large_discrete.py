@@ -16,7 +16,7 @@ from parzax.space import Points
 
 # Largest number of entries in the tables of one part of the basis: 32 MiB in float64.
 _TABLE = 1 << 22
-# No table is made for up to this many points: compiling it would take longer than it saves.
+# No table is made for up to this many points, because its code adds to the compilation time.
 _FEW_POINTS = 64
 
 Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]

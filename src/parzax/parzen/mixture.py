@@ -15,7 +15,7 @@ from parzax.parzen.prior import UserPrior
 from parzax.parzen.sampling import components, drawn_points, uniforms
 from parzax.space import Points
 
-# Number of pairs that a density is assumed to be evaluated at, because vmapped studies run together.
+# Number of points to assume when a form is chosen for samplers, because vmapped studies run together.
 MANY = 1 << 20
 
 

@@ -15,8 +15,8 @@ from parzax.parzen.basis import Basis
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
 from parzax.split.state import same_rows
 
-# A batch of suggestions enumerates all configurations of the space if there are at most _MOST_ENUMERATED.
-# Otherwise it takes _DRAWS random configurations per suggestion.
+# For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
+# configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
 # _LEAST_CLIMBING: smallest number of candidates that take part in gradient ascent. _APART: two end points
 # that differ by at most this on every axis count as one suggestion.

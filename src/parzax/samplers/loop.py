@@ -208,7 +208,7 @@ def hashable(problem: Any) -> Any:
 
 
 def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """Return the number of evaluations; raise if the sampler and the problem do not fit together."""
+    """Return the number of evaluations; raise if an argument is invalid or sampler and problem do not fit."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), _sizes(sampler, problem)
