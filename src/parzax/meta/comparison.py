@@ -162,7 +162,7 @@ class SimilarityEstimator(eqx.Module):
         return jnp.where(share, alike, 0), apart
 
     def _half(self, density: Prepared, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
-        """One half of each variation between a density and the densities of t tasks; (t,) means and variances.
+        """One half (t,) of the variations between a density and the densities of t tasks.
 
         The points ``at`` are drawn from one of the two densities.
         """

@@ -132,7 +132,7 @@ def in_buckets(
 
 
 def _bucket(n: int) -> int:
-    """Padded size: a capacity up to 4096, then eight sizes per doubling, so that little padding is evaluated."""
+    """Padded size: a capacity up to 4096, then eight sizes per doubling, to limit the padding."""
     if n <= 4096:
         return capacity(n)
     step = 1 << ((n - 1).bit_length() - 4)

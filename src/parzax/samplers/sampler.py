@@ -89,7 +89,7 @@ class Sampler(Parts, InSpace):
 
     @property
     def n_objectives(self) -> int:
-        """m."""
+        """m, the number of objectives."""
         return len(self.directions)
 
     @property
