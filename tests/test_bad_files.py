@@ -97,7 +97,7 @@ FILES = [
     ("t.db", lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 500), (), "t.db"),
     ("t.db", other_sqlite, (), "not an Optuna storage"),
     ("t.log", lambda p: p.write_text('{"op_code": 99}\nnot json\n{"a": 1}\n'), (), "t.log"),
-    ("t.json", lambda p: p.write_text("{}"), (), "holds no record with names"),
+    ("t.json", lambda p: p.write_text("{}"), (), "holds no record with named"),
     ("t.csv", lambda p: p.write_bytes(CSV), ("--target", "acc"), "no column 'acc'"),
     ("t.csv", lambda p: p.write_bytes(CSV.replace(b"value", b"v")), (), "no column 'value'"),
     ("t.csv", lambda p: p.write_bytes(CSV.replace(b"params_x", b"params_z")), NPZ, "parameters 'x'"),

@@ -76,10 +76,10 @@ BAD = {
     "text": ({"x": (0, ["a", "b", "c"])}, SPACE, TypeError, "high must hold numbers"),
     "NaN": ({"x": (0, [0.2, np.nan, 1])}, SPACE, ValueError, r"row 1 has \[0.0, nan\]; give finite bounds"),
     "infinite": ({"x": (-np.inf, C)}, SPACE, ValueError, r"row 0 has \[-inf, .*\(and 2 more such rows\)"),
-    "the wrong way round": ({"x": ([0, 0.9, 0], C)}, SPACE, ValueError, r"row 1 .*give the lower one first"),
+    "the wrong way round": ({"x": ([0, 0.9, 0], C)}, SPACE, ValueError, r"row 1 .*lower bound first"),
     "beyond the domain": ({"x": (0, [0.2, 0.5, 2])}, SPACE, ValueError, "is beyond the domain's"),
     "without the value": ({"x": (0, [0.2, 0.4, 1])}, SPACE, ValueError, r"row 1 .* but the value is 0.5; "),
-    "off the steps": ({"x": (0, [0.2, 0.5, 1])}, STEPS, ValueError, "0.1 is no whole number of steps"),
+    "off the steps": ({"x": (0, [0.2, 0.5, 1])}, STEPS, ValueError, "0.1 is not a whole number of steps"),
 }  # fmt: skip
 
 
@@ -174,5 +174,5 @@ class TestTables:
         with pytest.raises(ValueError, match=r"row 1 has \[0.0, 0.4\], but the value is 0.5"):
             px.Observations.from_dataframe(self.DF, bounds={"x": (0, [0.2, 0.4, 1])}, **options)
         labels = self.DF.assign(x=["a", "b", "a"])
-        with pytest.raises(ValueError, match="'x' is no number"):
+        with pytest.raises(ValueError, match="'x' is not a number"):
             px.Observations.from_dataframe(labels, bounds={"x": (0, 1)}, **options)

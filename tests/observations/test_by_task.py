@@ -90,10 +90,10 @@ def test_names():
     ("change", "task", "message"),
     [
         ({}, "dataset", "task: the table has no column 'dataset'"),
-        ({"data": ["b", None, "b", "a", "c"]}, "data", "column 'data', row 1 names no task"),
+        ({"data": ["b", None, "b", "a", "c"]}, "data", "column 'data', row 1 has no task"),
         ({"x": [0.1, 0.2, "high", 0.4, 0.5]}, "data", "column 'x', row 2"),
         ({"state": ["COMPLETE"] * 4 + ["FAIL"]}, "data", "task 'c': no row of the table is left"),
-        ({"data": pd.Series([1, "1", 1, 1, 1], dtype=object)}, "data", "differ in type alone"),
+        ({"data": pd.Series([1, "1", 1, 1, 1], dtype=object)}, "data", "differ only in type"),
     ],
 )
 def test_named_errors(change, task, message):

@@ -153,7 +153,7 @@ ERRORS = [
     ({"parameters": "lr", "drop": "lr"}, ValueError, "parameters: the table has no column 'lr'"),
     ({"parameters": "LR"}, ValueError, "has no column 'LR'; did you mean 'lr'"),
     ({"target": "vaule"}, ValueError, "has no column 'vaule'; did you mean 'value'"),
-    ({"parameters": "lr", "space": px.Space({"lr": px.Float(0, 1)})}, TypeError, "the space names them"),
+    ({"parameters": "lr", "space": px.Space({"lr": px.Float(0, 1)})}, TypeError, "space already names"),
     ({"drop": ["lr", "k"]}, ValueError, "no column is a parameter"),
 ]
 

@@ -85,7 +85,7 @@ def test_what_cannot_be_compared_is_said():
     # Catches a 0 by convention that looks like a measured one.
     assert not below(task_similarity(table(4)))
     lost = below(task_similarity(table(4, lost=[1, 3])))
-    assert " ".join(lost) == "no rows below, so 0 to all others: task 2, task 4"
+    assert " ".join(lost) == "no rows below the split, so similarity 0 to all others: task 2, task 4"
     assert below(task_similarity(table(1))) == ["a single task: nothing to compare with"]
 
 

@@ -133,7 +133,7 @@ def test_feasible_rows():
         ([1, 0], "shape \\(w, 2\\)"),
         ([[1, 0, 0]], "shape \\(w, 2\\)"),
         (np.zeros((0, 2)), "shape \\(w, 2\\)"),
-        ([[0, 0]], "one of each row above 0"),
+        ([[0, 0]], "one above 0 in each row"),
         ([[1, -1]], "at least 0"),
         ([[np.inf, 1]], "finite"),
         ([[np.nan, 1]], "finite"),

@@ -104,7 +104,7 @@ def test_one_row_a_trial(trial_id):
     last = read(df, "y", direction="minimize", warn=False)
     assert last.n == N
     np.testing.assert_allclose(np.sort(last.losses[:, 0]), np.sort(LOSS + 1))
-    assert any("180 rows hold 60 trials; the last one of each counts" in x for x in last.report.inferred)
+    assert any("180 rows hold 60 trials; the last row of each counts" in x for x in last.report.inferred)
     best = read(df, "y", direction="minimize", per_trial="best", warn=False)
     np.testing.assert_allclose(np.sort(best.losses[:, 0]), np.sort(LOSS))
     worst = read(df, "y", direction="maximize", per_trial="best", warn=False)

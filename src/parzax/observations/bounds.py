@@ -75,15 +75,15 @@ def _check(
         span = f"[{domain.low!r}, {domain.high!r}]"
         problems = [
             (~np.isfinite(low) | ~np.isfinite(high), "; give finite bounds where it is active"),
-            (low > high, "; give the lower one first"),
+            (low > high, "; give the lower bound first"),
             ((low < domain.low - slack) | (high > domain.high + slack),
              f", which is beyond the domain's {span}; declare px.Varying over all bounds"),
             (~((value >= low - slack) & (value <= high + slack)),
-             ", but the value is {value!r}; correct the one or the other"),
+             ", but the value is {value!r}; correct the value or the bounds"),
         ]  # fmt: skip
         if domain.step is not None:
             steps = (value - low) / domain.step
-            no_step = f"is no whole number of steps of {domain.step!r} above the lower one"
+            no_step = f"is not a whole number of steps of {domain.step!r} above the lower bound"
             problem = f", and {{value!r}} {no_step}; correct it, or leave step out"
             problems.append((np.abs(steps - np.round(steps)) > STEP_SLACK, problem))
     for bad, problem in problems:

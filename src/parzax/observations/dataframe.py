@@ -42,10 +42,10 @@ def read_logs(
         named_columns(what, column, table.names)
         labelled = table.read(column).as_labels()
         if labelled.missing().any():
-            raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} names no {what}.")
+            raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
         names, log_number = [str(name) for name in labelled.labels], labelled.index
         if len(set(names)) < len(names):
-            raise ValueError(f"column {column!r}: {what}s differ in type alone: {list(labelled.labels)!r}.")
+            raise ValueError(f"column {column!r}: {what}s differ only in type: {list(labelled.labels)!r}.")
         table = table.without(column)
     space, arrays, reasons, inferred = _read(table, log_number, *arguments)
     logs = {}
@@ -99,7 +99,7 @@ def _read(
     names, taken = None if space is None else space.names, [*targets, *weights, *constrained, *grouped]
     asked = named_columns("parameters", parameters, table.names)
     if asked and names is not None:
-        raise TypeError("parameters: the space names them; give one of the two.")
+        raise TypeError("parameters: the space already names the parameters; give only one of the two.")
     if taken_twice := [name for name in asked if name in taken]:
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
 
@@ -232,7 +232,7 @@ def _let_bounds_move(
     for name, sides in bounds.items():
         (domain,) = space[name]
         if not isinstance(domain, Numeric):
-            raise ValueError(f"bounds: {name!r} is no number but {domain.kind}; it has no bounds.")
+            raise ValueError(f"bounds: {name!r} is not a number but {domain.kind}, so it cannot have bounds.")
         lows, highs = (side[keep & np.isfinite(side)] for side in sides)
         low, high = lows.min(initial=domain.low), highs.max(initial=domain.high)
         step = 1 if domain.has_integers else None

@@ -17,7 +17,7 @@ def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Labels of groups, integers or text, as int32 numbers of ``shape`` (..., n)."""
     labels = _checks.unmasked("groups", groups)
     if labels.shape != shape:
-        raise ValueError(f"groups must have shape {shape}, one label a row, got {labels.shape}.")
+        raise ValueError(f"groups must have shape {shape}, one label per row, got {labels.shape}.")
     if labels.dtype.kind not in "biuUT":
         raise TypeError(f"groups must hold whole numbers or text, got dtype {labels.dtype}; convert it.")
     return np.unique(labels, return_inverse=True)[1].reshape(shape).astype(np.int32)

@@ -30,8 +30,8 @@ def infer_space(
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
         names = listed([column.name for column in columns.values()])
-        raise ValueError(f"none of the columns {names} has a value that is no id.")
-    notes = ["bounds and choices are those seen in the data; a space with the real ones is better"]
+        raise ValueError(f"none of the columns {names} holds values other than ids.")
+    notes = ["bounds and choices are taken from the data; a space with the real ones is better"]
     hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
     notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]
     left_out = [f"{visible(name)}: {why}" for name, (domain, why) in inferred.items() if domain is None]
@@ -65,7 +65,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         and len(set(column.labels)) == len(column.labels)
     )
     if not numeric and _is_id(column):
-        reason = "rows have as many different labels, as of an id or a path"
+        reason = "different labels, one in nearly every row, like an id or a path"
         return None, f"{len(column.labels)} {reason}"
     try:
         domain, what = _infer_numeric(column, when) if numeric else _infer_categorical(column, when)
@@ -108,7 +108,7 @@ def _infer_categorical(column: Column, when: Any) -> tuple[Domain, str]:
             raise ValueError(f"it holds labels of type {kind}; write such choices as text, or drop it.")
         if isinstance(label, str) and len(label) > MAX_LABEL:
             row = int(column.rows[np.argmax(column.index == i)])
-            raise ValueError(f"row {row} holds a text of {len(label)} characters, which is no label.")
+            raise ValueError(f"row {row} holds a text of {len(label)} characters, too long for a label.")
     choices = sorted(column.labels, key=lambda x: (type(x).__name__, x))
     what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
     if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):

@@ -84,7 +84,7 @@ def _find_regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarr
         try:
             others = Space({name: space[name] for name in rest})
         except ValueError as error:
-            problem = "with recorded regimes, those of their dependants must be recorded too"
+            problem = "if the regime of a parameter is recorded, those of its children must be recorded too"
             raise ValueError(f"{problem}: {error}") from error
         at = [space.index(name) for name in rest]
         regimes[:, at] = others.derive_regimes(values[:, at])

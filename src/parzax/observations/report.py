@@ -9,12 +9,12 @@ from parzax import _checks
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
-# The numbers are those of docs/adaptive_logs.md.
+# Numbers from docs/adaptive_logs.md.
 LEARNED = (
     "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
     "separates the best of the rows tried, not what matters in the whole space: after 300 trials on known "
-    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a useless parameter "
-    "was above chance in 7 to 100 % of the logs. Intervals, p-values and verdicts ignore that."
+    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a useless "
+    "parameter was above chance in 7 to 100 % of the logs. Intervals, p-values and verdicts ignore that."
 )
 
 

@@ -1,4 +1,4 @@
-"""What pictures take: names of parameters; results, their levels and colours; runs and rows."""
+"""Arguments of pictures: names of parameters; results, their levels and colours; runs and rows."""
 
 import math
 import warnings
@@ -14,10 +14,10 @@ from parzax.results import ImportanceOverWeights, ImportanceResult
 from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
 
-# A second and a third round through the palette differ by the kind of line.
+# Lines that repeat a colour of the palette have other dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 _OTHERS = {"color": "0.5", "linestyle": "solid"}
-_NEAR = 0.05  # largest distance of a level given as a float from the nearest one without a warning
+_NEAR = 0.05  # a float level further than this from the nearest target quantile gives a warning
 
 
 def check_result(result: Any) -> ImportanceResult:
@@ -27,7 +27,7 @@ def check_result(result: Any) -> ImportanceResult:
 
 
 def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
-    """``names``, or the only one, as a list, if they are different ones of the ``options``; or raise."""
+    """``names`` (several, or one) as a list; raise unless they are different and among the ``options``."""
     chosen = [names] if isinstance(names, str) else names
     _checks.instance(argument, chosen, Sequence, "names of parameters")
     for name in chosen:
@@ -39,7 +39,7 @@ def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
 
 
 def choose_names(result: Any, names: Any, most: Any, ranking: list[str]) -> tuple[list[str], int]:
-    """The ``parameters`` asked for, by default the ``ranking``; and how many of them are drawn alone."""
+    """The requested parameters, by default the ``ranking``; and how many of them are drawn separately."""
     most = _checks.whole_number("max_parameters", most, 1)
     chosen = ranking if names is None else check_names("parameters", names, result.names)
     return chosen, most if names is None else len(chosen)
@@ -52,11 +52,11 @@ class Level(NamedTuple):
     number: int
 
     def by_seed(self, array: np.ndarray) -> np.ndarray:
-        """(s, ...) what a (..., q, ...) ``array`` of the result has at this level, by seed."""
+        """(s, ...) entries of a (..., q, ...) ``array`` of the result at this level, by seed."""
         return self.result.by_seed(array.astype(np.float64))[:, self.number]
 
     def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of (s, ...) values over the seeds that have an importance at the level."""
+        """Mean and standard error of (s, ...) values, over the seeds that have an importance at the level."""
         return mean_and_error(array, self.by_seed(self.result.has_importance) > 0)
 
     def label(self, kind: str, seeds: str) -> str:
@@ -68,12 +68,12 @@ class Level(NamedTuple):
 
 
 def find_level(result: Any, level: Any) -> Level:
-    """The level asked for, by index or (a float) the nearest target quantile; called by the picture."""
+    """The requested level, by index or (a float) by the nearest target quantile; called by the picture."""
     return Level(check_result(result), find_index(result.target_quantile, level))
 
 
 def find_index(quantiles: np.ndarray, level: Any) -> int:
-    """Which of (q,) target quantiles is asked for, as in `find_level`."""
+    """Index of the requested one of (q,) target quantiles, as in `find_level`."""
     if isinstance(level, (int, np.integer)):
         n = len(quantiles)
         return _checks.whole_number("level", level, -n, n - 1) % n
@@ -91,7 +91,7 @@ def choose_look(i: int) -> dict[str, Any]:
 
 
 def rank_overall(result: ImportanceResult) -> list[str]:
-    """Parameter names by importance, the mean over levels of that over seeds."""
+    """Parameter names by importance, averaged over seeds and then over levels."""
     mean = result.over_seeds()[0].mean(axis=0)
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
@@ -99,9 +99,9 @@ def rank_overall(result: ImportanceResult) -> list[str]:
 def split_names(
     result: ImportanceResult | ImportanceOverWeights, names: list[str], most: int, ranking: list[str]
 ) -> list[tuple[str, list[int], dict[str, Any]]]:
-    """Name, columns and look of each line or bar: ``most`` of ``names`` alone, several others as one.
+    """Name, columns and look of each line or bar: the first ``most`` ``names``, then all others as one.
 
-    Their colours are those of their places in ``ranking``.
+    A parameter's colour depends on its place in ``ranking``.
     """
     most += len(names) == most + 1
     columns = [result.names.index(name) for name in names]
@@ -118,7 +118,7 @@ def colours(result: ImportanceResult) -> dict[str, str]:
 
 
 class SamplerRuns(NamedTuple):
-    """All runs of one sampler, and how they look."""
+    """All runs of one sampler, and the look of their lines."""
 
     name: str  # for the legend; "" for runs without a name
     objectives: np.ndarray  # (s, n, m) float64, as the problem gave them
@@ -128,7 +128,7 @@ class SamplerRuns(NamedTuple):
     look: dict[str, Any]  # colour and dashes
 
     def make_entries(self, remark: str) -> list[_axes.Entry]:
-        """The entry of a legend: the name, and a remark about the runs; none without either."""
+        """The entry of a legend, with the name and a remark about the runs; [] if both are empty."""
         words = ": ".join(filter(None, (self.name, remark)))
         return [(_axes.make_handle(linewidth=2.0, **self.look), words)] if words else []
 
@@ -137,9 +137,9 @@ class Rows(NamedTuple):
     """The rows of one run, in order."""
 
     x: np.ndarray  # (n, d) native values
-    objectives: np.ndarray  # (n, m) of a state minimised, of a trace as the problem gave them; NaN without
+    objectives: np.ndarray  # (n, m) minimised for a state, as the problem gave them for a trace; may be NaN
     constraints: np.ndarray  # (n, c)
-    constraint_only: np.ndarray  # (n,) whether only constraints were asked for
+    constraint_only: np.ndarray  # (n,) whether only the constraints were evaluated
     evaluated: np.ndarray  # (n,) whether a row has all its objectives
     feasible: np.ndarray  # (n,) whether a row is evaluated and known to satisfy all constraints
     nearest: int | None  # first row that violates fewest constraints, then with the least first objective
@@ -154,7 +154,7 @@ def check_runs(traces: Any) -> list[SamplerRuns]:
     samplers = []
     for i, (name, trace) in enumerate(by_name.items()):
         where = f"traces[{name!r}]" if by_name is traces else "traces"
-        wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such"
+        wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such traces"
         _checks.instance(where, trace, Trace, wanted)
         objectives, constraints = _flatten(trace.objectives), _flatten(trace.constraints)
         feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
@@ -193,7 +193,7 @@ def _get_signs(trace: Trace) -> np.ndarray:
 
 
 def _flatten(values: Any) -> np.ndarray:
-    """(s, n, columns) in float64: all leading axes as one, also of arrays without columns."""
+    """(s, n, columns) in float64: leading axes are merged, and arrays without columns get one."""
     _checks.on_host("a run", values)
     array = np.asarray(values, np.float64)
     return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])

@@ -23,7 +23,7 @@ from parzax import _checks
 from parzax.results.phrases import number
 
 Entry = tuple[Artist | None, str]
-# Decades below which a log axis has evenly spaced labels; 1, 2 and 5; 1 and 3.
+# A log axis over fewer decades than these has evenly spaced labels; labels at 1, 2 and 5; at 1 and 3.
 _FEW_DECADES = (0.7, 1.3, 2.0)
 _MOST_HEADROOM = 0.6  # a legend takes at most this share of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
@@ -42,7 +42,7 @@ def get_axes(ax: Any, width: float, height: float) -> Axes:
 
 
 def split_axes(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False, **grid: Any) -> np.ndarray:
-    """Divide a subplot, which becomes the first of them, into panels labelled ``names``."""
+    """Divide a subplot into panels labelled ``names``; ``ax`` becomes the first panel."""
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
@@ -59,19 +59,19 @@ def split_axes(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False,
 
 
 def get_figure(ax: Axes) -> Figure:
-    """The figure that ``ax`` stands in, also within subfigures."""
+    """The figure of ``ax``, also if ``ax`` is in a subfigure."""
     if ax.figure is None:
         raise ValueError("ax belongs to no figure (it was removed from its own).")
     return ax.figure.figure
 
 
 def set_log_scale(which: XAxis | YAxis, low: float, high: float) -> None:
-    """A logarithmic axis for values from ``low`` to ``high``, two to six of which are labelled.
+    """A logarithmic axis for values from ``low`` to ``high``, with two to six labels.
 
-    Powers of ten where there are two decades or more; fewer decades have values in between.
+    Two decades or more have labels at powers of ten; fewer decades have labels in between.
     """
     which.axes.set(**{f"{which.axis_name}scale": "log"})
-    # Matplotlib's own labels between powers of ten run into each other.
+    # Matplotlib's labels between powers of ten overlap.
     which.set_minor_formatter(NullFormatter())
     decades = np.log10(high) - np.log10(low)
     if decades < _FEW_DECADES[0]:
@@ -89,17 +89,17 @@ def tidy(ax: Axes) -> None:
 
 
 def write_note(ax: Axes, text: str, x: float = 0.5, y: float = 0.6) -> None:
-    """A grey sentence at (x, y) of the Axes: why there is nothing to see."""
+    """A grey sentence at (x, y) of the Axes that says why nothing is drawn."""
     ax.text(x, y, text, transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
 def draw_map(ax: Axes, edges: Sequence[np.ndarray], values: np.ndarray, bar: Any, **look: Any) -> None:
-    """Colour (rows, columns) ``values`` between the ``edges`` of both axes; ``bar`` of `add_colour_bar`."""
+    """Colour (rows, columns) ``values`` between the ``edges`` of the axes; ``bar`` as in `add_colour_bar`."""
     add_colour_bar(ax, ax.pcolormesh(*edges, values, rasterized=True, **look), **bar)
 
 
 def add_colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
-    """The Axes of a thin bar to the right of ``ax``; ``bar`` as of `Figure.colorbar`."""
+    """The Axes of a thin bar to the right of ``ax``; ``bar`` has options of `Figure.colorbar`."""
     return get_figure(ax).colorbar(mappable, ax=ax, fraction=0.05, pad=0.02, **bar).ax
 
 
@@ -122,7 +122,7 @@ def get_size(ax: Axes) -> np.ndarray:
 
 
 def get_font_size(ax: Axes, share: float) -> float:
-    """``share`` of the size of the Axes' own labels, in points."""
+    """``share`` of the font size of the Axes' labels, in points."""
     return float(ax.xaxis.label.get_fontsize()) * share
 
 
@@ -134,8 +134,8 @@ def measure_text(ax: Axes, size: float, *texts: str) -> float:
 
 
 def wrap_text(ax: Axes, text: str, size: float) -> list[str]:
-    """Split ``text`` between words into lines as wide as the Axes, or 20 characters if those are narrower."""
-    # Some lines have wider characters than others.
+    """Split ``text`` between words into lines as wide as the Axes, but at least 20 characters wide."""
+    # A margin, since some lines have wider characters than others.
     share = 0.95 * get_size(ax)[0] / max(measure_text(ax, size, text), 1.0)
     return textwrap.wrap(text, max(int(share * len(text)), 20), break_long_words=False)
 
@@ -154,7 +154,7 @@ def make_handle(**look: Any) -> Line2D:
 
 
 def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> None:
-    """A legend of handles and words in the upper right corner, on request above all data, on any scale."""
+    """A legend of handles and words in the upper right corner; if ``above``, the axis grows to make room."""
     if not entries:
         return
     handles, texts = zip(*entries, strict=True)
@@ -172,7 +172,7 @@ def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> No
 
 def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
     """Marks with their words, and sentences in grey, below the label of the horizontal axis."""
-    # A legend within full Axes would hide data, one above them a title.
+    # A legend inside the Axes would hide data, and a legend above them would hide the title.
     size = get_font_size(ax, 0.85)
     room = max(get_size(ax)[0], 20 * size)
     lines = split_lines(entries, lambda text: measure_text(ax, size, text) + 2.6 * size, room)
@@ -189,9 +189,9 @@ def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
 
 
 def split_lines(entries: Sequence[Entry], measure: Callable[[str], float], room: float) -> list[list[Entry]]:
-    """Break entries into lines, with as many in each as there is room for, but at least one.
+    """Break entries into lines, each with as many entries as fit into ``room``, but at least one.
 
-    ``measure`` gives the width that an entry with these words takes.
+    ``measure`` returns the width of an entry with given words.
     """
     lines, left = [], 0.0
     for mark, text in entries:
@@ -219,6 +219,6 @@ def pack_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
 
 
 def add_rows(ax: Axes, rows: list[Artist], xy: Any, offset: Any, *, align: Any, **place: Any) -> None:
-    """Write rows below each other, ``offset`` points from ``xy``; ``place`` as of `AnnotationBbox`."""
+    """Write rows below each other, ``offset`` points from ``xy``; ``place`` goes to `AnnotationBbox`."""
     box = VPacker(children=rows, pad=0, sep=2, align=align)
     ax.add_artist(AnnotationBbox(box, xy, offset, boxcoords="offset points", pad=0, frameon=False, **place))

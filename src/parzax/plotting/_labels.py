@@ -1,4 +1,4 @@
-"""Names of lines: beside the line where there is room, else in a column to the right, without overlaps."""
+"""Names of lines: beside the line if there is room, else in a column to the right, without overlaps."""
 
 from typing import Any, NamedTuple
 
@@ -11,15 +11,15 @@ from parzax.plotting import _axes
 
 _NEAR = 2.0  # points between a line and its name
 _CLEAR = 4.0  # least distance in points between a name and other lines or names
-_ENOUGH = 24.0  # points: more room than this is no advantage
-_HIGH = 12.0  # points of room that a place at the top is worth more than one at the bottom
+_ENOUGH = 24.0  # points: more room than this is not rewarded
+_HIGH = 12.0  # points of room: advantage of a place at the top over a place at the bottom
 _SAMPLES = 240
 
 Place = tuple[float, float]
 
 
 class Line(NamedTuple):
-    """A line that is drawn: (q,) heights, NaN where there is none, its name, colour and dashes."""
+    """A line: its (q,) heights (NaN is a gap), name, colour and dashes."""
 
     heights: np.ndarray
     name: str
@@ -29,10 +29,10 @@ class Line(NamedTuple):
 def name_lines(ax: Axes, x: np.ndarray, lines: list[Line], limits: Place, top: float) -> None:
     """Write the names of lines over ``x``, beside them where there is room, all below ``top``.
 
-    The axis shows ``limits``, and to the right of them as much as the other names need.
+    The axis shows ``limits``, plus the space that the other names need on the right.
     """
     size, names = _axes.get_font_size(ax, 0.95), [line.name for line in lines]
-    # Places are chosen in the narrowest case: all names need room on the right.
+    # Places are chosen for the narrowest case, in which all names need room on the right.
     _set_limits(ax, limits, names)
     free = [None] * len(lines)
     to_points = ax.transScale + ax.transLimits + Affine2D().scale(*_axes.get_size(ax))
@@ -53,7 +53,7 @@ def name_lines(ax: Axes, x: np.ndarray, lines: list[Line], limits: Place, top: f
 
 
 def _set_limits(ax: Axes, limits: Place, names: list[str]) -> None:
-    """Show ``limits``, and as much beyond as the names are wide, but less than half of the axis."""
+    """Show ``limits`` and, beyond them, a space as wide as the names, but less than half of the axis."""
     (left, right), size = limits, _axes.get_font_size(ax, 0.95)
     needed = _axes.measure_text(ax, size, *names) + 1.5 * size if names else 0.0
     share = min(needed / _axes.get_size(ax)[0], 0.45)
@@ -61,7 +61,7 @@ def _set_limits(ax: Axes, limits: Place, names: list[str]) -> None:
 
 
 def _name_ends(ax: Axes, x: np.ndarray, lines: list[Line], right: float, top: float) -> None:
-    """Write names right of ``right``, below ``top``, none over another; strokes from where the lines end."""
+    """Write names right of ``right``, below ``top``, without overlaps; strokes join names and line ends."""
     size, bottom = _axes.get_font_size(ax, 0.95), ax.get_ylim()[0]
     unit = size / _axes.get_size(ax) * [np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())]
     ends = []
@@ -79,14 +79,14 @@ def _name_ends(ax: Axes, x: np.ndarray, lines: list[Line], right: float, top: fl
 
 
 def find_places(x: np.ndarray, lines: np.ndarray, widths: Any, height: float, top: float) -> list[Any]:
-    """For each line the middle of a free place for its name, all in points; None where there is none.
+    """For each line, the middle of a free place for its name, in points; None if no place is free.
 
     Args:
         x: (q,) ascending places of the levels.
         lines: (n, q) heights; NaN is a gap.
-        widths: (n,) of the names.
-        height: of all names.
-        top: names stay below.
+        widths: (n,) widths of the names.
+        height: height of every name.
+        top: names stay below this height.
     """
     grid = np.linspace(x[0], x[-1], _SAMPLES)
     fine = np.stack([np.interp(grid, x, line) for line in lines])
@@ -115,8 +115,8 @@ def find_places(x: np.ndarray, lines: np.ndarray, widths: Any, height: float, to
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least ``gap`` apart, or what fits, within [low, high], as near to ``wanted`` as can be."""
-    # Least squares under the order of wanted: an isotonic regression, less the gaps below each position.
+    """Positions in [low, high], as near to ``wanted`` as possible and ``gap`` apart (less if none fit)."""
+    # Least squares in the order of ``wanted``: an isotonic regression, after subtracting the gaps below.
     n = len(wanted)
     gap = min(gap, (high - low) / max(n - 1, 1))
     order, below = np.argsort(wanted, kind="stable"), gap * np.arange(n)

@@ -1,4 +1,4 @@
-"""Parameters as the axes of a picture: their cells, where values stand, ticks, and densities over one."""
+"""Parameters as axes of a picture: cells, positions of values, ticks, and densities over one parameter."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -12,9 +12,9 @@ from parzax.results.base import mean_and_error
 from parzax.results.phrases import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
-# More values than this are not named one by one; more whole numbers than this keep a domain's log axis.
+# More values than this are not named one by one; more integers than this keep a domain's log axis.
 _MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
-_MOST_BESIDE = 128  # more values than this do not stand side by side
+_MOST_BESIDE = 128  # more values than this are not drawn side by side
 _FEW_CELLS = 20  # with more cells than this a curve needs no dots
 _LEVEL_TEXT = 28  # labels with more characters than this in all are written at an angle
 
@@ -56,7 +56,7 @@ class ParameterAxis(NamedTuple):
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
     """The axis of a parameter over all its domains: ``size`` cells, or one per value if those are fewer."""
     domain = _unite(space[name])
-    # Side by side most whole numbers would fill the lower end of a log axis.
+    # Drawn side by side, many integers would hide the log scale.
     most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else _MOST_BESIDE
     if isinstance(domain, Numeric) and (domain.n_values or np.inf) > min(size, most):
         return _cut(domain, size)
@@ -67,7 +67,7 @@ def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
 
 
 def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
-    """Cells of width 1, so that none is too thin to see."""
+    """Cells of width 1, so that no cell is too thin to see."""
     return ParameterAxis(values, np.arange(len(values), dtype=float), np.ones(len(values)), labels=labels)
 
 
@@ -77,7 +77,7 @@ def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
 
 
 def _cut(domain: Numeric, size: int) -> ParameterAxis:
-    """Cells of equal width on the axis of the domain, or around its values if these are few."""
+    """Cells of equal width on the domain's axis, or one cell around each value if there are few values."""
     step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
     low, high = domain.low, domain.high
     cut = np.geomspace if domain.log else np.linspace
@@ -99,7 +99,7 @@ class Parameters(NamedTuple):
     axes: Sequence[ParameterAxis]
 
     def cells(self, others: np.ndarray) -> np.ndarray:
-        """(..., d) native values in every cell, by row and column; of other parameters as in ``others``."""
+        """(..., d) native values in every cell, by row and column; other parameters have ``others``."""
         mesh = np.meshgrid(*(axis.values for axis in self.axes))
         x = np.tile(others, (*mesh[0].shape, 1))
         for name, values in zip(self.names, mesh, strict=True):
@@ -107,10 +107,10 @@ class Parameters(NamedTuple):
         return x
 
     def places(self, x: np.ndarray) -> np.ndarray:
-        """(n, k) where rows of (n, d) native values are drawn, NaN where they lack the parameter."""
+        """(n, k) positions at which (n, d) rows are drawn, NaN where a row lacks the parameter."""
         columns = [x[:, self.space.index(name)] for name in self.names]
         places = np.stack([axis.place(c) for axis, c in zip(self.axes, columns, strict=True)], axis=-1)
-        # Equal rows would hide each other, so discrete values are spread within their cells, always alike.
+        # Equal rows would hide each other, so discrete values are shifted within their cells (fixed seed).
         shift = np.random.default_rng(0).uniform(-0.3, 0.3, places.shape)
         return places + shift * [axis.discrete for axis in self.axes]
 
@@ -134,7 +134,7 @@ def draw_density(
 ) -> None:
     """The mean of (s, g) densities: a curve with a ribbon for errors, or bars with whiskers.
 
-    ``slot`` is which of how many bars beside each other; ``look`` has the colour and the label.
+    ``slot`` is the index and the number of bars side by side; ``look`` has the colour and the label.
     """
     values, errors = mean_and_error(seeds)
     if axis.discrete:
@@ -152,7 +152,7 @@ def draw_density(
 
 
 def _unite(domains: Sequence[Domain]) -> Domain:
-    """One domain that holds the values of all."""
+    """One domain with the values of all domains."""
     if len(domains) == 1:
         return domains[0]
     if isinstance(domains[0], Categorical):
@@ -165,8 +165,8 @@ def _unite(domains: Sequence[Domain]) -> Domain:
 
 
 def _name_codes(domains: Sequence[Domain]) -> list[str]:
-    """Name of every code; several where the domains differ."""
+    """Name of every code; several names if the domains differ."""
     lists = [[_text.shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
-    # One list may be longer than another; a name that several have is written once.
+    # Lists may have different lengths; a name that occurs in several lists is written once.
     by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))
     return [" / ".join(names) for names in by_code]

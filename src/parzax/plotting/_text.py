@@ -1,4 +1,4 @@
-"""What pictures write: names, values and settings, in a few characters."""
+"""Texts in pictures: names, values and settings, in a few characters."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,23 @@ from parzax.space import Categorical, Space
 
 
 def escape(text: str) -> str:
-    """``text`` drawn literally, on one line: control characters become a sign, dollars start no formula."""
+    """``text`` drawn literally, on one line: control characters are replaced, dollar signs escaped."""
     shown = (c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return "".join(shown).replace("$", r"\$")
 
 
 def shorten_name(name: Any, length: int = phrases.NAME) -> str:
-    """A name that the user has given, as it is drawn."""
+    """A name given by the user, as it is drawn."""
     return escape(shorten(str(name), length))
 
 
 def shorten_names(names: Sequence[str], length: int = 22) -> dict[str, str]:
-    """Names that the user has given, as they are drawn: about ``length`` characters each, all different."""
+    """Names given by the user, as they are drawn: about ``length`` characters each, all different."""
     return {name: escape(short) for name, short in short_names(names, length).items()}
 
 
 def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:
-    """The first ``most`` of native values by name, as they are drawn: "lr = 0.01, no momentum and 3 more"."""
+    """The first ``most`` native values with their names, such as "lr = 0.01, no momentum and 3 more"."""
     settings = []
     for name, value in values.items():
         short, domain, text = shorten(name, phrases.NAME), space[name][0], phrases.number(value)

@@ -1,4 +1,4 @@
-"""Importances at one level as sorted bars, whole or by regime."""
+"""Importances at one level as sorted bars, in one piece or by regime."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from parzax.results.phrases import regime_text, value_text
 from parzax.space import Domain
 from parzax.status import OF_LEVELS, Status
 
-# The signs of what is marked at a parameter; the words of the footnote are `Status.fact`.
+# Signs after the name of a parameter, by status; the footnote has the words of `Status.fact`.
 _SIGNS = {
     Status.CONSTANT: "*",
     Status.SINGLE_VALUE: "*",
@@ -33,11 +33,11 @@ _SIGNS = {
     Status.NOT_ABOVE_CHANCE: "∅",
 }
 _UNSURE, _UNSURE_WORDS = "0.75", "grey: not above chance"
-_THICKEST = 22.0  # no bar is thicker, in points, however few there are and however large the Axes
+_THICKEST = 22.0  # largest thickness of a bar, in points
 _MOST_REGIMES = 6  # more regimes than this are not captioned
 _CAPTION = 64  # characters of one line of the caption above a bar
 _SQUARE = 6.5  # points
-# Inches: a line of a caption, the bar below it with its margins, from the lower end of that to its middle.
+# Inches: a line of a caption; the bar below it with its margins; from the bar's lower margin to its middle.
 _LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
 
@@ -50,9 +50,9 @@ def importance_bars(
     intervals, and bars that are not above chance are grey.
     With several seeds a bar is the mean over those that have an importance at the level, and its whisker is
     one standard error to either side. A sign after a name refers to the footnote: the parameter is constant,
-    never active, not comparable or not above chance (in at least half of the seeds). The footnote also says
-    what concerns all parameters at the level. Values have two decimals; positive ones below 0.01 read
-    "<0.01", and "0" is exactly 0.
+    never active, not comparable or not above chance (in at least half of the seeds). The footnote also has
+    the statuses of the level. Values have two decimals; positive values below 0.01 are written as "<0.01",
+    and "0" is exactly 0.
 
     Args:
         result, level: as in all pictures.
@@ -95,16 +95,16 @@ def regimes(
     max_parameters: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Each regime's part of a parameter's importance: one bar per parameter, stacked, the largest on top.
+    """Each regime's part of a parameter's importance: one stacked bar per parameter, the largest on top.
 
-    A bar is as long as the importance (mean over the seeds that have one). Above it stand its regimes, in the
-    order of the stack, each with its domain, the conditions under which it applies, and its part. If a single
-    log has an uncertainty, bars of parameters that are not above chance are grey.
+    The length of a bar is the importance (mean over the seeds that have one). The caption above a bar lists
+    its regimes in the order of the stack, each with its domain, its conditions and its part. If a single log
+    has an uncertainty, bars of parameters that are not above chance are grey.
 
     Args:
         result, level, ax: as in all pictures.
         parameters: names to draw; by default the most important at that level.
-        max_parameters: the largest number of bars where ``parameters`` is not given.
+        max_parameters: the largest number of bars, if ``parameters`` is not given.
     """
     at_level = _arguments.find_level(result, level)
     ranking = result.ranking(at_level.number)
@@ -177,11 +177,11 @@ def _finish(ax: Axes, y: Any, values: Any, errors: Any, labels: Sequence[str], f
 def _draw_bar(
     ax: Axes, y: float, thickness: float, parts: np.ndarray, importance: float, shades: np.ndarray
 ) -> None:
-    """Draw the parts of a bar beside each other, and hatch the rest, which no regime has."""
+    """Draw the parts of a bar side by side, and hatch the rest, which belongs to no regime."""
     left, look = 0.0, dict[str, Any](height=thickness, linewidth=0.6)
     for part, shade in zip(parts, shades, strict=False):
         if part > 0:
-            # The edge keeps neighbouring shades apart.
+            # The edge separates neighbouring shades.
             ax.barh(y, part, left=left, color=tuple(shade), edgecolor="white", **look)
             left += part
     if importance > left + 1e-6:
@@ -193,7 +193,7 @@ def _draw_bar(
 def _write_caption(domains: Sequence[Domain], parts: np.ndarray, shades: np.ndarray) -> list:
     """Lines of entries, one for each regime, with a square of its shade if there are several.
 
-    The smallest of many regimes are only counted.
+    If there are many regimes, the smallest are only counted.
     """
     n = len(domains)
     largest = np.sort(np.argsort(-parts[:n], kind="stable")[:_MOST_REGIMES])

@@ -32,24 +32,24 @@ def density(
     given: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The density of one or two parameters, all others integrated out.
+    """The density of one or two parameters, with all other parameters integrated out.
 
-    One parameter is a curve (bars for discrete values) over a rug of the rows; two are a map with the rows
-    as dots. With ``above`` there are three panels: below, above, and log2 of their ratio, which TPE
-    maximises. The second and the third have the labels "above" and "ratio", as in
+    One parameter gives a curve (bars for discrete values), with a short tick for every row; two parameters
+    give a map, with a dot for every row. With ``above`` the picture has three panels: below, above, and log2
+    of their ratio, which TPE maximises. The second and the third panel have the labels "above" and "ratio":
     ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade, so that
-    areas are probabilities. Far from all rows the ratio is that of the priors' weights, as TPE sees it.
+    areas are probabilities. Far from all rows the ratio is the ratio of the priors' weights, as in TPE.
 
     Args:
         below, above: fitted estimators on one space.
         parameters: one name or two; the first one or two of the space by default.
         given: values of parameters to condition on, name -> native value (or choice). Give the parents of a
-            conditional parameter, also where one of them is the other parameter.
-        ax: where to draw; three panels share its place, a subplot.
+            conditional parameter, even if a parent is the other drawn parameter.
+        ax: where to draw; three panels share the place of ``ax``, which must be a subplot.
 
     Raises:
-        ValueError: estimators of two spaces, unknown or too many parameters, a parameter whose parents are
-            not given, an ``ax`` that is no subplot where there are three panels.
+        ValueError: for estimators of different spaces, unknown or too many parameters, a parameter whose
+            parents are not given, and three panels in an ``ax`` that is not a subplot.
     """
     estimators = {"below": below} if above is None else {"below": below, "above": above}
     for argument, pe in estimators.items():
@@ -116,7 +116,7 @@ def _draw_curves(panels: Any, line: Parameters, densities: Arrays, rows: Arrays,
         ax.set_ylim(0 if axis.discrete else -0.07 * top, 1.05 * top)
         ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
         if not axis.discrete:
-            # Under the curve, where it hides nothing; equal discrete values would lie on one another.
+            # Ticks below the curve hide nothing. Equal discrete values would give equal ticks.
             ax.plot(x[:, 0], np.full(len(x), -0.035 * top), "|", color=colour, markersize=6, alpha=0.6)
     for ax in panels[2:]:
         if axis.discrete:
@@ -150,21 +150,21 @@ def values(
     regime: int | Sequence[int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Which values of a parameter are good: per regime p_T and p_R above, their ratio p_T / p_R below.
+    """Which values of a parameter are good: for each regime p_T and p_R, and below them the ratio p_T / p_R.
 
     Values whose ratio is above 1 are over-represented among the best configurations. With several seeds
     lines are means over the seeds with target rows in the regime, and ribbons (whiskers on bars) are one
-    standard error to either side. Densities are per grid cell, on the domain's axis: logarithmic where
-    the domain is, side by side where it has few values. The ratio has a gap where the region has no rows. A
-    regime without rows, with a single value or with unknown bounds that move has a sentence in place of
-    curves. Where moving bounds are known, values are places between them. The panels of a regime have the
-    labels "densities 0" and "ratio 0", and so on: ``{a.get_label(): a for a in ax.figure.axes}``.
+    standard error to either side. Densities are per grid cell, on the domain's axis: logarithmic for a log
+    domain, side by side for few values. The ratio has a gap where the region has no rows. A regime without
+    rows, with a single value, or with moving bounds that are not given shows a sentence instead of curves. If
+    moving bounds are given, values are places between the bounds. The panels of regime 0 have the labels
+    "densities 0" and "ratio 0", and so on: ``{a.get_label(): a for a in ax.figure.axes}``.
 
     Args:
         result, level: as in all pictures.
         name: the parameter.
         regime: index of a regime, or several; all by default.
-        ax: where to draw, a subplot, whose place all panels share (a ValueError if it is none).
+        ax: where to draw; it must be a subplot (else ValueError), and all panels share its place.
     """
     (name,) = check_names("name", name, check_result(result).names)
     at_level = find_level(result, level)
@@ -180,7 +180,7 @@ def values(
     panels = _axes.split_axes(ax, labels, share=True, height_ratios=[3, 2])
     drawn = zip(*panels, chosen, strict=True)
     discrete = [_draw_regime(top, bottom, at_level, name, i, densities[i]) for top, bottom, i in drawn]
-    # Densities leave room for the legend above them, and ratios show 1. A row shares its limits.
+    # Densities leave room for a legend, and ratios show 1. The panels of a row share their limits.
     ax.set_ylim(0, 1.22 * ax.get_ylim()[1])
     panels[1, 0].set_ylim(0, max(panels[1, 0].get_ylim()[1], 1.1))
     ax.set_ylabel("probability" if discrete[0] else "probability per cell")
@@ -189,21 +189,21 @@ def values(
 
 
 def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, density: RegimeDensity) -> bool:
-    """Draw the densities and the ratio of one regime, or say why there are none; write its name and shares.
+    """Draw the densities and the ratio of one regime, or say why not; write the regime's name and shares.
 
-    Returns whether its values stand side by side.
+    Returns whether the values are drawn side by side.
     """
     result, domain = level.result, density.domain
     columns, j = np.arange(len(density.values)), result.names.index(name)
     alpha, beta = (level.by_seed(shares)[:, j, i] for shares in (result.alpha, result.beta))
     densities = [level.by_seed(values) for values in (density.target, density.region, density.ratio)]
-    if isinstance(domain, Categorical):  # the commonest choices, in their own order
+    if isinstance(domain, Categorical):  # the most frequent choices, in the order of the domain
         common = np.maximum(*(values.mean(axis=0) for values in densities[:2]))
         columns = np.sort(np.argsort(-common, kind="stable")[:_MOST_CHOICES])
     target, region, ratio = (values[:, columns] for values in densities)
     axis = _make_axis(density, columns)
     rows = result.by_seed(density.rows)[:, -1, columns].sum(axis=0)
-    # Where the region has only the prior, whose weight is that of a row, a ratio says nothing.
+    # Where the region's density is only the prior, which weighs as one row, the ratio means nothing.
     prior = 2 / (len(density.values) * (rows.sum() / result.n_seeds + 1))
     empty = rows == 0 if axis.discrete else region.mean(axis=0) < prior
     Parameters(result.space, [name], [axis]).label(bottom)

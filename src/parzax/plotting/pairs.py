@@ -1,4 +1,4 @@
-"""Maps with a cell per pair: interactions of parameters, similarities of tasks."""
+"""Maps with one cell per pair: interactions of parameters, similarities of tasks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,13 +19,13 @@ from parzax.results.phrases import value_text
 # More parameters or tasks than this have no numbers in their cells.
 _MOST_PARAMETERS, _MOST_TASKS = 16, 12
 _MOST_NAMED = 4  # more parameters or tasks than this are not named in a sentence
-_MOST_NAMES = 50  # nor more than this beside the cells
-# The largest fonts: of names as a share of the shorter side of a cell, of numbers of its width and height.
+_MOST_NAMES = 50  # with more than this, not every name is written beside the cells
+# Largest fonts: names, as a share of a cell's shorter side; numbers, as shares of its width and height.
 _PARAMETER_SIZES, _TASK_SIZES = (0.6, 0.34, 0.5), (0.85, 0.38, 0.6)
 _SMALLEST_NAME, _SMALLEST_NUMBER = 6.0, 4.0  # points: below them names are thinned out, numbers left out
 _NEIGHBOURS = 0.8  # share of a cell that is assumed to remain when neighbours get their room
 _BRIGHT = 0.6  # cells above this share of the range are bright, so their numbers are dark
-_CELL_GREY = "0.87"  # of cells whose value says nothing
+_CELL_GREY = "0.87"  # colour of cells whose value means nothing
 
 
 def interactions(
@@ -36,7 +36,7 @@ def interactions(
     max_parameters: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Which parameters interact: a map with a cell per pair, the strongest parameters first.
+    """Which parameters interact: a map with one cell per pair, the strongest parameters first.
 
     The colour is the pair's importance, its share of the variance of membership in the target (mean over
     seeds). Pairs that are not above chance are grey (adjusted p above 5 % in half of the seeds or more;
@@ -48,7 +48,7 @@ def interactions(
         result: from `parzax.interactions`.
         level: as in all pictures.
         parameters: names to draw, in this order; by default those with the largest interactions.
-        max_parameters: the largest number of them where ``parameters`` is not given.
+        max_parameters: the largest number of parameters, if ``parameters`` is not given.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
     _checks.instance("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
@@ -104,13 +104,13 @@ def interactions(
 
 
 def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
-    """How similar tasks are, pair by pair: a row and a column per task, in the order of ``result``.
+    """How similar tasks are, pair by pair: one row and one column per task, in the order of ``result``.
 
-    Colours reach from 0 (the rows below of two tasks do not overlap) to 1 (the same density). The diagonal
-    is grey: a task is as similar to itself as can be. Up to 12 tasks have numbers in their cells. The title
-    names the parameters by which the tasks were compared. Where there is no room for all names (or there are
-    more than 50), only every second or third is written, and so on. A sentence underneath names tasks
-    without rows below.
+    Colours go from 0 (the good rows of two tasks do not overlap) to 1 (the same density). The diagonal is
+    grey, since a task is always fully similar to itself. Up to 12 tasks have numbers in their cells. The
+    title names the parameters by which the tasks were compared. If there is no room for all names (or there
+    are more than 50), only every second or third name is written, and so on. A sentence below the map lists
+    the tasks without rows below the split.
 
     Args:
         result: from `parzax.task_similarity`.
@@ -126,7 +126,9 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
     parameters = list(_text.shorten_names(result.parameters).values())
     _axes.set_title(ax, f"compared by {_name_few(parameters, 'parameters')}")
     lost = [name for name, n in zip(names, result.n_below, strict=True) if n == 0]
-    sentence = f"no rows below, so 0 to all others: {_name_few(lost, 'tasks')}" if lost else ""
+    sentence = (
+        f"no rows below the split, so similarity 0 to all others: {_name_few(lost, 'tasks')}" if lost else ""
+    )
     _axes.add_key(ax, [], "a single task: nothing to compare with" if t == 1 else sentence)
     numbers = {
         (i, j): ("1", _axes.GREY) if i == j else (f"{s:.2f}", _choose_colour(s))
@@ -166,7 +168,7 @@ def _write_labels(
 ) -> None:
     """Write names of the columns 0, 1, ... and of ``rows``, and numbers (text, colour) by row and column.
 
-    ``room`` is the share of a cell that is assumed to remain when other Axes get their room.
+    ``room`` is the share of a cell that is assumed to remain after other Axes have taken their space.
     """
     n = max(len(columns), 1)
     _write_names(ax, columns, rows, sizes[0], _axes.get_size(ax) / n)

@@ -23,9 +23,9 @@ from parzax.problems import AbstractProblem
 from parzax.samplers import Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
-# The lowest cells, this share of all, have one colour: far from all rows the score falls without end.
+# This share of the cells, the lowest, have one colour: far from all rows the score falls without bound.
 _LOWEST = 0.1
-# More values than this do not stand side by side; of a continuous axis only the ends count here.
+# More values than this are not drawn side by side.
 _MOST_BESIDE = 64
 _MARGIN = 0.03  # share of the axis around its bounds
 
@@ -51,17 +51,19 @@ def acquisition(
     Args:
         sampler: such as `parzax.tpe`.
         state: a state of the sampler, or a trace whose rows it is told.
-        x, y: names of two parameters; by default the first ones of the space.
-        at: values of the others, name -> native value (or choice); by default as in the best feasible row
-            (least first objective; where nothing is feasible, a row that violates fewest constraints).
+        x, y: names of two parameters; by default the first two of the space.
+        at: values of the other parameters, name -> native value (or choice); by default the values of the
+            best feasible row (smallest first objective; if no row is feasible, a row that violates the fewest
+            constraints).
         problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
         rows: whether to draw the rows too, whatever the values of their other parameters.
         run: index of the run, for a trace with several.
         size: cells along a continuous axis; discrete parameters have a cell per value, up to this many.
-        ax: where to draw. Below it stand the meaning of the marks and the values of the other parameters.
+        ax: where to draw. The meaning of the marks and the values of other parameters are written below.
 
     Raises:
-        ValueError: an unknown parameter or value, a problem on another space, no row for the other values.
+        ValueError: for an unknown parameter or value, a problem on another space, or values of other
+            parameters that are not given and cannot be taken from a row.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     plane = _choose_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
@@ -96,7 +98,7 @@ def _fix_others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> 
         raise type(error)(f"at: {error}") from error
     for name in plane.names:
         if name in given:
-            raise ValueError(f"at: {name!r} is an axis of the picture and has no one value.")
+            raise ValueError(f"at: {name!r} is an axis of the picture, so it cannot have a fixed value.")
     missing = [name for name in space.names if name not in (*plane.names, *given)]
     if rows.nearest is None and missing:
         raise ValueError(f"at: there are no rows to take {', '.join(missing)} from; give their values.")
@@ -109,7 +111,7 @@ def _fix_others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> 
 
 
 def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
-    """(rows, columns) what a function of configurations gives in every cell."""
+    """(rows, columns) values of a function of configurations in every cell."""
     # Rows are padded, so that one program serves all planes.
     x = cells.reshape(-1, cells.shape[-1])
     padded = np.pad(x, [(0, size**2 - len(x)), (0, 0)], mode="edge")
@@ -123,7 +125,7 @@ def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array
 
 
 def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
-    """The map, and a sentence about its white cells; "" without any."""
+    """Draw the map; return a sentence about its white cells, "" if no cell is white."""
     finite = score[np.isfinite(score)]
     low, high = (float(np.quantile(finite, _LOWEST)), float(finite.max())) if finite.size else (0.0, 1.0)
     low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
@@ -146,7 +148,7 @@ def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Ent
         heights = np.where(feasible, -1.0, 1.0)
     look = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
     edge = ax.contour(*(axis.places for axis in plane.axes), heights, levels=[0.0], **look)
-    # White on a dark edge is seen on every colour of the map.
+    # A white line with a dark edge is visible on every colour of the map.
     edge.set_path_effects([patheffects.withStroke(linewidth=3.2, foreground="0.1")])
     return _axes.make_handle(color="0.1", linewidth=1.6, linestyle="--"), "edge of the feasible region"
 
@@ -164,8 +166,8 @@ def observations(
 
     Rows that violate a constraint (or whose constraint is NaN) are crosses, constraint-only rows are
     diamonds, other rows without a loss are squares, the rest are circles; the best feasible row is a star.
-    Equal values of discrete parameters are spread a little. Rows that lack one of the parameters are left out
-    and counted below; if none remain, a sentence says so.
+    Equal values of discrete parameters are shifted a little. Rows without one of the two parameters are left
+    out and counted below the Axes; if no row remains, a sentence says so.
 
     Args:
         rows: a sampler's state, or a trace.
@@ -175,8 +177,8 @@ def observations(
         ax: as in all pictures.
 
     Raises:
-        ValueError: an unknown parameter, a space of one parameter or of another size than the rows, a run
-            that is not there.
+        ValueError: for an unknown parameter, a space with one parameter, a space whose size differs from the
+            rows, and a run that does not exist.
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
@@ -202,7 +204,7 @@ def observations(
 
 
 def _choose_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
-    """The two parameters asked for, by default the first ones of the space, in ``size`` cells each."""
+    """The two requested parameters, by default the first two of the space, with ``size`` cells each."""
     if len(space) < 2:
         raise ValueError(f"space has one parameter, {space.names[0]!r}; this picture needs two.")
     x = next(name for name in space.names if name != y) if x is None else x
@@ -212,7 +214,7 @@ def _choose_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
 
 
 def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
-    """Draw rows, coloured by number or white with a red best one; a key, and a sentence on the others."""
+    """Draw rows, coloured by order, or white with the best row red; return a key and a sentence."""
     places = plane.places(rows.x)
     lacking = np.isnan(places)
     incomplete, constrained = lacking.any(axis=-1), rows.constraints.shape[-1] > 0

@@ -17,14 +17,14 @@ from parzax.plotting._arguments import SamplerRuns, check_runs
 from parzax.samplers import Trace
 
 Stairs = list[np.ndarray]
-_BELOW_ALL = 0.3  # a regret of 0 stands on a log axis where this times the least one above 0 would
+_BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this times the smallest positive regret
 _ROUNDING = 1e-5  # an optimum may exceed the best value by this share, for rounding in float32
 _MARGIN = 0.05  # share of the axis above and below the data
 _DOT = 4.5  # points
 
 
 class _Curve(NamedTuple):
-    """What is drawn of one sampler: (n,) each, infinite where too many runs have no feasible row yet."""
+    """The lines of one sampler, (n,) each; infinite where too many runs have no feasible row yet."""
 
     runs: SamplerRuns
     median: np.ndarray
@@ -47,21 +47,22 @@ def convergence(
 ) -> Axes:
     """The best feasible value so far against the number of evaluations.
 
-    A line is the median over runs, and its band reaches from the lower to the upper quartile; a single run is
-    a line. The value of a run without a feasible row is infinite. So the median begins (at a dot) where half
-    of the runs have one, a band is open at the top while the upper quartile is infinite, and the legend says
-    how many runs never had one. Without runs, evaluations or feasible rows a sentence says so.
+    A line is the median over runs, and its band goes from the lower to the upper quartile; a single run is a
+    line. The value of a run without a feasible row is infinite. So the median begins (at a dot) when half of
+    the runs have a feasible row, and a band is open at the top while the upper quartile is infinite. The
+    legend says how many runs never had a feasible row. Without runs, evaluations or feasible rows a sentence
+    says so.
 
     Args:
         traces, ax: as in all pictures.
         objective: index of the objective.
         optimum: best feasible value, to draw the distance to it: a number, or (m,) as
-            ``problem.feasible_optimum``. A regret of 0 stands at the lower edge of a log axis.
-        log: whether the vertical axis is logarithmic; by default where an optimum is given.
+            ``problem.feasible_optimum``. A regret of 0 is drawn at the lower edge of a log axis.
+        log: whether the vertical axis is logarithmic; by default only if an optimum is given.
 
     Raises:
-        ValueError: an empty mapping, an unknown objective, an optimum above the best value, or values below 0
-            on a log axis.
+        ValueError: for an empty mapping, an unknown objective, an optimum that a run surpasses, or values
+            below 0 on a log axis.
     """
     samplers = check_runs(traces)
     fewest = min(runs.objectives.shape[-1] for runs in samplers)
@@ -119,7 +120,7 @@ def _make_curve(runs: SamplerRuns, objective: int, optimum: float | None) -> _Cu
 
 
 def _quantile(values: np.ndarray, q: float) -> np.ndarray:
-    """Quantile over runs, by linear interpolation; infinite where one of the neighbours is."""
+    """Quantile over runs, by linear interpolation; infinite where one of the two neighbours is infinite."""
     if not len(values):
         return np.full(values.shape[1], np.inf)
     row, share = divmod(q * (len(values) - 1), 1)
@@ -129,7 +130,7 @@ def _quantile(values: np.ndarray, q: float) -> np.ndarray:
 
 
 def _choose_limits(drawn: np.ndarray, log: bool) -> tuple[float, float]:
-    """Ends of the vertical axis for what is drawn; on a log axis 0 stands at the lower one."""
+    """Ends of the vertical axis for the drawn values; on a log axis 0 is drawn at the lower end."""
     heights = np.log10(drawn[drawn > 0]) if log else drawn
     if not heights.size:
         return (1e-3, 1.0) if log else (0.0, 1.0)
@@ -154,7 +155,7 @@ def _write_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero
 
 
 def _draw_curve(ax: Axes, curve: _Curve) -> None:
-    """The line, a dot where it begins later than the runs, and the band; 0 stands at the lower edge."""
+    """The line, a dot where it begins later than the runs, and the band; 0 is drawn at the lower edge."""
     runs, (bottom, top), x = curve.runs, ax.get_ylim(), np.arange(1, len(curve.median) + 1)
     y = np.where(np.isfinite(curve.median), np.maximum(curve.median, bottom), np.nan)
     ax.plot(x, y, linewidth=1.8, drawstyle="steps-post", label=runs.name, **runs.look)
@@ -170,7 +171,7 @@ def _draw_curve(ax: Axes, curve: _Curve) -> None:
 
 
 def _name_curves(curves: list[_Curve]) -> list[_axes.Entry]:
-    """Names in the order in which the lines end, how many runs failed, and what a dot is."""
+    """Legend: names in the order of the line ends, how many runs found nothing feasible, what a dot means."""
     entries = []
     for curve in sorted(curves, key=lambda curve: -curve.median[-1] if curve.median.size else -np.inf):
         n = len(curve.runs.objectives)
@@ -194,9 +195,9 @@ def attainment(
     """Attainment surfaces of shares of the runs, for two objectives (Fonseca and Fleming 1996).
 
     At level 0.5 half of the runs (rounded up) have a point that is at least as good in both objectives as
-    any point on or beyond the staircase. The middle level is a thick line, the others are thin, and the space
-    between the outer ones is filled. Only feasible rows count. A surface that too few runs attain is not
-    drawn, and the legend says so; without any a sentence does.
+    any point on or beyond the staircase. The middle level is a thick line, the other levels are thin lines,
+    and the space between the outermost lines is filled. Only feasible rows count. A surface that too few runs
+    attain is not drawn, and the legend says so; if no surface is drawn, a sentence says why.
 
     Args:
         traces, ax: as in all pictures.
@@ -204,7 +205,7 @@ def attainment(
         objectives: indices of two objectives.
 
     Raises:
-        ValueError: an empty mapping, a level outside (0, 1], or other than two objectives.
+        ValueError: for an empty mapping, a level outside (0, 1], or a number of objectives other than two.
     """
     samplers = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):
@@ -212,7 +213,9 @@ def attainment(
     shares = sorted({_checks.quantile("levels", level) for level in levels})
     m = min(runs.objectives.shape[-1] for runs in samplers)
     if m < 2:
-        raise ValueError("traces must have two objectives or more, as those of px.mo_tpe; one has 1.")
+        raise ValueError(
+            "every trace must have two objectives or more, as from px.mo_tpe; one has a single objective."
+        )
     pair = [_checks.whole_number("objectives", j, 0, m - 1) for j in objectives]
     if len(set(pair)) < 2 or len(pair) > 2:
         raise ValueError(f"objectives must be two different ones, got {objectives!r}.")
@@ -239,7 +242,7 @@ def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Sta
     """For every share of the runs the (k, 2) corners of its staircase, left to right; none if too few."""
     losses = (runs.signs * runs.objectives)[..., pair]
     points = [rows[feasible] for rows, feasible in zip(losses, runs.feasible, strict=True)]
-    # Memory grows with the rows of all runs together, so dominated rows are left out.
+    # Dominated rows are left out, since memory grows with the total number of rows.
     fronts = [np.unique(rows[non_domination_rank_host(rows) == 0], axis=0) for rows in points]
     # Fronts are padded by NaN to a power of two, so that few programs serve all pictures.
     longest = max(map(len, fronts), default=0)

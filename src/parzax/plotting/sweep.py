@@ -23,8 +23,8 @@ _QUANTITIES = {
     "inter": "inter-regime variance",
     "unweighted": "unweighted variance",
 }
-_FEW_LEVELS = 12  # up to so many levels are marked one by one
-_UNSURE, _NEVER_SURE = "0.75", "0.5"  # lines where they are not above chance; names where they never are
+_FEW_LEVELS = 12  # up to this many levels are marked one by one
+_UNSURE, _NEVER_SURE = "0.75", "0.5"  # greys: line pieces not above chance; names of lines that never are
 _ALONE = 0.02  # half the width of the band of a single level
 
 
@@ -44,17 +44,18 @@ def importance_sweep(
     ribbon is.
     With several seeds a line is the mean, and its ribbon is one standard error to either side. Shares are
     averaged over the seeds that have an importance at the level (see `ImportanceResult.over_seeds`), raw
-    variances over all seeds but those with NO_DATA; the label of the axis says so where some are left out.
-    Levels where some seed has the status LOW_DATA, most have REGIME_BOUNDARY for a line, or all have ALL_ZERO
-    or SAME_SETS, lie under hatched bands. A single level is drawn as points.
-    Lines have a gap where they are undefined (`ImportanceResult.is_defined`). The names stand beside the
-    lines where these are apart, else to the right of the last level.
+    variances over all seeds except those with NO_DATA; the label of the axis says if seeds are left out.
+    Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
+    REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as
+    points.
+    Lines have a gap where they are undefined (`ImportanceResult.is_defined`). The names are written beside
+    the lines if there is room, else to the right of the last level.
 
     Args:
         result, ax: as in all pictures.
-        parameters: names to draw, and nothing else; by default the ``max_parameters`` most important (mean
-            over the levels), and the sum of the others in grey.
-        max_parameters: the largest number of lines, without that of the others.
+        parameters: names of the only parameters to draw; by default the ``max_parameters`` most important
+            (mean over the levels), and the sum of the others in grey.
+        max_parameters: the largest number of lines, not counting the sum of the others.
         quantity: "importance"; or the raw "variance" (within regimes), "standard", "inter" or
             "unweighted", the ablations.
         normalise: whether to normalise the quantity at each level, as importances are, to compare them.
@@ -64,7 +65,7 @@ def importance_sweep(
     ranking = _arguments.rank_overall(result)
     names, most = _arguments.choose_names(result, parameters, max_parameters, ranking)
     if parameters is None:
-        # Lines that are 0 everywhere would only hide others.
+        # Lines that are 0 everywhere are merged, since they would only hide others.
         most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
     order = np.argsort(result.target_quantile, kind="stable")
     levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
@@ -108,7 +109,7 @@ def importance_sweep(
 
 
 def _select_data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(s, q, d) what is drawn, and (s, q) whether a seed counts at a level."""
+    """(s, q, d) drawn values, and (s, q) whether a seed counts at a level."""
     data = result.by_seed(getattr(result, quantity).astype(np.float64))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
@@ -134,7 +135,7 @@ def _draw_line(
         ax.errorbar(x, mean, yerr=whisker, fmt="o", capsize=3, **look)
         return mean
     drawn = np.isfinite(mean) & sure
-    # Between gaps a line would be invisible.
+    # A single level between two gaps would be invisible as a line.
     alone = drawn & ~np.append(drawn[1:], False) & ~np.append(False, drawn[:-1])
     marked = drawn if len(x) <= _FEW_LEVELS else alone
     marks = {"marker": "o", "markersize": 4, "markevery": marked.tolist()} if marked.any() else {}
@@ -146,7 +147,7 @@ def _draw_line(
 
 
 def _describe_spread(by_samples: Uncertainty | None, counts: np.ndarray) -> str:
-    """For a label: what ribbons are, or how many of several seeds count where some do not at some level."""
+    """For the label of the axis: what ribbons are, or how many seeds count if some do not at some level."""
     n_counted = np.unique(counts.sum(axis=0))
     n_counted = n_counted[n_counted > 0]
     if by_samples is not None and by_samples.n_resamples:
@@ -158,12 +159,12 @@ def _describe_spread(by_samples: Uncertainty | None, counts: np.ndarray) -> str:
 
 
 def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> float:
-    """Show all of the lines, and above them a line of words for each band; where the lines end."""
+    """Show all lines and, above them, one line of words per band; return the upper end of the lines."""
     low, high = ax.get_ylim() if data.any() else (0.0, 1.0)
     low = 0.0 if shares or data.min() >= 0 else low
     high = min(high, 1.0) if shares else high
     words = n_bands * 1.5 * _axes.get_font_size(ax, 0.8) / _axes.get_size(ax)[1]
-    # Margins keep lines at 0 off the axis and points at 1 whole.
+    # Margins keep lines at 0 off the axis, and points at 1 inside it.
     ax.set_ylim(low - 0.015 * (high - low), high + (high - low) * max(words, 0.015))
     ax.set_yticks([t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high * (1 + 1e-9)])
     return high
@@ -184,9 +185,10 @@ def _set_ticks(ax: Axes, levels: np.ndarray, left: float, right: float) -> None:
 def _find_bands(
     result: ImportanceResult, order: np.ndarray, drawn: list[int], *, anything: bool
 ) -> list[tuple[Any, str, str]]:
-    """Masks of the levels that are rough in some seed or empty in every seed, each with words and a hatch.
+    """Masks of the levels that get a band, each with its words and its hatch.
 
-    Levels at a boundary between regimes count if they are such in most seeds of a ``drawn`` parameter.
+    Levels get a band if they are rough in some seed, or empty in every seed. A level at a boundary between
+    regimes gets a band if most seeds have this status for a ``drawn`` parameter.
     """
 
     def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
@@ -204,15 +206,15 @@ def _find_bands(
 
 
 def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, hatch: str, row: int) -> None:
-    """Hatch the flagged ones of ascending ``levels``, with the words in the ``row``-th line from the top."""
-    # A band reaches half-way to the levels before and after; before the first one to the end of the axis.
+    """Hatch the flagged ``levels`` (ascending), with the words in the ``row``-th line from the top."""
+    # A band reaches half-way to the neighbouring levels; at the first level, to the end of the axis.
     last = levels[-1] + _ALONE * (len(levels) == 1)
     ends = np.concatenate([ax.get_xlim()[:1], (levels[1:] + levels[:-1]) / 2, [last]])
     changes = np.flatnonzero(np.diff(flagged.astype(int), prepend=0, append=0))
     spans = ends[changes].reshape(-1, 2).tolist()
     for left, right in spans:
         ax.axvspan(left, right, hatch=hatch, zorder=0, facecolor=("0.5", 0.12), edgecolor="0.75", linewidth=0)
-    # The words stand beside the first span, on the side that has room, or in it.
+    # The words are written beside the first span, on the side with room, or inside it.
     size, (left, right) = _axes.get_font_size(ax, 0.8), spans[0]
     room = (_axes.measure_text(ax, size, words) + 8) / _axes.get_size(ax)[0] * np.ptp(ax.get_xlim())
     before = right + room > last and left - room >= levels[0]
@@ -236,20 +238,20 @@ def importance_over_weights(
     """Importance against the weight of the second of two objectives, one line per parameter.
 
     At the left end only the first objective counts, at the right end only the second. A line is a parameter's
-    importance for the weighted combinations. With several seeds it is the mean over those that have one, and
-    its ribbon is one standard error to either side. Lines have a gap where they are undefined
+    importance for the weighted combinations. With several seeds it is the mean over the seeds that have an
+    importance, and its ribbon is one standard error to either side. Lines have a gap where they are undefined
     (`ImportanceResult.is_defined`).
 
     Args:
         sweep: from `parzax.importance_over_weights`, with two objectives.
         level, ax: as in all pictures.
-        parameters: names to draw, and nothing else; by default the ``max_parameters`` most important (mean
-            over the weights), and the sum of the others in grey.
-        max_parameters: the largest number of lines, without that of the others.
+        parameters: names of the only parameters to draw; by default the ``max_parameters`` most important
+            (mean over the weights), and the sum of the others in grey.
+        max_parameters: the largest number of lines, not counting the sum of the others.
 
     Raises:
-        TypeError, ValueError: another ``sweep``, one of other than two objectives, unknown parameters or
-            levels.
+        TypeError, ValueError: for another type of ``sweep``, a number of objectives other than two, and
+            unknown parameters or levels.
     """
     wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
     _checks.instance("sweep", sweep, ImportanceOverWeights, wanted)

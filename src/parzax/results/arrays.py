@@ -15,7 +15,7 @@ from parzax.status import Status
 
 @dataclass(frozen=True, eq=False)
 class ResultArrays(AbstractResult):
-    """The arrays of `ImportanceResult`, from which its tables, densities and files are made."""
+    """The arrays of `ImportanceResult`; its tables, densities and files are computed from them."""
 
     estimates: Importance
     uncertainty: Uncertainty | None = None
@@ -49,7 +49,7 @@ class ResultArrays(AbstractResult):
 
     @property
     def has_importance(self) -> np.ndarray:
-        """(..., q) whether any parameter has an importance there; where not, a status says why."""
+        """(..., q) whether any parameter has an importance at this level; if not, a status says why."""
         return np.asarray((self.importance > 0).any(axis=-1))
 
     @property
@@ -70,8 +70,9 @@ class ResultArrays(AbstractResult):
     def regime_status(self) -> np.ndarray:
         """(..., q, d, k) status bits of each regime, "inactive" last (always 0).
 
-        LOW_DATA where the regime has ten rows or fewer in the target (though it should have more, were good
-        rows everywhere alike) or in the region outside it; SPARSE_REGIME where it was left out of the sum.
+        LOW_DATA where the regime has ten rows or fewer in the target, and a random target would not have more
+        there; or ten or fewer in the region outside the target. SPARSE_REGIME where the regime was left out
+        of the sum.
         """
         target, region = self.regime_target[..., :-1], self.regime_region[..., None, :, :-1]
         n_target, n_region = self.n_target[..., None, None], self.n_region[..., None, None, None]
@@ -85,9 +86,9 @@ class ResultArrays(AbstractResult):
         """(..., q, d, k) each regime's part of the importance of each parameter, "inactive" last (always 0).
 
         Regime i adds (n_T/n_R)^2 alpha_i^2 / beta_i D_i to the variance (Eq. 11, arXiv 2601.20800). Its part
-        of the importance is in proportion to that; debiased divergences below 0 count as 0. The parts sum
-        over k to the importance, except where that is positive by convention alone (1/d of the parity
-        estimator): there they are 0.
+        of the importance is proportional to this term; debiased divergences below 0 count as 0. The parts
+        sum over k to the importance. The exception is an importance that is positive only by convention (1/d
+        of the parity estimator): its parts are 0.
         """
         # n_T and n_R are the same in all regimes of a parameter, so they cancel. A regime without rows in the
         # region has none in the target either.
@@ -97,10 +98,10 @@ class ResultArrays(AbstractResult):
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error of the importance over the seeds that have one, (q, d) each.
 
-        A seed in which no parameter has an importance at a level (`has_importance`: NO_DATA, ALL_ZERO and
-        their like) says nothing about shares, so it is left out there; `seeds_counted` has how many remain.
-        With the parity estimator's 1/d every seed counts. Means are 0 where no seed does, and standard errors
-        NaN where fewer than two do.
+        A seed without any importance at a level (`has_importance`; for example NO_DATA or ALL_ZERO) is left
+        out at that level; `seeds_counted` is the number of seeds that remain. With the parity estimator's 1/d
+        every seed counts. Means are 0 where no seed counts, and standard errors are NaN where fewer than two
+        seeds count.
         """
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
@@ -123,12 +124,12 @@ class ResultArrays(AbstractResult):
 
 
 def _divisor(total: np.ndarray) -> np.ndarray:
-    """A total to divide by: 1 where it is 0."""
+    """The total as a divisor: 1 where it is 0."""
     return np.where(total > 0, total, 1)
 
 
 def may_matter(result: ResultArrays, level: int, parameters: Any) -> bool:
-    """Whether any of ``parameters`` is above chance at a level; True where that was not tested."""
+    """Whether any of ``parameters`` is above chance at a level; True if that was not tested."""
     sampled = result.uncertainty
     if sampled is None or result.n_seeds > 1:
         return True
@@ -136,8 +137,8 @@ def may_matter(result: ResultArrays, level: int, parameters: Any) -> bool:
 
 
 def seeds_with_data(status: np.ndarray) -> np.ndarray:
-    """(s, q) seeds whose variances count, of a status (..., q, d): all but those with NO_DATA."""
-    # A seed with ALL_ZERO has no shares, but its variances, 0 or below, are estimates like any other: without
-    # them the mean would be too high.
+    """(s, q) seeds whose variances count, from a status (..., q, d): all seeds except those with NO_DATA."""
+    # A seed with ALL_ZERO has no shares, but its variances (0 or below) are valid estimates: without them the
+    # mean would be too high.
     flat = status.reshape(-1, *status.shape[-2:])
     return (flat & int(Status.NO_DATA) == 0).all(axis=-1)

@@ -21,7 +21,7 @@ MOST_SEEDS = 0.5
 
 
 class ReadTable(NamedTuple):
-    """A table for reading: columns with their header first, headers of those flush left, and notes below."""
+    """A table for reading: columns that begin with their header, the headers of left-aligned ones, notes."""
 
     title: str
     columns: Sequence[Sequence[str]]
@@ -117,7 +117,7 @@ class AbstractResult(Readable):
         return columns | {"status_names": np.array(names, dtype=object)}
 
     def to_dataframe(self, backend: str | None = None) -> Any:
-        """One row per seed, level and parameter, or pair of parameters.
+        """One row per seed, level and parameter (or pair of parameters).
 
         Columns: seed (if there is a seed axis), target_quantile; of importances parameter, importance,
         variance, standard, inter, unweighted, and with an ``uncertainty`` the ends of intervals,
@@ -126,7 +126,7 @@ class AbstractResult(Readable):
         at last n_target, n_region, status, status_names.
 
         Args:
-            backend: "pandas", "polars" or "pyarrow"; the first of these that is installed if not given.
+            backend: "pandas", "polars" or "pyarrow"; by default the first of these that is installed.
 
         Raises:
             ValueError: for another backend.
@@ -155,7 +155,7 @@ class AbstractResult(Readable):
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:
-    """Properties that pass on the attributes ``names`` of a field of the result, by default its estimates."""
+    """Properties that return the attributes ``names`` of a field of the result, by default its estimates."""
 
     def attribute(name: str) -> property:
         return property(lambda self: getattr(getattr(self, of), name), doc=f"``{of}.{name}``.")
@@ -180,9 +180,10 @@ def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
 
 
 def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (0 without seeds) and standard error (NaN below two) over the seeds, axis 0, where ``counts``.
+    """Mean and standard error over axis 0, the seeds for which ``counts`` is true; by default all seeds.
 
-    The variance divides by n - 1; by default all seeds count.
+    The mean is 0 if no seed counts, the standard error NaN if fewer than two do. The variance divides by
+    n - 1.
 
     >>> mean, error = mean_and_error(np.array([1.0, 0.0, 0.5]), np.array([True, False, True]))
     >>> float(mean), float(error)
@@ -198,7 +199,7 @@ def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.
 
 
 def size_text(n: np.ndarray) -> str:
-    """Sizes of sets as one number, or as the range of different ones: "30", "28-31"."""
+    """Sizes of sets as one number, or as their range if they differ: "30", "28-31"."""
     low, high = np.min(n), np.max(n)
     return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
 

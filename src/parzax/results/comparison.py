@@ -1,4 +1,4 @@
-"""Do two logs give different importances? Differences, and how sure they are."""
+"""Differences between the importances of two logs, with intervals and p-values."""
 
 import math
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ class Comparison(Readable):
 
     Attributes:
         first, second: the results; (..., q, d) arrays as ever.
-        difference: (q, d) importance in the second log less that in the first, means over seeds; NaN where
-            one of them has none at that level.
+        difference: (q, d) importance in the second log minus importance in the first, means over seeds; NaN
+            where one of the logs has no importance at that level.
         interval: (q, d, 2) ends of the interval of the difference.
-        p_value: (q, d) of no difference, two-sided; NaN where there is none.
+        p_value: (q, d) two-sided p-value of the null hypothesis of no difference; NaN where undefined.
         level: nominal coverage of the intervals.
     """
 
@@ -145,7 +145,7 @@ def compare(
 def _interval(
     first: ImportanceResult, second: ImportanceResult, difference: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, d, 2) ends and (q, d) p-values: of differences of draws, or from standard errors."""
+    """(q, d, 2) ends of intervals and (q, d) p-values, from differences of draws or from standard errors."""
     logs, shape = (first, second), (-1, *difference.shape)
     before, after = (log.uncertainty and log.uncertainty.importances.reshape(shape) for log in logs)
     if before is not None and after is not None:

@@ -1,4 +1,4 @@
-"""Rows with several objectives in one order: by front, and within a front that is cut by a tie-break."""
+"""One order of rows with several objectives: by Pareto front, and by a tie-break in a front that is cut."""
 
 from collections.abc import Sequence
 
@@ -18,24 +18,24 @@ _ROUNDING = 1e-9
 def pareto_places(
     losses: np.ndarray, weight: np.ndarray, needed: Sequence[float], ties: AbstractTies, exact: bool = False
 ) -> np.ndarray:
-    """A loss that orders rows by non-domination rank, and within a front as ``ties`` say: 0, 1, 2, ...
+    """A loss 0, 1, 2, ... that orders rows by non-domination rank, and within a front by ``ties``.
 
-    Rows up to a given place are the best so many rows of "rank, then tie-break" (arXiv 2212.06751 by
-    crowding; Ozaki et al. 2022 and Optuna 5 by greedy hypervolume subset selection), for every number of
-    them, since greedy choices do not depend on those that follow. Only fronts that a level cuts are put in
-    order; within the others, which are in a set or not as a whole, the order is lexicographic.
+    For every k, the first k rows are the best k rows by rank and tie-break (arXiv 2212.06751 breaks ties by
+    crowding; Ozaki et al. 2022 and Optuna 5 by greedy hypervolume subset selection), since a greedy choice
+    does not depend on later ones. Only fronts that a level cuts are ordered by ``ties``. All other fronts are
+    entirely inside or outside every set; their order is lexicographic.
 
     Args:
-        losses: (n, m) float64, minimised. Rows with a NaN have no place.
-        weight: (n,) frequency weights; rows of weight 0 have no place.
-        needed: weights at which sets end; which fronts are cut depends on them.
-        ties: `parzax.ties.hypervolume` or `parzax.ties.crowding`, or one's own.
-        exact: whether rows with the same losses, or tied, are told apart by their number, as Optuna does it:
-            of a front first one row of each losses, then the others in the order of the log. Else they share
-            a place, so that a level has all of them or none.
+        losses: (n, m) float64, minimised. Rows with a NaN get no place.
+        weight: (n,) frequency weights; rows of weight 0 get no place.
+        needed: weights at which sets end; they decide which fronts are cut.
+        ties: `parzax.ties.hypervolume`, `parzax.ties.crowding` or your own.
+        exact: whether equal or tied rows are ordered by their position in the log, as in Optuna: first one
+            row of each group of equal rows, then the other rows in the order of the log. If False, equal or
+            tied rows share a place, so that a set has all of them or none.
 
     Returns:
-        (n,) float64 places, lower is better; NaN for rows without one.
+        (n,) float64 places, lower is better; NaN for rows without a place.
     """
     used = (weight > 0) & ~np.isnan(losses).any(axis=1)
     places = np.full(len(losses), np.nan)
@@ -66,12 +66,12 @@ def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
     ends = np.asarray(needed)
     before = np.searchsorted(reached, ends * (1 - _ROUNDING))
     after = np.searchsorted(reached, ends * (1 + _ROUNDING))
-    # A set that ends with a front cuts none: the two searches differ.
+    # A set that ends with a front cuts no front; then the two searches differ.
     return np.unique(before[(before == after) & (before < len(reached))]).tolist()
 
 
 def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
-    """Place of each of the distinct rows (f, m) of one front, in lexicographic order; tied rows share one."""
+    """Place of each of the distinct rows (f, m) of a front, in lexicographic order; ties share a place."""
     n, m = front.shape
     if isinstance(ties, Hypervolume) and (m > 3 or (m == 2 and np.isfinite(front).all())):
         reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
@@ -86,7 +86,7 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
 
 @program
 def _rank_front(losses, mask, count, *, ties):
-    """A number for each row of one front, lower is better: as ``ties`` have it where ``count`` are below."""
+    """A number for each row of one front, lower is better, by ``ties`` with ``count`` rows below."""
     rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
     if isinstance(ties, Crowding):  # equal distances stay equal
         return -pareto.crowding_distance(losses, rank, mask)

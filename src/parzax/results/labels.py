@@ -17,7 +17,8 @@ def shorten(text: str, length: int) -> str:
 def short_names(names: Sequence[str], length: int) -> dict[str, str]:
     """Each name in about ``length`` characters, longer only as far as needed to keep all different.
 
-    The middle of a long name is left out; where that makes two names equal, what they have in common.
+    The middle of a long name is left out. If that would make two names equal, their common parts are left out
+    instead.
     """
     labels = {name: shorten(name, length) for name in names}
     width, longest = length, max(map(len, labels), default=0)
@@ -39,7 +40,7 @@ def short_labels(names: Sequence[str], length: int) -> list[str]:
 
 
 def _differences(group: list[str], length: int) -> dict[str, str]:
-    """The part in which the names differ, with as much around it as fits."""
+    """The part in which the names differ, with as much text around it as fits."""
     before = _common(group)
     after = min(_common([name[::-1] for name in group]), min(map(len, group)) - before)
     out = {}
@@ -48,12 +49,12 @@ def _differences(group: list[str], length: int) -> dict[str, str]:
         right = min(after, spare - min(before, spare // 2))
         start, stop = max(before - spare + right, 0), len(name) - after + right
         text = ("…" if start else "") + name[start:stop] + ("…" if stop < len(name) else "")
-        # An ellipsis for a single character saves nothing.
+        # Replacing a single character by an ellipsis saves nothing.
         out[name] = name if len(name) <= max(length, len(text)) else shorten(text, length)
     return out
 
 
 def _common(names: list[str]) -> int:
-    """How many characters all begin with; the first and the last in order differ most."""
+    """Number of leading characters that all names share; the first and the last in order differ most."""
     first, last = min(names), max(names)
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -1,8 +1,8 @@
 """Naive ways to make a conditional log unconditional: the baselines of conditional PED-ANOVA.
 
 Algorithms 2-4 of the appendix of arXiv 2601.20800. Each returns observations of a space without conditions,
-for `ped_anova`, so that the paper's comparison can be run. They are here to be compared with: filtering
-compares every parameter within rows of its own, imputation and expansion invent what was not sampled.
+for `ped_anova`, so that the paper's comparison can be run. Use them only for comparison: filtering computes
+each parameter from different rows, and imputation and expansion add values that were never sampled.
 """
 
 import math
@@ -18,8 +18,8 @@ from parzax.space import INACTIVE, Categorical, Domain, Float, Int, Numeric, Ord
 def filtering(obs: Observations, name: str) -> Observations:
     """Keep the rows where parameter ``name`` is active, and that parameter alone (Algorithm 2).
 
-    The other rows have weight 0, so levels are taken among those that are kept. The importance of several
-    parameters by filtering puts one such computation for each side by side.
+    The other rows get weight 0, so levels are taken among the rows that are kept. For the importance of
+    several parameters by filtering, make one such computation for each and put the results side by side.
 
     Raises:
         ValueError: if the parameter has several domains: filter after `expansion`.
@@ -31,8 +31,8 @@ def filtering(obs: Observations, name: str) -> Observations:
 def imputation(obs: Observations) -> Observations:
     """Give inactive parameters the middle of their domain (Algorithm 3).
 
-    The geometric middle of log domains, rounded down for whole numbers; the first choice of categorical
-    parameters.
+    Log domains get their geometric middle, integers the middle rounded down, and categorical parameters their
+    first choice.
 
     Raises:
         ValueError: if a parameter has several domains: impute after `expansion`.
@@ -41,14 +41,14 @@ def imputation(obs: Observations) -> Observations:
 
 
 def expansion(obs: Observations) -> Observations:
-    """Replace the domains of each parameter by one that spans them all (Algorithm 4).
+    """Replace the domains of each parameter by one domain that contains all of them (Algorithm 4).
 
-    Numeric domains become [lowest low, highest high], on a log axis or of whole numbers only if all of them
-    are; categorical ones the union of their choices. A parameter that can be inactive stays so: combine
-    with `imputation` or `filtering`.
+    Numeric domains become [lowest low, highest high], which is on a log axis, or of integers, only if all of
+    them are. Categorical domains become the union of their choices. A parameter that can be inactive stays
+    so: combine with `imputation` or `filtering`.
 
     Raises:
-        ValueError: for a parameter with several domains of which one is ordinal.
+        ValueError: for a parameter with several domains, one of which is ordinal.
     """
     values, regime, parameters = obs.values.copy(), obs.regime.copy(), {}
     for column, (name, domains) in enumerate(zip(obs.space.names, obs.space.domains, strict=True)):
@@ -69,7 +69,7 @@ def expansion(obs: Observations) -> Observations:
 
 
 def _imputed(obs: Observations, names: Sequence[str]) -> Observations:
-    """Observations of some parameters alone, without conditions."""
+    """Observations of the named parameters only, without conditions, with inactive values imputed."""
     parameters, columns = {}, []
     for name in names:
         domains, column = obs.space[name], obs.space.index(name)

@@ -25,8 +25,8 @@ class ImportanceOverWeights:
 
     Attributes:
         weights: (w, m) weights of the objectives, each row summing to 1.
-        objectives: (m,) their names.
-        results: (w,) one result per row of weights, each as of `cond_ped_anova`.
+        objectives: (m,) names of the objectives.
+        results: (w,) one result per row of weights, each as from `cond_ped_anova`.
     """
 
     weights: np.ndarray
@@ -66,15 +66,15 @@ def importance_by_objective(
     estimator: GridEstimator | None = None,
     reference: str = "region",
 ) -> dict[str, ImportanceResult]:
-    """Conditional PED-ANOVA for each objective by itself; all of them are one call of one compiled function.
+    """Conditional PED-ANOVA for each objective separately, in one call of one compiled function.
 
     Args:
         obs: the log, of m objectives.
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:
-        Name of the objective (its column's, or "objective_0" and so on) -> what `cond_ped_anova` gives
-        for it, in the order of the log. Nothing is averaged over objectives.
+        Name of the objective (the name of its column, or "objective_0" and so on) -> the result of
+        `cond_ped_anova` for it, in the order of the log. Nothing is averaged over objectives.
 
     Raises:
         TypeError, ValueError: as `cond_ped_anova`.
@@ -109,7 +109,7 @@ def importance_over_weights(
     """Conditional PED-ANOVA for weighted combinations of the objectives, in one call of a compiled function.
 
     Importance for a compromise, as in "Hyperparameter Importance Analysis for Multi-Objective AutoML"
-    (arXiv 2405.07640): objectives are brought to [0, 1] by their least and largest values in the log, and
+    (arXiv 2405.07640): objectives are scaled to [0, 1] by their smallest and largest values in the log, and
     combined into one loss for every row of ``weights``.
 
     Args:
@@ -117,16 +117,16 @@ def importance_over_weights(
         weights: (w, m) at least 0, divided by their sums; by default, for two objectives, 0, 0.1, ..., 1
             for the second and the rest for the first.
         scalarise: how normalised objectives (..., m) and weights (m,) give a loss (...,):
-            `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or a function of one's own.
+            `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or your own function.
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:
-        Weights with their results. All weight on one objective gives the numbers of that objective. Rows
-        without an objective that has a weight are left out.
+        Weights with their results. All weight on one objective gives the same numbers as this objective
+        alone. A row that lacks an objective with a weight above 0 is left out.
 
     Raises:
-        TypeError, ValueError: as `cond_ped_anova`; weights of another shape, below 0, or all 0; none given
-            for other than two objectives.
+        TypeError, ValueError: as `cond_ped_anova`; for weights of another shape, below 0, or all 0, and for
+            missing weights if the number of objectives is not two.
 
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(size=(300, 2))
@@ -153,7 +153,7 @@ def _weights(weights: Any, m: int) -> np.ndarray:
     if weights.ndim != 2 or weights.shape[1] != m or not len(weights):
         raise ValueError(f"weights must have shape (w, {m}), one column per objective, got {weights.shape}.")
     if not ((weights >= 0) & (weights < np.inf)).all() or not (weights > 0).any(axis=1).all():
-        raise ValueError("weights must be finite and at least 0, and one of each row above 0.")
-    # Divided by the largest first, so that sums do not overflow.
+        raise ValueError("weights must be finite and at least 0, with one above 0 in each row.")
+    # Weights are divided by the largest first, so that sums do not overflow.
     weights = weights / weights.max(axis=1, keepdims=True)
     return weights / weights.sum(axis=1, keepdims=True)

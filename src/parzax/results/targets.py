@@ -1,4 +1,4 @@
-"""Which rows count, and which loss ranks them: an objective, a weighted combination, the Pareto order."""
+"""Which rows count, and which loss ranks them: an objective, a weighted combination or the Pareto order."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,15 +18,15 @@ Scalarisation = Callable[[Any, Any], Any]
 
 
 def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
-    """The log with weight 0 for rows that do not count; the report says how many these are.
+    """The log with weight 0 for rows that do not count; the report has the number of these rows.
 
     Args:
-        rows: "all"; "complete", those with a loss, so that rows kept by ``failed="worst"`` or
-            ``pruned="worst"`` do not count; "feasible", those whose constraints are all known and <= 0; or
-            several of these, which must all hold.
+        rows: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
+            ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0; or
+            several of these words, which must all hold.
 
     Raises:
-        TypeError, ValueError: another ``rows``; "feasible" of a log without constraints.
+        TypeError, ValueError: for other ``rows``, and for "feasible" with a log without constraints.
     """
     words = [rows] if isinstance(rows, str) else rows
     if not isinstance(words, Sequence) or not words:
@@ -60,7 +60,7 @@ def losses_by_seed(obs: Observations) -> np.ndarray:
 
 
 def objective_names(obs: Observations) -> tuple[str, ...]:
-    """Names of the objectives: those of their columns, else objective_0, objective_1, ..."""
+    """Names of the objectives: the names of their columns, else objective_0, objective_1, ..."""
     return obs.report.objectives or tuple(f"objective_{i}" for i in range(obs.n_objectives))
 
 
@@ -77,9 +77,9 @@ def ranking_losses(
 ) -> np.ndarray:
     """(s, n) losses that rank the rows for level sets; NaN for rows that cannot be ranked.
 
-    These are one objective ("objective"), or places by non-domination rank and a tie-break ("pareto"), for
-    sets that end at ``levels``; see `parzax.results.fronts.pareto_places`. ``raw`` rounds and orders as in
-    Optuna.
+    With "objective" the loss is one objective; with "pareto" it is the place by non-domination rank and
+    tie-break, for sets that end at ``levels``; see `parzax.results.fronts.pareto_places`. ``raw`` rounds and
+    orders as in Optuna.
     """
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)
@@ -87,7 +87,7 @@ def ranking_losses(
         raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     ties = hypervolume() if ties is None else ties
     _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
-    # With one objective a front is one loss.
+    # With one objective the rows of a front have equal losses.
     if selection == "objective" or obs.n_objectives == 1:
         return losses[..., number]
     weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
@@ -104,12 +104,12 @@ def ranking_losses(
 
 
 def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalarisation) -> np.ndarray:
-    """(w, s, n) one loss per row of ``weights`` (w, m); NaN for rows that lack an objective that counts.
+    """(w, s, n) one loss per row of ``weights`` (w, m); NaN for rows that lack an objective with a weight.
 
-    Every objective is brought to [0, 1] by its least and its largest finite value among the rows of each seed
-    with a weight above 0; one that does not vary is 0 everywhere. Weights are divided by their sum. A weight
-    of 0 leaves its objective out, a missing value in it included; a single objective that is left is taken
-    as it is, since rounding could make ties of different losses.
+    Every objective is scaled to [0, 1] by its smallest and largest finite value among the rows of each seed
+    with a weight above 0; a constant objective becomes 0. Weights are divided by their sum. An objective with
+    weight 0 is left out, so its missing values do not matter. If only one objective has a weight, it is not
+    scaled, since rounding could make different losses equal.
     """
     losses = losses_by_seed(obs)
     all_shares = normalised(losses, usable_rows(obs).reshape(losses.shape[:-1]))

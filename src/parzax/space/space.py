@@ -206,7 +206,7 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):
-        hidden = "a domain without conditions hides those after it; put it last or add `when`."
+        hidden = "a domain without conditions hides the domains after it; put it last or add `when`."
         raise ValueError(f"parameter {name!r}: {hidden}")
     return domains
 

@@ -70,14 +70,14 @@ def read_table(path: Path) -> Table:
     """The table in a file, a folder or the files of a pattern; ValueError for what is not one."""
     paths = find_files(path)
     if (kind := kind_of(paths[0])) not in KINDS:
-        raise ValueError(f"{str(path)!r} is no table: its ending is none of {', '.join(KINDS)}.")
+        raise ValueError(f"{str(path)!r} is not a table: its ending must be one of {', '.join(KINDS)}.")
     if KINDS[kind] != "json":
         return stack_tables([_with_parameters(file, open_table(read_frame(file))) for file in paths])
     documents = [document for file in paths for document in _read(file, _json_documents)]
     with _checks.explain(f"{str(path)!r} cannot be read as a log"):
         table = to_table(read_documents(documents))
         if not table.names:
-            raise ValueError("it holds no record with names")
+            raise ValueError("it holds no record with named values")
     return table
 
 
@@ -230,4 +230,4 @@ def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
 def _check_width(n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         limit = f"more than {MAX_COLUMNS}"
-        raise ValueError(f"it has {n_columns} columns, {limit}; keep those of the parameters.")
+        raise ValueError(f"it has {n_columns} columns, {limit}; keep only the columns of parameters.")

@@ -94,7 +94,7 @@ def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
                 return parts
         return [document]
     if not _is_rows(document):
-        raise ValueError(f"it holds {type(document).__name__}, where records with names are wanted")
+        raise ValueError(f"it holds {type(document).__name__} instead of records with named values")
     return document
 
 

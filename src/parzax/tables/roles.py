@@ -137,7 +137,7 @@ def find_parameters(
         raise ValueError(f"no column is a parameter; the columns are {listed(table.names)}{reasons}.")
     if len(roles.column_of) > MAX_PARAMETERS:
         what = f"{len(roles.column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
-        raise ValueError(f"{what}; name the parameters, or pass a space that does.")
+        raise ValueError(f"{what}; name the parameters, or pass a space.")
     return roles
 
 

@@ -63,7 +63,7 @@ def choose_rows(
         return [f"{held}; samples and shuffles take the rows of a trial together"]
     reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
     option = "per_trial='all' (--per-trial all) takes all rows"
-    return [f"{held}; the {per_trial} one of each counts, {option}"]
+    return [f"{held}; the {per_trial} row of each counts, {option}"]
 
 
 def _other_rows(

@@ -21,8 +21,8 @@ from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key
 from parzax.results.targets import counted_rows, losses_by_seed, objective_index
 
-# Default number of draws from the null, and its least per pair: with fewer, the p-values of many pairs cannot
-# fall below 5 % once they are adjusted for all of them.
+# Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
+# p-values of many pairs cannot fall below 5 %.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
 _LEVEL, _REGION = 0.1, 1.0
 
@@ -38,51 +38,52 @@ def interactions(
     n_draws: int | None = None,
     key: Any = None,
 ) -> Any:
-    """Interactions: how much two parameters explain together of who is in the target, beyond each alone.
+    """Interactions: how much two parameters together explain of membership in the target, beyond each alone.
 
-    For the rows in which both are active, regime by regime of both, membership in the target is counted on a
-    grid of at most G x G cells. With r_c rows and t_c target rows in cell c, n_r and n_t in all, g = n_t /
-    n_r and C occupied cells, SSB = sum_c r_c (t_c / r_c - g)^2, SSW = n_r g (1 - g) - SSB, and over all n_R
-    rows of the region
+    For every combination of a regime of x and a regime of y, the rows that are active in both are counted on
+    a grid of at most G x G cells. Cell c has r_c rows, t_c of them in the target; all cells have n_r rows,
+    n_t in the target; g = n_t / n_r; C cells are occupied; the region has n_R rows. With SSB =
+    sum_c r_c (t_c / r_c - g)^2 and SSW = n_r g (1 - g) - SSB,
 
         v = [SSB - (C - 1) SSW / (n_r - C)] / n_R,        I = v_xy - v_x - v_y
 
-    with v_x and v_y from the margins of the same grid, summed over the regimes of both. v estimates Eq. 11 of
-    "Conditional PED-ANOVA" (arXiv 2601.20800) for the pair and for each at that resolution. I is signed, and
-    0 on average where neither has an effect, or P(target | x, y) is a sum of a function of x and one of y.
+    with v_x and v_y from the margins of the same grid. v and I are summed over these combinations. At the
+    resolution of the grid, v estimates Eq. 11 of "Conditional PED-ANOVA" (arXiv 2601.20800), for the pair and
+    for each parameter. I is signed. It is 0 on average if neither parameter has an effect, or if
+    P(target | x, y) is the sum of a function of x and a function of y.
 
-    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is less. The cells are
-    those of `parzax.Grid`, merged: while at most G of a regime are occupied, each is a cell. Otherwise
-    numbers are in cells of equal width on their axis, or of equal numbers of rows where some would have less
-    than half their share; up to 2 G categories (G below 8 G^2 rows) have a cell each, and the rarest of more
-    share one. What happens within a cell is not seen: I is **limited by resolution**, and too low for effects
-    that are sharper than a cell. Where the two depend on each other in the region, as in logs of a sampler,
-    v_x and v_y both count what they share; the split is exact for independent ones.
+    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is smaller. The cells are
+    merged cells of `parzax.Grid`. If a regime has at most G occupied grid cells, none are merged. Otherwise
+    numbers get cells of equal width on their axis, or of equal numbers of rows if some cell would have less
+    than half its share. Up to 2 G categories (G if the rows are fewer than 8 G^2) have one cell each; with
+    more, the rarest share a cell. Effects within a cell are not seen: I is **limited by resolution**, and too
+    low for effects sharper than a cell. If x and y depend on each other in the region, as in logs of a
+    sampler, v_x and v_y both include what x and y share; the split is exact for independent parameters.
 
-    p-values are (1 + #{I* >= I}) / (B + 1). The null is that membership is a sum of a function of x, one of
-    y, and noise: the sum is fitted to the cells by least squares, and in B draws the signs of the rows'
-    residuals are flipped at random. Permutations of the losses would reject too often beside strong effects
-    of one parameter.
+    p-values are (1 + #{I* >= I}) / (B + 1). The null hypothesis: membership is the sum of a function of x, a
+    function of y, and noise. The sum is fitted to the cells by least squares, and each of B draws flips
+    the signs of the rows' residuals at random. Permuting the losses instead would reject too often if one
+    parameter has a strong effect.
 
     Args:
         obs: the log; a leading seed axis is kept. For `parzax.importance.Encoded`, with pairs of indices, the
             result is that of `parzax.importance.interactions`, and only pairs, n_draws and key can be given.
         target_quantile, region_quantile, objective, rows: of `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
-        n_draws: B, draws from the null; 1000 by default, or 20 per pair if those are more. 0 leaves
-            p-values out: they are NaN. It is the default where rows belong together in groups (see
-            `parzax.Observations.from_arrays`), as the draws take rows as independent.
-        key: of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds have the
-            keys ``jax.random.split(key, n_seeds)``.
+        n_draws: B, number of draws under the null hypothesis; by default 1000, or 20 per pair if that is
+            more. 0 leaves p-values out: they are NaN. 0 is the default if rows belong together in groups (see
+            `parzax.Observations.from_arrays`), since the draws treat rows as independent.
+        key: random key of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds
+            use the keys ``jax.random.split(key, n_seeds)``.
 
     Returns:
-        `InteractionResult` with arrays (..., q, p) for p pairs, whether q and p are 1 or more; p is 0 in a
+        `InteractionResult` with arrays (..., q, p) for q levels and p pairs, also if q or p is 1; p is 0 in a
         space of one parameter. In float64 inside ``jax.enable_x64(True)``, else in float32.
 
     Raises:
-        TypeError: for what is neither `parzax.Observations` nor `parzax.importance.Encoded`.
-        ValueError: unknown names, a parameter with itself, the same pair twice; levels as in
-            `parzax.cond_ped_anova`; a negative ``n_draws``.
+        TypeError: if ``obs`` is neither `parzax.Observations` nor `parzax.importance.Encoded`.
+        ValueError: for unknown names, a parameter with itself, a repeated pair, levels that
+            `parzax.cond_ped_anova` refuses, or a negative ``n_draws``.
 
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1000, 3))
@@ -95,7 +96,9 @@ def interactions(
     if isinstance(obs, Encoded):
         given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
-            raise TypeError("an Encoded has its levels, objective and rows; give only pairs, n_draws, key.")
+            raise TypeError(
+                "an Encoded already has levels, objective and rows; give only pairs, n_draws, key."
+            )
         n_draws = _draws(n_draws, pair_layout(obs.layout, pairs), obs.groups)
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
     target, region = checked_levels(target_quantile, region_quantile)
@@ -116,8 +119,7 @@ def interactions(
     return InteractionResult(estimates, obs.space, target, region, report)
 
 
-# Most of the work is in loops, which XLA counts once; full optimisation takes twice as long to compile and
-# gains nothing.
+# Full optimisation takes twice as long to compile and does not make the program faster.
 _interactions = program(size="middling")(estimate_interactions)
 
 

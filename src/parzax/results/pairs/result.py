@@ -26,7 +26,7 @@ _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 
 @dataclass(frozen=True, eq=False)
 class InteractionResult(AbstractResult, Tested):
-    """Interactions at q levels of p pairs of parameters; leading axes "..." are the observations' seeds.
+    """Interactions of p pairs of parameters at q levels; leading axes "..." are the observations' seeds.
 
     Attributes:
         estimates: `parzax.importance.Interactions`, in NumPy. Its arrays are attributes of the result too;
@@ -85,7 +85,7 @@ class InteractionResult(AbstractResult, Tested):
         return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
 
     def to_matrix(self, values: np.ndarray) -> np.ndarray:
-        """(d, d) symmetric, of one value per pair; NaN for others."""
+        """(d, d) symmetric matrix of one value per pair; NaN for the diagonal and other pairs."""
         out = np.full((len(self.names),) * 2, np.nan)
         first, second = np.array(self.estimates.pairs, int).reshape(-1, 2).T
         out[first, second] = out[second, first] = values
@@ -158,7 +158,7 @@ class InteractionResult(AbstractResult, Tested):
 
 
 def _share(mean: float, error: float, defined: bool, above: bool) -> str:
-    """An importance, in brackets where it is not above chance."""
+    """An importance as text, in brackets if it is not above chance."""
     if not defined:
         return "-"
     text = mean_text(mean, error) if mean else "0"
