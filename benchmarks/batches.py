@@ -188,8 +188,8 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 
 ABOUT = f"""To evaluate n configurations at once, ask for all of them in one call:
-`sampler.ask(key, state, n)`. Or ask for one at a time and tell it as pending before you ask for the next. This page compares both
-ways with asking for one configuration and waiting for its result.
+`sampler.ask(key, state, n)`. Or ask for one at a time and tell it as pending before you ask for the
+next. This page compares both ways with asking for one configuration and waiting for its result.
 
 * *ask(n)*: one call, `sampler.ask(key, state, n)`. It returns the n best different candidates, of 64
   candidates (of n if n is larger).
