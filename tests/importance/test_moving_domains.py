@@ -246,7 +246,7 @@ class TestStatuses:
         assert not (result.status[:, 1] & S.UNIDENTIFIABLE).any()
         assert (result.variance[:, 0] == 0).all()
         assert not result.is_defined[:, 0].any()
-        assert "not known" in result.report.moving["x"]
+        assert "not given" in result.report.moving["x"]
 
     @pytest.mark.parametrize("estimator", [px.GridEstimator.optuna()])
     def test_parity_keeps_the_zero(self, estimator):
@@ -322,7 +322,9 @@ class TestWhatIsShown:
     def test_report_names_the_pools(self):
         """Each pool with its rows; the bound that does not move once."""
         (line,) = [text for text in str(_shown()).splitlines() if text.startswith("x: ")]
-        assert line.startswith("x: bounds move, low 0, places between them compared in 4 pools: high 0.1")
+        assert line.startswith(
+            "x: bounds move, low 0, values compared by their places between them in 4 pools: high 0.1"
+        )
         assert line.count("(100 rows)") == line.count("(50 rows)") == 2
 
     def test_a_file_holds_the_pools(self, tmp_path):

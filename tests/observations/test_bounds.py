@@ -29,7 +29,7 @@ def test_bounds_of_arrays(high):
 def test_without_bounds_there_are_none():
     obs = _read(None)
     assert obs.bounds is None
-    assert "not known" in obs.report.moving["x"]
+    assert "not given" in obs.report.moving["x"]
     assert not px.Observations.from_arrays(px.Space({"c": px.Float(0, 1)}), C[:, None], C).report.moving
 
 

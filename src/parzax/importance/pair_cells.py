@@ -18,7 +18,7 @@ _ROWS_PER_CELL, _FEWEST_PER_CELL = 15, 5
 _ROWS_PER_LABEL_CELL = 8
 # Cells have equal width if each of them then has at least half of an even share of the rows.
 _LEAST_SHARE = 0.5
-# Relative tolerance, in cells, for rounding a rank to a border; sums of fractional weights need it.
+# Tolerance, in cells, for rounding a rank to a border between cells; sums of fractional weights need it.
 _ROUNDING = 1e-9
 
 

@@ -164,5 +164,6 @@ def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
 
     n = f"{plural(len(pools), 'pool')}{seed}"
     return (
-        f"bounds move, {''.join(fixed)}places between them compared in {n}: {', '.join(map(describe, pools))}"
+        f"bounds move, {''.join(fixed)}values compared by their places between them in {n}: "
+        f"{', '.join(map(describe, pools))}"
     )

@@ -93,7 +93,7 @@ def convergence(
 
 
 def _write_emptiness(ax: Axes, samplers: list[SamplerRuns], text: str, y: float) -> None:
-    """Why nothing is drawn: ``text``, or that there are no evaluations."""
+    """Write why nothing is drawn: ``text``, or that there are no evaluations."""
     empty = not any(runs.objectives.size for runs in samplers)
     _axes.write_note(ax, "There are no evaluations." if empty else text, y=y)
 

@@ -88,6 +88,6 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
 def _rank_front(losses, mask, count, *, ties):
     """A number for each row of one front, lower is better, by ``ties`` with ``count`` rows below."""
     rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
-    if isinstance(ties, Crowding):  # equal distances stay equal
+    if isinstance(ties, Crowding):  # rows with equal distances get equal numbers
         return -pareto.crowding_distance(losses, rank, mask)
     return jnp.argsort(ties.order(losses, rank, mask, mask, count, len(losses)))

@@ -225,7 +225,7 @@ class Ordinal(Domain):
         _checks.flag("Ordinal: log", self.log)
         values = tuple(_checks.real_number("Ordinal: values", v) for v in self.values)
         if not values or any(b <= a for a, b in pairwise(values)):
-            raise ValueError(f"Ordinal: values must be ascending and at least one, got {self.values!r}.")
+            raise ValueError(f"Ordinal: values must ascend, with at least one value, got {self.values!r}.")
         if self.log and values[0] <= 0:
             raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
         kind = int if all(isinstance(v, (int, np.integer)) for v in self.values) else float

@@ -15,15 +15,15 @@ from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler, tpe
 from parzax.space import host_frame
 
-# How often a suggestion that breaks a forbidden clause is drawn again.
+# Largest number of draws to replace a suggestion that breaks a forbidden clause.
 _MOST_DRAWS = 30
 
 
 class Evaluated(NamedTuple):
-    """A configuration and the values that it gave.
+    """A configuration and its values.
 
     Attributes:
-        configuration: the one that was told.
+        configuration: the configuration.
         objectives: m numbers.
         constraints: c numbers, satisfied where <= 0.
     """
@@ -34,22 +34,22 @@ class Evaluated(NamedTuple):
 
 
 class Optimizer:
-    """Suggests configurations of a ConfigSpace configuration space, and learns from what they gave.
+    """Suggests configurations of a ConfigSpace configuration space, and learns from their values.
 
     All configurations are legal: conditional parameters are inactive where their conditions fail, and a
-    suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Configurations that
-    were asked for and not told yet fall above, so that suggestions made together differ. The same seed and
-    the same calls give the same configurations. It compiles once for 1024 configurations, 4096, then at
-    each doubling.
+    suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Suggestions that are
+    not told yet count as bad, so that suggestions made together differ. The same seed and the same calls give
+    the same configurations. It compiles once for up to 1024 configurations, then for 4096, then at each
+    doubling.
 
     Args:
         cs: the configuration space, see `parzax.adapters.configspace.space`.
-        sampler: settings, for the space that `parzax.adapters.configspace.space` makes of ``cs``; for
-            example ``px.tpe(space, n_constraints=1)``. `parzax.tpe` by default.
-        seed: a whole number in [0, 2^32).
+        sampler: a sampler on the space ``px.adapters.configspace.space(cs)``, for example
+            ``px.tpe(space, n_constraints=1)``. `parzax.tpe` by default.
+        seed: an integer in [0, 2^32).
 
     Raises:
-        TypeError, ValueError: wrong arguments; what `parzax.adapters.configspace.space` raises.
+        TypeError, ValueError: for wrong arguments, and as `parzax.adapters.configspace.space`.
 
     >>> from ConfigSpace import ConfigurationSpace
     >>> import parzax as px
@@ -90,15 +90,15 @@ class Optimizer:
         return self._pending[before:]
 
     def tell(self, configuration: Configuration, objectives: Any, constraints: Any = None) -> None:
-        """Learn the values that a configuration gave, whether it was asked for or not.
+        """Learn the values of a configuration, whether it was suggested or not.
 
         Args:
-            configuration: of the configuration space.
-            objectives: a number, or m of them; minimised. NaN marks a failure, which falls above.
-            constraints: a number, or c of them; satisfied where <= 0.
+            configuration: a configuration of the configuration space.
+            objectives: a number, or m numbers; minimised. NaN marks a failure, which counts as bad.
+            constraints: a number, or c numbers; satisfied where <= 0.
 
         Raises:
-            TypeError, ValueError: not a configuration of this space; another number of values.
+            TypeError, ValueError: for a configuration of another space, and for a wrong number of values.
         """
         losses = _numbers("objectives", objectives, self._session.sampler.n_objectives)
         excess = _numbers("constraints", constraints, self._session.sampler.n_constraints)
@@ -111,8 +111,8 @@ class Optimizer:
     def best(self) -> list[Evaluated]:
         """The best feasible configurations so far, in the order in which they were told.
 
-        The first one of smallest loss; with several objectives the front without repeats. Empty while
-        nothing is feasible.
+        With one objective, the first configuration with the smallest loss; with several, the front without
+        repeats. Empty as long as nothing is feasible.
         """
         evaluated = (told for told in self._told if not any(map(math.isnan, told.objectives)))
         feasible = [told for told in evaluated if all(value <= 0 for value in told.constraints)]

@@ -1,4 +1,4 @@
-"""ConfigSpace's configuration spaces as `parzax.Space`, and configurations as rows of it, and back."""
+"""Translates ConfigSpace's configuration spaces to `parzax.Space`, and configurations to rows and back."""
 
 import math
 import warnings
@@ -25,18 +25,18 @@ _COMPARES = (CS.LessThanCondition, CS.GreaterThanCondition)
 def space(cs: ConfigurationSpace) -> Space:
     """Translate a ConfigSpace 1.2 configuration space.
 
-    Floats and integers become `Float` and `Int`, of which only bounds and log matter; ordinals of ascending
-    or descending numbers `Ordinal`, other ordinals and constants `Categorical`. Choices that are not None,
-    bool, int, float or str are named by their repr. All of a parameter's conditions must hold; "or" is
-    possible where it amounts to one condition on one parent.
+    Floats and integers become `Float` and `Int`, with their bounds and log. Ordinals of ascending or
+    descending numbers become `Ordinal`; other ordinals and constants become `Categorical`. Choices that are
+    not None, bool, int, float or str are named by their repr. All conditions of a parameter must hold; an
+    "or" is translated only if it is equivalent to one condition on one parent.
 
     Raises:
         TypeError: ``cs`` is not a ConfigurationSpace, or has a hyperparameter of an unknown class.
-        ValueError: an empty space, or conditions that cannot be expressed; names the parameter.
+        ValueError: for an empty space, or conditions that cannot be expressed; the error names the parameter.
 
     Warns:
-        UserWarning: forbidden clauses, and distributions of parameters, such as a normal one or the weights
-            of choices; both are left out.
+        UserWarning: if forbidden clauses are left out, or distributions of parameters, such as a normal
+            distribution or the weights of choices.
 
     >>> from ConfigSpace import ConfigurationSpace, EqualsCondition
     >>> import parzax as px
@@ -101,7 +101,7 @@ def raw_choices(hp: Any) -> Sequence[Any]:
 
 
 def _conjuncts(condition: Any) -> list[Any]:
-    """Conditions that must all hold, none of which is an "and"."""
+    """The conditions joined by "and", as a list."""
     if isinstance(condition, CS.AndConjunction):
         return list(chain.from_iterable(map(_conjuncts, condition.components)))
     return [condition]
@@ -157,7 +157,7 @@ def _not_expressible(condition: Any, why: str) -> ValueError:
 def observations(
     cs: ConfigurationSpace, configs: Sequence[Configuration], objectives: Any, **options: Any
 ) -> Observations:
-    """Observations from n configurations of ``cs``; a parameter is inactive where its configuration says so.
+    """Observations from n configurations of ``cs``; inactive parameters of a configuration stay inactive.
 
     Args:
         cs: the configuration space, see `space`.

@@ -21,14 +21,14 @@ _WORTH_A_WARNING = (Status.NO_DATA, Status.ALL_EQUAL, Status.SAME_SETS)
 
 
 class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
-    """Conditional PED-ANOVA for `optuna.importance.get_param_importances`, with Optuna's own arguments.
+    """Conditional PED-ANOVA for `optuna.importance.get_param_importances`, with Optuna's arguments.
 
-    Takes the place of `optuna.importance.PedAnovaImportanceEvaluator` and agrees with it to about 1e-12
-    relative, in float64 whatever JAX's settings are. The differences are deliberate: choices keep
-    their type (True is not 1), the same choices in another order are one domain, and equal importances come
-    in the order of the parameters' first appearance. Trials with an infinite value are left out, as Optuna
-    does, while elsewhere in parzax -inf is a legal best loss. Trials with several objectives are ranked as
-    Optuna does it, by non-domination rank and greedy hypervolume subset selection.
+    It replaces `optuna.importance.PedAnovaImportanceEvaluator` and agrees with it to a relative 1e-12, in
+    float64 for any settings of JAX. These differences are deliberate: choices keep their type (True is not
+    1), the same choices in another order are one domain, and equal importances come in the order of the
+    parameters' first appearance. Trials with an infinite value are left out, as in Optuna; elsewhere in
+    parzax -inf is a legal best loss. Trials with several objectives are ranked as in Optuna, by
+    non-domination rank and greedy hypervolume subset selection.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
@@ -80,9 +80,10 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
 
         Args:
             study: its COMPLETE trials are read once.
-            params: names to report, all that occur by default. What is left out has no effect on the rest.
+            params: names to report; by default all that occur. Names that are left out do not change the
+                importances of the others.
             target: a function of a trial, whose value is explained; low is good, and NaN and infinities are
-                left out. The objective by default; with several of them the rank towards the Pareto front.
+                left out. By default the objective; with several objectives, the order by Pareto front.
 
         Returns:
             name -> variance >= 0; 0 for all, with a warning, where there are fewer than two usable trials,

@@ -31,55 +31,56 @@ _JOINT = 0
 class TPESampler(BaseSampler):
     """TPE for Optuna studies: constraints, several objectives, conditional spaces and pending trials in one.
 
-    It takes the place of `optuna.samplers.TPESampler`, with its arguments where they mean the same;
-    docs/optuna.md lists the differences. Parameters are sampled jointly, also those of a define-by-run space:
-    the sampler finds, from the parameters that each trial had, on which choice or threshold of which other
-    parameter they depend; or ``space`` says so. A parameter whose presence is not explained, or whose range
-    keeps changing, is sampled by itself. In the first ``n_startup_trials`` trials all are sampled at random.
+    It replaces `optuna.samplers.TPESampler` and has the same arguments where they mean the same;
+    docs/optuna.md lists the differences. Parameters are sampled jointly, also in a define-by-run space: from
+    the parameters that each trial had, the sampler infers on which choice or threshold of which other
+    parameter a parameter depends; or ``space`` declares it. A parameter whose presence is not explained, or
+    whose range keeps changing, is sampled independently. In the first ``n_startup_trials`` trials all
+    parameters are sampled at random.
 
-    A suggestion depends only on the seed, the trial's number and the study's trials. Running
-    trials fall above. Pruned trials come after complete ones, those that came further first, then by their
-    last value. Failed ones are left out, and a NaN loss (only `Study.add_trial` lets one in) falls above.
-    Constraints come from ``constraints_func`` and `Trial.set_constraint`, and enter by the score of the
-    preset: that of c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A
-    finished trial that lacks one counts as violating it. `parzax.adapters.Session` says how rows travel, and
-    what is compiled when.
+    A suggestion depends only on the seed, the trial's number and the study's trials. Running trials count as
+    bad. Pruned trials rank after complete ones: by how far they came, then by their last value. Failed trials
+    are left out, and a NaN loss (only `Study.add_trial` accepts one) counts as bad. Constraints come from
+    ``constraints_func`` and `Trial.set_constraint`, and are used by the score of the preset: the score of
+    c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A finished trial that
+    lacks a constraint counts as violating it. `parzax.adapters.Session` describes how rows reach the device,
+    and what is compiled when.
 
     With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
-    each of another one, as far as their distributions have them. Parameters are matched by name, choices by
-    label. After that the study's own trials decide, as in `parzax.meta_learn_tpe`; or a preset that takes
-    sources mixes their densities into its own. They are fitted once per space. The prior stands for what a
-    source lacks, constraints go by their order, and a source may lack all of them. Parameters that are
-    sampled by themselves do not see these densities.
+    a different one each, as far as their distributions contain these values. Parameters are matched by name,
+    choices by label. After that only the trials of the study count, as in `parzax.meta_learn_tpe`; but a
+    preset that mixes sources adds their densities to those of the study. These are fitted once per space. A
+    parameter that a source lacks has the prior as its density. Constraints are matched by their order, and a
+    source may have none. Parameters that are sampled independently do not use these densities.
 
     Args:
-        n_startup_trials: finished trials before which parameters are random, or with source studies those of
-            the sources' best trials; 10, or 5 with source studies.
-        n_ei_candidates: candidates per group below; the preset's number by default (of `parzax.tpe` 64, and
-            24 for several objectives).
-        prior_weight: weight of the prior, in trials; the preset's by default, 1.
-        seed: a whole number in [0, 2^32); random by default.
-        constraints_func: called with each finished trial that did not fail, gives values that are satisfied
-            where <= 0. They are stored as Optuna's samplers store them.
-        preset: a function of a space, and of ``n_objectives`` and ``n_constraints`` by name, that gives the
+        n_startup_trials: number of finished trials before which parameters are random, or, with source
+            studies, taken from the sources' best trials; 10, or 5 with source studies.
+        n_ei_candidates: candidates per group below; by default the preset's number (64 for `parzax.tpe`, 24
+            with several objectives).
+        prior_weight: weight of the prior, in trials; by default the preset's weight, 1.
+        seed: an integer in [0, 2^32); random by default.
+        constraints_func: a function of a finished trial that did not fail; its values are satisfied where
+            <= 0. They are stored as Optuna's samplers store them.
+        preset: a function of a space, and of ``n_objectives`` and ``n_constraints`` by name, that returns the
             sampler: `parzax.tpe`, `optuna_tpe` for Optuna's kernels and groups, or `paper_tpe`, `c_tpe` and
-            `mo_tpe` for those of papers. Their options are given by `functools.partial`, such as
+            `mo_tpe` for the samplers of papers. Give their options by `functools.partial`, such as
             ``functools.partial(parzax.tpe, gamma=parzax.gamma.linear(0.1))``. With source studies also
             `parzax.paper_meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe, task_weights=...)``.
-            The preset's ``n_startup`` and ``start`` do not count.
-        space: the search space, where it is known: its bounds, conditions and order of ordinals count. Other
-            parameters that a trial asks for are sampled independently.
-        source_studies: other tasks, as `parzax.adapters.optuna.sources` takes them: a list of studies, a dict
-            by name, also of `parzax.Observations`, or a storage. They are read here, once.
+            The preset's ``n_startup`` and ``start`` are ignored.
+        space: the search space, if you know it: its bounds, its conditions and the order of its ordinals are
+            used. Other parameters that a trial asks for are sampled independently.
+        source_studies: other tasks, as for `parzax.adapters.optuna.sources`: a list of studies, a dict by
+            name (also of `parzax.Observations`), or a storage. They are read once, here.
         multivariate, group, constant_liar: arguments of Optuna's sampler that are always True here.
-        **others: none; the error says what to do instead of Optuna's other arguments, and which are options
-            of the preset.
+        **others: not allowed. The error names the replacement of an argument of Optuna's sampler, or says
+            that the argument is an option of the preset.
 
     Raises:
-        TypeError, ValueError: wrong arguments, and a preset that compares sources where there are
-            none; and, when a trial asks, a ``space`` that contradicts the study's distributions, naming the
-            parameter, and source studies of another number of objectives or constraints, or one of the
-            study's own name.
+        TypeError, ValueError: for wrong arguments, and for a preset that compares sources without
+            ``source_studies``. When a trial asks for a value: for a ``space`` that contradicts the study's
+            distributions (the error names the parameter), and for source studies with another number of
+            objectives or constraints, or with the name of the study.
 
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -122,7 +123,7 @@ class TPESampler(BaseSampler):
         if has_sources and not self._n_startup and not self._settings.mixes:
             raise ValueError(
                 "n_startup_trials must be positive with source_studies, unless the preset mixes their "
-                "densities: the sources play no other part."
+                "densities: otherwise the sources are not used."
             )
         logs = sources(source_studies) if has_sources else {}
         self._sources = SourceTasks(logs, self._n_startup, self._settings)

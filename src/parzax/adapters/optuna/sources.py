@@ -31,19 +31,20 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
     """Read several studies, as the sources of `parzax.meta_learn_tpe` or `TPESampler`.
 
     Args:
-        studies: a list of studies, or a dict of them by name, in either of which an `Observations` may take
-            the place of a study; or a storage, of which every study is read: the path (or sqlite URL) of an
-            sqlite or journal file, which is opened read-only, or a storage object.
-        exclude: names to leave out, such as that of the study to come.
+        studies: a list of studies, or a dict of studies by name; either may hold `Observations` instead of
+            studies. Or a storage, whose studies are all read: the path (or sqlite URL) of an sqlite or
+            journal file, which is opened read-only, or a storage object.
+        exclude: names of studies to leave out, such as the study you are about to run.
 
     Returns:
         Name -> `Observations` of the complete trials, as `observations` reads them. Studies without any are
         left out, with a warning that names them.
 
     Raises:
-        TypeError: an entry that is not a study.
-        ValueError: no study at all, or none with a complete trial; two of one name; trials that cannot be
-            read, naming the study; a file that is missing or is no Optuna storage.
+        TypeError: for an entry that is not a study.
+        ValueError: if there is no study, or no study with a complete trial; for two studies with one name,
+            trials that cannot be read (the error names the study), and a file that is missing or is not an
+            Optuna storage.
     """
     excluded = {exclude} if isinstance(exclude, str) else set(exclude)
     if isinstance(studies, (str, Path, BaseStorage)):

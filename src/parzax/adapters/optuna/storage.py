@@ -71,7 +71,7 @@ def read_study(path: str | Path, study_name: str | None = None, option: str = "s
 
 
 def read_studies(source: str | Path | BaseStorage, exclude: Collection[str] = ()) -> dict[str, StudyRecord]:
-    """All studies of a file or a storage by name, but for those to exclude."""
+    """All studies of a file or a storage by name, without the excluded ones."""
     with nullcontext(source) if isinstance(source, BaseStorage) else _opened(source) as storage:
         names = [name for name in optuna.get_all_study_names(storage) if name not in exclude]
         return {name: recorded(optuna.load_study(study_name=name, storage=storage)) for name in names}

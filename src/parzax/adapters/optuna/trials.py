@@ -35,32 +35,34 @@ def observations(
     """Read the trials of an Optuna study.
 
     Each distribution that a parameter had becomes one of its domains. A parameter with one distribution
-    in every row is unconditional; otherwise its domains are `parzax.Recorded`, and the regime of every row
-    is what the trial records (inactive where it has no value). Numeric domains seen in one trial each, two
-    or more of one kind (whole numbers or not, log, step), are one `parzax.Varying` domain, which moves from
-    row to row; the ``bounds`` of the rows are those of the trials.
+    in every row is unconditional. Otherwise its domains are `parzax.Recorded`, and the regime of every row
+    is what the trial records (inactive if it has no value). If two or more numeric domains of one kind
+    (integer or not, log, step) each occur in a single trial, they become one `parzax.Varying` domain; the
+    ``bounds`` of the rows are the bounds of the trials.
 
     Args:
         study: a study, or the path of an sqlite or journal file, which is opened read-only.
         study_name: which study of a file; not needed if there is only one.
         failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
             waiting trials are left out.
-        pruned: the same for PRUNED trials alone; as ``failed`` if not given. What was pruned is part of what
-            the study has tried, so that "worst" compares with all of it.
-        target: called with each COMPLETE trial, gives the one objective. By default the study's m objectives.
-        direction: that of ``target``. Where ``target`` gives one of the study's objectives, it is that
-            objective's if not given; otherwise it must be given.
+        pruned: the same for PRUNED trials only; as ``failed`` if not given. Pruned trials are part of what
+            the study has tried, so "worst" compares the best trials with all tried ones.
+        target: a function of a COMPLETE trial that returns the only objective. By default the study's m
+            objectives.
+        direction: direction of ``target``. It can be left out if ``target`` returns one of the study's
+            objectives.
 
     Returns:
-        `Observations` of n trials and d parameters, in order of first appearance. Constraint values are
-        taken over where all complete trials have the same ones. The ``report`` has the number of trials,
-        those left out by state, and what was inferred.
+        `Observations` of n trials and d parameters, in order of first appearance. Constraint values are read
+        if all complete trials have the same constraints. The ``report`` has the number of trials, the number
+        of trials left out by state, and what was inferred.
 
     Raises:
-        ValueError: no COMPLETE trial, no parameter, a parameter both categorical and numeric; for a file,
-            one that is missing, is no Optuna storage, or holds several studies while ``study_name`` is None.
-        TypeError: ``study`` is neither a study nor a path, ``target`` is not callable or gives no number, or
-            has no ``direction``, or there is a ``direction`` without it.
+        ValueError: for a study without a COMPLETE trial or without parameters, a parameter that is both
+            categorical and numeric, and a file that is missing, is not an Optuna storage, or holds several
+            studies while ``study_name`` is None.
+        TypeError: if ``study`` is neither a study nor a path, if ``target`` is not callable or returns no
+            number, and if only one of ``target`` and ``direction`` is given where both are needed.
 
     Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
     domain; choices of other types than None, bool, int, float and str are known by their repr. Values

@@ -53,7 +53,7 @@ class InteractionResult(AbstractResult, Tested):
 
     @property
     def is_defined(self) -> np.ndarray:
-        """(..., q, p) whether anything can be said of a pair; where not, a status says why."""
+        """(..., q, p) whether the interaction of a pair is defined; if not, a status says why."""
         return (self.status & int(_UNDEFINED)) == 0
 
     @property
@@ -72,7 +72,7 @@ class InteractionResult(AbstractResult, Tested):
         return [self.pairs[i] for i in self.order(self.over_seeds()[0][level])]
 
     def order(self, values: np.ndarray) -> np.ndarray:
-        """Indices of the pairs by (p,) values, highest first; at last those that are nowhere defined."""
+        """Indices of the pairs by (p,) values, highest first; pairs that are nowhere defined come last."""
         defined = self.by_seed(self.is_defined).any(axis=(0, 1))
         return np.argsort(-np.where(defined, values, -1.0), kind="stable")
 

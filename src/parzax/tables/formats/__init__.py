@@ -1,6 +1,6 @@
-"""Formats of tables, one file a tool; the first that recognises a table's columns reads it.
+"""Formats of tables, one file per tool; the first format that recognises a table's columns reads it.
 
-Another tool's is a `Format` for ``Observations.from_dataframe(..., format=)``.
+For another tool, write a `Format` and pass it as ``Observations.from_dataframe(..., format=)``.
 """
 
 from collections.abc import Sequence
@@ -23,5 +23,5 @@ PLAIN = Format("a plain table", needs=(), state="state")
 
 
 def recognise(columns: Sequence[str]) -> Format:
-    """The format of a table with these columns; `PLAIN` where no tool's columns are there."""
+    """The format of a table with these columns; `PLAIN` if no tool is recognised."""
     return next((form for form in FORMATS if form.recognises(columns)), PLAIN)

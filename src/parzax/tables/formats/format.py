@@ -1,4 +1,4 @@
-"""How a tool writes the log of a search as a table: one `Format` a tool."""
+"""How a tool writes the log of a search as a table: one `Format` per tool."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -17,18 +17,18 @@ class Format:
 
     Attributes:
         name: the tool, for the report.
-        needs: patterns of columns that such a table must have, each as `fnmatch` reads it; alternatives have
-            "|" between them.
-        prefix: how the columns of parameters begin; "" where parameters have no mark.
-        others: the columns that are no parameters, where parameters have no mark: a regular expression, or a
-            function of all columns that gives them.
+        needs: patterns of columns that a table of the tool must have, for `fnmatch`; "|" separates
+            alternatives.
+        prefix: how the columns of parameters begin; "" if parameters have no mark.
+        others: the columns that are not parameters, if parameters have no mark: a regular expression, or a
+            function from all columns to these columns.
         state: the column that says how a run ended.
-        trial: the column that says which trial a row is of.
+        trial: the column that says to which trial a row belongs.
         step: the column that counts the rows of a trial, such as its epochs.
         text: whether the tool writes numbers as text.
         file: name of the file that the tool writes for each trial or run, for a folder of them.
-        beside: name of a JSON file beside it that has the parameters.
-        records: a function that gives the rows of a JSON document in the tool's shape, None for others.
+        beside: name of a JSON file, in the same folder, with the parameters.
+        records: a function that returns the rows of a JSON document in the tool's shape, None for others.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Format:
         return column[len(self.prefix) :] if marked else None
 
     def find_others(self, columns: Sequence[str]) -> set[str]:
-        """The columns of which the tool itself says that they are no parameters."""
+        """The columns that are not parameters according to the tool."""
         if callable(self.others):
             return set(self.others(columns))
         return {column for column in columns if re.fullmatch(self.others, column)}

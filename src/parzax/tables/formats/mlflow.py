@@ -3,7 +3,7 @@
 from parzax.tables.formats.format import Format
 
 MLFLOW = Format("MLflow", needs=("params.*",), prefix="params.", state="status", text=True)
-# Parameters and metrics stand side by side there, without a mark.
+# In this file parameters and metrics are columns without a mark.
 MLFLOW_PAGE = Format(
     "MLflow's user interface",
     needs=("Run ID", "Status", "Source Type|Source Name|Start Time"),

@@ -6,7 +6,7 @@ from parzax.tables.formats.format import Format, Records
 
 
 def _read_hyperopt(document: Any) -> Records | None:
-    """Trials in which a value is a list of one, or of none where the parameter is inactive."""
+    """Trials in which a value is a list with one entry, or an empty list if the parameter is inactive."""
     trials = [document] if isinstance(document, dict) else document
     try:
         values = [trial["misc"]["vals"] for trial in trials]

@@ -13,5 +13,5 @@ RAY = Format(
     step="training_iteration",
     file="result.json",
 )
-# A progress table lacks the configuration, which stands beside it.
+# A progress table lacks the configuration; a second file in the same folder has it.
 RAY_PROGRESS = replace(RAY, file="progress.csv", beside="params.json")

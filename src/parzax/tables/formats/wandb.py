@@ -16,10 +16,11 @@ _ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|creat
 
 
 def _beside_configuration(columns: Sequence[str]) -> list[str]:
-    """The columns of a run's summary and of the run itself, which stand beside its configuration.
+    """The columns of a run's summary and of the run itself, without the columns of its configuration.
 
-    A summary is sorted, so that its own keys, which begin with "_", are its first ones. Where other columns
-    stand before them, these are the configuration. Where none do, the table does not say which are.
+    A summary is sorted, so its keys that begin with "_" come first. Columns before them are the
+    configuration. If no column comes before them, the table does not tell which columns are the
+    configuration.
     """
     first = next(i for i, column in enumerate(columns) if column.startswith("_"))
     configuration = [column for column in columns[:first] if not _ABOUT_RUN.fullmatch(column)]
