@@ -112,7 +112,7 @@ def _explained_by_chance(
 ) -> Float[Array, "q m"]:
     """Sum of squares that functions unrelated to membership would explain; reduced if there are few rows."""
     m = rows.n_target if rows.uniform else jnp.minimum(rows.n_target, rows.n_region - rows.n_target)
-    # The fourth power of m may overflow; that of the quotient cannot.
+    # The fourth power of m may overflow; the fourth power of the quotient cannot.
     part = jnp.where(m > 0, 1 / (1 + (settings.chance_rows / divisor(m)) ** 4), 0)
     per_function = rows.variance[:, None]
     if not rows.uniform:

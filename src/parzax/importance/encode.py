@@ -81,7 +81,7 @@ def encode_arrays(
     grid: Grid | None = None,
     groups: Any = None,
 ) -> Encoded:
-    """`parzax.encode` of JAX arrays, which stay where they are; concrete ones are checked."""
+    """`parzax.encode` of JAX arrays, which stay where they are; arrays that are not traced are checked."""
     grid = Grid() if grid is None else grid
     _check_static(space, grid)
     target, region = checked_levels(levels, region)
@@ -111,7 +111,7 @@ def encode_arrays(
 
 
 def _refuse(space: Space, grid: Grid, x: Array, losses: Array, weight: Array | None) -> None:
-    """Raise for the first weight that is none, or the first row outside the space."""
+    """Raise for the first invalid weight, or for the first row outside the space."""
     counts = ~np.isnan(np.asarray(losses))
     if weight is not None:
         check_weight(np.where(counts, weight, 0), losses.shape)

@@ -62,7 +62,7 @@ def group_shuffle_counter(
 
     Args:
         encoded: the log.
-        block: number of each row's regime or pool; rows outside the region have a number of their own.
+        block: number of each row's regime or pool; rows outside the region have a number that no regime has.
     """
     codes, place, layout = jnp.asarray(encoded.codes), encoded.place, encoded.layout
     groups, level = (

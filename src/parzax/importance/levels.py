@@ -112,7 +112,7 @@ def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarr
             raise ValueError(f"target_quantile must lie in (0, 1], got {level!r}.")
         if level >= region:
             raise ValueError(f"target_quantile must be below region_quantile = {region!r}, got {level!r}.")
-    # Levels that differ by rounding alone are the same; levels below 1e-12 are compared as they are.
+    # Levels that differ only by rounding count as equal; levels below 1e-12 are compared exactly.
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("target_quantile holds the same level twice.")
     return levels, region

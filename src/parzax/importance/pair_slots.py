@@ -36,7 +36,7 @@ class PairLayout:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """All slots, those of a pair one after the other."""
+        """All slots; the slots of a pair follow each other."""
         blocks = self.blocks
         regimes = [product(blocks[first], blocks[second]) for first, second in self.pairs]
         return tuple(Slot(i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)

@@ -59,7 +59,7 @@ def inter_regime_variance(
     """
     target, region = _counts(dtype, n_target=n_target, n_region=n_region)
     total_target, total_region = target.sum(), divisor(region.sum())
-    # alpha_i - beta_i = excess_i / n_T, from products of whole numbers so that equal shares give exactly 0.
+    # alpha_i - beta_i = excess_i / n_T, from products of integers so that equal shares give exactly 0.
     excess = (target * total_region - region * total_target) / total_region
     terms = jnp.square(excess) / (total_region * jnp.where(region > 0, region, 1))
     return jnp.where((region > 0) & (total_target > 0), terms, 0).sum()

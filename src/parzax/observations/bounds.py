@@ -47,8 +47,8 @@ def check_bounds(
     Rows outside ``used`` (..., n) may hold anything and get NaN.
 
     Raises:
-        ValueError: a parameter without a `Varying` domain; with the row, bounds that are missing, infinite,
-            the wrong way round or beyond the domain, and values that are not within them, or not on a step.
+        ValueError: for a parameter without a `Varying` domain. With the row: for bounds that are missing,
+            infinite, reversed or beyond the domain, and for values outside their bounds or not on a step.
     """
     checked = {}
     for name, given in bounds.items():

@@ -28,7 +28,7 @@ class Comparison(Readable):
     """Importances of two logs of one space, and their differences.
 
     Attributes:
-        first, second: the results; (..., q, d) arrays as ever.
+        first, second: the results of the two logs, with (..., q, d) arrays.
         difference: (q, d) importance in the second log minus importance in the first, means over seeds; NaN
             where one of the logs has no importance at that level.
         interval: (q, d, 2) ends of the interval of the difference.
@@ -50,7 +50,7 @@ class Comparison(Readable):
     def differs(self) -> np.ndarray:
         """(q, d) whether the p-value, adjusted for the parameters of a level (Holm 1979), is at most 0.1.
 
-        Of two logs of one search any parameter differs in at most one comparison of ten.
+        If both logs come from the same search, at most one comparison in ten reports any difference.
         """
         return holm(self.p_value) <= 1 - self.level
 
@@ -98,13 +98,13 @@ def compare(
 ) -> Comparison:
     """Compare the importances of two logs, or of the first and the second half of one.
 
-    The difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals: of single logs
-    from recentred half-samples, as of `Uncertainty`, drawn for each log by itself; of logs with several seeds
-    each, difference ± 1.64 standard errors.
+    The difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals. For single logs
+    the interval is from recentred half-samples, as in `Uncertainty`, drawn separately for each log. For logs
+    with several seeds it is the difference ± 1.64 standard errors.
 
     Args:
-        first, second: logs of one space. Without a second the rows of the first are halved, in their order:
-            does the search find other things important later on?
+        first, second: logs of one space. Without a second log, the first and the second half of the rows are
+            compared: this shows whether importances change during a search.
         target_quantile, region_quantile, options: as of `cond_ped_anova`, for both.
         n_resamples: how many half-samples of each.
         key: a typed key; ``jax.random.key(0)`` by default.

@@ -79,8 +79,8 @@ class AbstractCells(AbstractAxis):
 class Steps(AbstractCells):
     """Values at equal steps, such as whole numbers, and the codes 0, 1, ... of categories.
 
-    The cells are of equal width, or if ``log`` they reach from log(v - 1/2) to log(v + 1/2). A single value
-    is a step too.
+    The cells have equal width; if ``log``, the cell of v goes from log(v - 1/2) to log(v + 1/2). The axis may
+    have a single value.
     """
 
     first: Any  # the smallest value

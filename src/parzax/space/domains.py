@@ -63,7 +63,7 @@ class Domain(Described, ABC):
 
     @property
     def has_integers(self) -> bool:
-        """Whether the values are whole numbers by their type."""
+        """Whether the values are integers by type, as in `Int`; not only equal to integers."""
         return False
 
     def outside(self, values: np.ndarray) -> np.ndarray:

@@ -263,7 +263,7 @@ def axis_shape(axis: AbstractAxis) -> Any:
 
 
 def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
-    """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned as it is."""
+    """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned unchanged."""
     if dtype is None and len(axes) == 1:
         return axes[0]
     room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
@@ -272,7 +272,7 @@ def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
 
 
 def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
-    """Convert to the types of a device with floats of ``dtype``; None leaves the array as it is."""
+    """Convert to the types of a device with floats of ``dtype``; None leaves the array unchanged."""
     if dtype is None:
         return a
     if a.dtype == np.int64:

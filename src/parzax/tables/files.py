@@ -67,7 +67,7 @@ def find_files(path: Path) -> list[Path]:
 
 
 def read_table(path: Path) -> Table:
-    """The table in a file, a folder or the files of a pattern; ValueError for what is not one."""
+    """The table in a file, a folder or the files of a pattern; ValueError for anything else."""
     paths = find_files(path)
     if (kind := kind_of(paths[0])) not in KINDS:
         raise ValueError(f"{str(path)!r} is not a table: its ending must be one of {', '.join(KINDS)}.")

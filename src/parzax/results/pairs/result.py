@@ -30,10 +30,10 @@ class InteractionResult(AbstractResult, Tested):
 
     Attributes:
         estimates: `parzax.importance.Interactions`, in NumPy. Its arrays are attributes of the result too;
-            ``pairs`` are pairs of names here. ``importance`` compares across pairs, levels and logs: over
-            independent parameters, with those of single ones and those of higher order, it sums to 1.
-            ``main`` is on coarser cells than `parzax.cond_ped_anova`, and of the rows in which both are
-            active.
+            ``pairs`` are pairs of names here. ``importance`` can be compared across pairs, levels and logs:
+            for independent parameters, the importances of single parameters, of pairs and of higher orders
+            sum to 1. ``main`` is computed on coarser cells than in `parzax.cond_ped_anova`, and only from
+            rows in which both parameters are active.
         space: the search space, d parameters.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
@@ -77,9 +77,9 @@ class InteractionResult(AbstractResult, Tested):
         return np.argsort(-np.where(defined, values, -1.0), kind="stable")
 
     def matrix(self, level: int = 0) -> np.ndarray:
-        """(d, d) symmetric: mean importance at the ``level``-th level; NaN where nothing is known.
+        """(d, d) symmetric: mean importance at the ``level``-th level.
 
-        That is on the diagonal, of pairs that were not asked for, and where `is_defined` holds in no seed.
+        NaN on the diagonal, for pairs that were not requested, and where `is_defined` holds in no seed.
         """
         defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
         return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
@@ -101,10 +101,10 @@ class InteractionResult(AbstractResult, Tested):
         return {"first": first, "second": second, **columns}
 
     def _table(self) -> ReadTable:
-        """The most important pairs down, and levels across if there are several.
+        """One line per pair, the most important first; with several levels, one column per level.
 
-        Importances of pairs that are not above chance are in brackets, "-" is where nothing is known. With
-        several seeds entries are mean ± standard error, above chance where most seeds are.
+        An importance in brackets is not above chance; "-" means undefined. With several seeds an entry is
+        mean ± standard error, and is above chance if most seeds are.
         """
         levels, p = np.argsort(self.target_quantile, kind="stable"), len(self.pairs)
         order = self.order(self.over_seeds()[0].mean(axis=0))
