@@ -134,7 +134,7 @@ def _histograms_by_column(
 ) -> Shaped[Array, "s l w"]:
     """`_flat_histogram`, seed by seed and column by column: a column's counts stay in a CPU's nearest cache.
 
-    Where the columns are small, joint counts of two give the counts of each.
+    If the columns are small, two columns are counted jointly, and sums give the counts of each column.
     """
     width = max(layout.n_codes)
 

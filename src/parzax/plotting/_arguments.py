@@ -60,7 +60,7 @@ class Level(NamedTuple):
         return mean_and_error(array, self.by_seed(self.result.has_importance) > 0)
 
     def label(self, kind: str, seeds: str) -> str:
-        """Label of an axis of importances; how many of several seeds count is said in the words ``seeds``."""
+        """Label of an axis of importances; ``seeds`` has the words for the number of seeds that count."""
         n, n_counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
         count = seeds.format(f"{n} seeds" if n_counted == n else f"{n_counted} of {n} seeds")
         quantile = self.result.target_quantile[self.number]

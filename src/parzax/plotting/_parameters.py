@@ -32,7 +32,7 @@ class ParameterAxis(NamedTuple):
 
     @property
     def discrete(self) -> bool:
-        """Whether values stand side by side, each in a cell of width 1."""
+        """Whether values are drawn side by side, each in a cell of width 1."""
         return len(self.labels) > 0
 
     @property
@@ -99,7 +99,7 @@ class Parameters(NamedTuple):
     axes: Sequence[ParameterAxis]
 
     def cells(self, others: np.ndarray) -> np.ndarray:
-        """(..., d) native values in every cell, by row and column; other parameters have ``others``."""
+        """(..., d) native values in every cell, by row and column; other parameters have the values ``others``."""
         mesh = np.meshgrid(*(axis.values for axis in self.axes))
         x = np.tile(others, (*mesh[0].shape, 1))
         for name, values in zip(self.names, mesh, strict=True):

@@ -41,7 +41,7 @@ def interactions(
     The colour is the pair's importance, its share of the variance of membership in the target (mean over
     seeds). Pairs that are not above chance are grey (adjusted p above 5 % in half of the seeds or more;
     without permutations, importance 0). Undefined pairs, such as those that are never active together, have
-    a cross. Pairs that were not asked for are blank. With up to 16 parameters the values of pairs above
+    a cross. Pairs that were not requested are blank. With up to 16 parameters the values of pairs above
     chance stand in their cells.
 
     Args:

@@ -171,7 +171,7 @@ def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> flo
 
 
 def _set_ticks(ax: Axes, levels: np.ndarray, left: float, right: float) -> None:
-    """Ticks at few levels, labelled where there is room; else at round numbers."""
+    """Ticks at the levels if they are few, labelled if there is room; otherwise at round numbers."""
     if len(levels) > _FEW_LEVELS:
         ax.set_xticks([t for t in MaxNLocator(6).tick_values(left, right) if left <= t <= right + 1e-9])
         return

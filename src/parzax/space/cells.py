@@ -146,7 +146,7 @@ class Listed(AbstractCells):
     """Ascending numbers on a list; cells meet midway between neighbours; the outer cells are symmetric."""
 
     values: Any  # (C,) the numbers, and after them padding
-    middles: Any  # (C - 1,) halfway between two of them, then infinity
+    middles: Any  # (C - 1,) halfway between neighbouring values, then infinity
     places: Any  # (C,) of the values in [0, 1]
     edges: Any  # (C + 1,) of the cells, then infinity
 

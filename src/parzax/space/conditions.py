@@ -104,8 +104,8 @@ class Recorded(Condition):
     """A condition that only the log can tell: the domain applied in the rows where a value is recorded.
 
     Optuna studies and tables without a declared space record which parameters each row had, not why.
-    A parameter with one such domain is active where its value is not NaN; one with several needs
-    ``regime`` when observations are built.
+    A parameter with one such domain is active where its value is not NaN; a parameter with several such
+    domains needs ``regime`` when observations are built.
     """
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
