@@ -104,7 +104,7 @@ def test_sources_of_another_precision(inside):
         state = sampler.tell(sampler.init(16), X, LOSS)
         for use in META.values():
             with pytest.raises(
-                ValueError, match=r"fitted in float.*both inside jax.enable_x64\(True\), or both out"
+                ValueError, match=r"fitted in float.*both .* inside jax.enable_x64\(True\), or both out"
             ):
                 use(sampler, state)
 

@@ -50,7 +50,8 @@ class AbstractKernel(eqx.Module):
     handles one kernel, one parameter and one point; callers use `jax.vmap` for more.
 
     To write a new family, extend `AbstractPlainKernel`. If its log density is a sum of products, extend
-    `AbstractProductKernel`, which is faster. `tests/extending/test_kernel.py` has an example of both.
+    `AbstractProductKernel`, which is faster (see `TruncatedNormal`). `tests/extending/test_kernel.py` has an
+    example of the first.
 
     Attributes:
         exchangeable: whether all cells except the kernel's have the same mass; False by default.
