@@ -99,7 +99,7 @@ class Parameters(NamedTuple):
     axes: Sequence[ParameterAxis]
 
     def cells(self, others: np.ndarray) -> np.ndarray:
-        """(..., d) native values in every cell, by row and column; other parameters have the values ``others``."""
+        """(..., d) native values in every cell, by row and column; ``others`` has the other parameters."""
         mesh = np.meshgrid(*(axis.values for axis in self.axes))
         x = np.tile(others, (*mesh[0].shape, 1))
         for name, values in zip(self.names, mesh, strict=True):
