@@ -195,9 +195,10 @@ logs that do; for random search that is the rate of false alarms. "Effects" are 
 
 TRIED = """## What was tried
 
-None of these halves the error somewhere without doing harm elsewhere, so none is an option of parzax. The
-table is an exploration: root mean square errors after 300 trials, 8 runs each, means over `px.tpe` and
-`px.optuna_tpe`. Proposals q are exact: the density of the best of the candidates that the sampler draws.
+None of these halves the error somewhere without doing harm elsewhere, so parzax has no new option. The table
+is an exploration: root mean square errors after 300 trials, 8 runs each, means over `px.tpe` and
+`px.optuna_tpe`. A proposal q is the density of the best of the candidates that the sampler draws, computed from
+its own mixture with 256 draws.
 
 | | quadratic | gated | interacting |
 | --- | --- | --- | --- |
@@ -210,8 +211,9 @@ table is an exploration: root mean square errors after 300 trials, 8 runs each, 
 
 `reference="uniform"` helps on the ridge but more than doubles the error of CMA-ES on the gated problem (level
 0.3, 0.12 to 0.29). The Gaussian process has about half the error in random search (0.02 to 0.05 at level
-0.1), on these smooth problems, and none of that in logs of TPE. Reading only the random first rows is random search
-of that length: with ten rows nothing can be told.
+0.1), on these smooth problems, and none of that in logs of TPE; a random forest and weights from a Parzen
+density of the rows did not help either. Reading only the random first rows is random search of that length:
+ten rows tell nothing.
 
 Under these weights the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly more
 than the ten random rows that the search began with. All others crowd in a small part of the space, so no
