@@ -197,8 +197,8 @@ TRIED = """## What was tried
 
 None of these halves the error somewhere without doing harm elsewhere, so parzax has no new option. The table
 is an exploration: root mean square errors after 300 trials, 8 runs each, means over `px.tpe` and
-`px.optuna_tpe`. A proposal q is the density of the best of the candidates that the sampler draws, computed from
-its own mixture with 256 draws.
+`px.optuna_tpe`. A proposal q is the density of the best of the candidates that the sampler draws, from its
+own mixture and 256 draws.
 
 | | quadratic | gated | interacting |
 | --- | --- | --- | --- |
