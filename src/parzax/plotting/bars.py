@@ -50,9 +50,9 @@ def importance_bars(
     intervals, and bars that are not above chance are grey.
     With several seeds a bar is the mean over the seeds that have an importance at the level, and its whisker
     is one standard error to either side. A sign after a name refers to the footnote: the parameter is
-    constant, never active, not comparable or not above chance (in at least half of the seeds). The footnote also has
-    the statuses of the level. Values have two decimals; positive values below 0.01 are written as "<0.01",
-    and "0" is exactly 0.
+    constant, never active, not comparable or not above chance (in at least half of the seeds). The footnote
+    also has the statuses of the level. Values have two decimals; positive values below 0.01 are written as
+    "<0.01", and "0" is exactly 0.
 
     Args:
         result, level: as in all pictures.
