@@ -76,6 +76,9 @@ class FakeUncertainty:
         self.above_chance = self.p_adjusted <= 0.05
         self.rank_stability = np.linspace(0.5, 0.95, shape[-2])
 
+    def any_above_chance(self, level: int, parameters: np.ndarray) -> np.ndarray:
+        return self.above_chance[level][parameters].any(axis=-1)
+
     def top(self, r: int) -> np.ndarray:
         assert r == 3
         return np.round(1 - self.p_value, 2)

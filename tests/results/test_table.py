@@ -93,11 +93,14 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     counted = result.seeds_counted
     assert counted.min() == 0, "the example must have a level without any importance"
     assert lines[0] == (
-        "importance, mean ± standard error of the 0-3 of 3 seeds that have one; 11 of 99 levels shown"
+        "importance, mean ± standard error of the 0-3 of 3 seeds that have one; in the order of level 0.17; "
+        "12 of 99 levels shown"
     )
-    assert [row.split()[-2] for row in lines[2:13]] == [str(counted[i]) for i in [0, *range(9, 99, 10), 98]]
-    rows = lines[2:13]
-    assert [row.split()[0] for row in rows] == ["0.01", *(f"{i / 10:g}" for i in range(1, 10)), "0.99"]
+    shown = [0, 9, 16, *range(19, 99, 10), 98]
+    rows = lines[2:14]
+    assert [row.split()[-2] for row in rows] == [str(counted[i]) for i in shown]
+    assert [row.split()[0] for row in rows] == [f"{result.target_quantile[i]:g}" for i in shown]
+    assert lines[1].split()[1:4] == result.ranking(16)
     mean, error = result.over_seeds()
     best = lines[1].split()[1]
     j = result.names.index(best)

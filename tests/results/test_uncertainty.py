@@ -100,14 +100,15 @@ def test_a_verdict_extrapolates_by_the_root_of_the_rows():
     np.testing.assert_allclose(known.rows_needed(), 100 * 3.6**2)
     (verdict,) = known.verdicts()
     assert verdict == (
-        "not enough rows: importances are known to within 0.36; about 1200 more would make that 0.1 "
-        "(extrapolated: errors shrink as 1 / sqrt(rows))"
+        "not enough rows: the widest interval of a parameter is 0.72 wide; about 1200 more would make that "
+        "0.2 (extrapolated: widths shrink as 1 / sqrt(rows))"
     )
-    assert known.verdicts(0.4) == ["enough rows: importances are known to within 0.36"]
-    # A margin just above the tolerance does not read as the tolerance.
-    (near,) = known.verdicts(float(known.margin[0]) - 0.002)
-    assert "not enough rows: importances are known to within 0.3" in near
-    assert near.split("within ")[1].split(";")[0] != near.split("make that ")[1].split(" ")[0]
+    assert known.verdicts(0.4) == ["enough rows: the widest interval of a parameter is 0.72 wide"]
+    # A width just above the goal does not read as the goal.
+    (near,) = known.verdicts(0.3599)
+    assert near.startswith("not enough rows: the widest interval of a parameter is 0.72 wide; about 1 more ")
+    near = replace(known, sampled=0.5 + 0.2801 / 0.72 * (known.sampled - 0.5)).verdicts(0.14)[0]
+    assert near.startswith("not enough rows: the widest interval of a parameter is just above 0.28 wide; ")
     with pytest.raises(ValueError, match="tolerance"):
         known.rows_needed(0)
 
@@ -174,7 +175,7 @@ def test_results_with_an_uncertainty_are_saved_shown_and_listed(tmp_path):
     assert str(loaded) == str(result)
     assert "90 % intervals of one log" in str(result)
     low, high = result.uncertainty.importance_interval[0, 0]
-    assert f"{result.importance[0, 0]:.3f} ({low:.2f}-{high:.2f})" in str(result)
+    assert f"{result.importance[0, 0]:.3f} ({low:.3f}-{high:.3f})" in str(result)
     frame = result.to_dataframe("pandas")
     assert frame["importance_low"][0] == low
     assert frame["p_adjusted"].isna().sum() == 1

@@ -1,30 +1,24 @@
 """``parzax importance FILE``: read, compute in float64, print, write."""
 
-import math
 from argparse import Namespace
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from parzax import _checks
 from parzax.cli import writing
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.estimator import ESTIMATORS
-from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.observations import Observations
 from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
-from parzax.results.arrays import may_matter
-from parzax.results.base import usual_level
+from parzax.results.default_level import have_few_rows
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import choose_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
-from parzax.status import Status
 from parzax.tables.columns import listed
 
 MAX_LEVELS = 10_000
@@ -40,7 +34,8 @@ _WRITERS = {
 
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
-    levels = parse_levels("--target-quantile", args.target_quantile)
+    asked = args.target_quantile
+    levels = None if asked is None else parse_levels("--target-quantile", asked)
     outputs = {name: path for name in _WRITERS if (path := getattr(args, name)) is not None}
     log, how = prepare(args, {f"--{name.replace('_', '-')}": path for name, path in outputs.items()})
     if args.plot_kind is not None and args.plot is None:
@@ -67,16 +62,15 @@ def run_importance(args: Namespace) -> None:
         return
     how |= chosen_objective(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):
-        how |= choose_counts(obs, len(levels), args.resamples)
+        how |= choose_counts(obs, len(levels or [None]), args.resamples)
         result = cond_ped_anova(obs, target_quantile=levels, **how)
     text = importance_table(result, inferred=False).to_text()
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
     say_notes(obs)
     say(*_heading(args.objective, obs))
     if args.good_values:
-        level = usual_level(result.target_quantile, result.status)
-        matters = partial(may_matter, result, level)
-        good = [g for g in result.good_values(level) if matters(result.names.index(g.parameter))]
+        level = result.usual_level
+        good = result.good_values(level)
         n_others = len(result.names) - len({g.parameter for g in good})
         say(*to_lines(good, obs.space, float(result.target_quantile[level]), n_others), "")
     say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
@@ -94,14 +88,11 @@ def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, 
     return log, how | {"rows": args.rows, "reference": args.reference}
 
 
-def _advice(result: ImportanceResult, levels: list[float]) -> list[str]:
-    """The lowest level with enough rows, where the only one asked for has too few."""
-    low_data = (np.asarray(result.status) & int(Status.LOW_DATA) != 0).any()
-    n, enough = float(np.min(result.n_region)), LOW_DATA_ROWS + 1
-    # A level is a share of all rows; those are the region's rows only at region level 1.
-    if result.region_quantile < 1 or len(levels) > 1 or not low_data or levels[0] >= 0.5 or 2 * enough > n:
-        return []
-    return [f"of {n:g} rows --target-quantile {math.ceil(100 * enough / n) / 100:g} takes {enough} or more"]
+def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
+    """What to do where the levels asked for have too few rows."""
+    few = have_few_rows(result.n_target, result.n_region).all()
+    remedy = "without --target-quantile the level is one that leaves more than ten rows, if any does"
+    return [remedy] if few and levels is not None else []
 
 
 def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
@@ -127,7 +118,7 @@ def _heading(text: str, obs: Observations) -> list[str]:
     return [f"{about}{name}; --objective I for another, or all, or pareto"]
 
 
-def _each_table(obs: Observations, levels: list[float], **how: Any) -> list[str]:
+def _each_table(obs: Observations, levels: list[float] | None, **how: Any) -> list[str]:
     """Lines of a table for each objective."""
     results = importance_by_objective(obs, levels, **how)
     lines: list[str] = []

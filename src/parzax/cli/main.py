@@ -115,13 +115,13 @@ def _add_importance(add: Any) -> None:
     executing anything in them.
     """
     _add_log(add)
-    values = "list, for each parameter above chance, the values over-represented among the best rows"
-    text = f"{values}, at the level nearest to 0.1 that leaves more than ten rows on each side"
+    text = "list, for each parameter above chance, the values over-represented among the best rows"
     add("--good-values", action="store_true", help=text)
-    text = "of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 (0.1)"
-    add("--target-quantile", metavar="LEVELS", default="0.1", help=text)
+    nearest = "0.1, or the nearest that leaves more than ten rows in the target and outside it"
+    text = f"share of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
+    add("--target-quantile", metavar="LEVELS", help=text)
     add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
-    drawn = "a sweep over the levels, or bars, regimes or good values at the level of --good-values"
+    drawn = "a sweep over the levels, or bars, regimes or good values at the level nearest to 0.1"
     text = f"{drawn} (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
     add("--plot", type=Path, metavar="out.png", help="write: figure")

@@ -16,7 +16,6 @@ import parzax
 from parzax._words import visible
 from parzax.observations import Observations
 from parzax.results import ImportanceResult
-from parzax.results.base import usual_level
 from parzax.status import status_names
 
 Writer = Callable[[Path], Any]
@@ -117,7 +116,7 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
     plt = import_module("matplotlib.pyplot")
     # Open no window.
     plt.switch_backend("Agg")
-    level = usual_level(result.target_quantile, result.status)
+    level = result.usual_level
     draw = {
         "sweep": lambda: plotting.importance_sweep(result),
         "bars": lambda: plotting.importance_bars(result, level=level),
@@ -154,7 +153,7 @@ def json_writer(result: ImportanceResult) -> Writer:
     With an uncertainty also intervals and p-values.
     """
     mean, error = result.over_seeds()
-    by_seed, level = result.by_seed, usual_level(result.target_quantile, result.status)
+    by_seed, level = result.by_seed, result.usual_level
     defined = by_seed(result.is_defined)
     content = {
         "version": parzax.__version__,

@@ -35,6 +35,7 @@ class ImportReport:
         objectives: names of the objectives; () if they have no names.
         left_out: sentences on columns of a table that are not read as parameters, and why.
         learned: whether the order of the rows shows a search that learns; only results say so in words.
+        level: of a result, a sentence on its level where none was given and it is not 0.1; "" otherwise.
     """
 
     n_rows: int
@@ -48,6 +49,7 @@ class ImportReport:
     objectives: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     learned: bool = False
+    level: str = ""
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text; with several seeds they say whether a number is per seed or not.
@@ -59,7 +61,7 @@ class ImportReport:
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
         rows = f"{self.n_rows} rows" + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
-        out = [f"{rows}, {' and '.join(self.direction)}"]
+        out = [*filter(None, [self.level]), f"{rows}, {' and '.join(self.direction)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"

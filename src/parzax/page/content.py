@@ -19,7 +19,7 @@ from parzax.page.words import interval_text, level_words, percent, status_words,
 from parzax.results import ImportanceResult, InteractionResult
 from parzax.results.base import size_text
 from parzax.results.labels import short_labels, shorten
-from parzax.results.phrases import regime_text, value_text
+from parzax.results.phrases import INTERVAL_AND_P, regime_text, value_text
 from parzax.results.table import advice_lines
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
@@ -104,11 +104,11 @@ def content(
 
 
 def _shown(stats: Numbers, most: int) -> list[int]:
-    """The parameters with the highest importance at any level, by that at the default level."""
+    """The parameters with the highest importance at any level, in the order of the level of the headline."""
     mean = np.nan_to_num(stats.mean)
     kept = np.argsort(-mean.max(axis=0), kind="stable")[:most]
     by_rank = [j for j in stats.ranking if j in kept]
-    return sorted(by_rank, key=lambda j: -mean[stats.default, j])
+    return sorted(by_rank, key=lambda j: (stats.pale[stats.default, j], -mean[stats.default, j]))
 
 
 def _left_out(stats: Numbers, shown: Sequence[int]) -> str:
@@ -125,9 +125,11 @@ def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], A
     q, d = stats.mean.shape
     importance = texts_or_dash(value_text, stats.mean)
     columns: dict[tuple[str, str], Any] = {("importance", "share of all variances at this level"): importance}
+    tested = (stats.p != "–").any()
     if stats.interval:
-        columns[stats.interval, "of the importance"] = texts_or_dash(interval_text, stats.low, stats.high)
-    if (stats.p != "–").any():
+        hint = INTERVAL_AND_P if tested and stats.tested else "of the importance"
+        columns[stats.interval, hint] = texts_or_dash(interval_text, stats.low, stats.high)
+    if tested:
         columns["p", "against a random target, adjusted for the number of parameters (Holm)"] = stats.p
     if np.isfinite(stats.top).any():
         among = f"probability of being among the {TOP} most important ones"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parzax.results import ImportanceResult
-from parzax.results.base import MOST_SEEDS, usual_level
+from parzax.results.base import MOST_SEEDS
 from parzax.results.phrases import p_text
 from parzax.status import NOT_COMPARED, Status
 
@@ -24,6 +24,7 @@ class Numbers:
 
     order: np.ndarray  # (q,) which level of the result each one is
     levels: np.ndarray  # (q,) target quantiles
+    default: int  # the level that a page opens at: the usual one of the result
     interval: str  # what the interval is, "" if there is none
     tested: bool  # whether ``chance`` is by permutation; else it is by the sign of the debiased variance
     mean: np.ndarray  # (q, d) importance
@@ -35,11 +36,6 @@ class Numbers:
     status: np.ndarray  # (q, d) bits that are set in most seeds
     stability: np.ndarray  # (q,) how well the ranking of resamples agrees with that of the log
     verdicts: np.ndarray  # (q,) whether there are enough rows, in words
-
-    @property
-    def default(self) -> int:
-        """The level that a page opens at: the nearest to 0.1 that has more than a few rows, if any has."""
-        return usual_level(self.levels, self.status)
 
     @property
     def rough(self) -> np.ndarray:
@@ -84,10 +80,15 @@ def numbers(result: ImportanceResult) -> Numbers:
         # Parameters that count as 0 by their status are not compared; Optuna's estimator compares them.
         apart = (status & int(NOT_COMPARED | NO_LEVEL) != 0) & ~(np.nan_to_num(mean) > 0)
         chance = (result.mean_over_seeds(sampled.above_chance) < MOST_SEEDS) & ~apart
+    # What is not above chance is no candidate for the most important ones, and has no standard error.
+    left_out = ("low", "high", "top") if result.n_seeds > 1 else ("top",)
+    shown |= {name: np.where(chance, np.nan, shown[name]) for name in left_out}
     shown |= {"mean": mean, "chance": chance, "status": status}
     order = np.argsort(result.target_quantile, kind="stable")
     levels = np.asarray(result.target_quantile[order], np.float64)
-    return Numbers(order, levels, interval, tested, **{name: x[order] for name, x in shown.items()})
+    default = order.tolist().index(result.usual_level)
+    by_level = {name: x[order] for name, x in shown.items()}
+    return Numbers(order, levels, default, interval, tested, **by_level)
 
 
 def texts_or_dash(text: Callable[..., str], *arrays: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ from parzax.results.resampling import choose_counts
 
 MAX_PARAMETERS = 40
 _LEVELS = np.arange(1, 50) / 50
-# Number of parameters whose pairs are looked at, and the levels for pairs.
-_PAIRED, _PAIR_LEVELS = 8, (0.1, 0.5)
+# Number of parameters whose pairs are looked at, and the level for pairs beside the usual one.
+_PAIRED, _PAIR_LEVEL = 8, 0.5
 
 
 def report(
@@ -48,7 +48,8 @@ def report(
             default (those below the region's). A page of one level has no slider.
         title: what the page is about, such as the name of the log's file.
         interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
-            the eight most important parameters at the levels nearest to 0.1 and 0.5; None or False for none.
+            the eight most important parameters at the level that the page opens at and that nearest to 0.5;
+            None or False for none.
         max_parameters: how many are shown, those with the highest importance at any level.
         command, date: what made the page and when, shown as they are.
         options: further arguments of `cond_ped_anova`, for observations. By default a single run has 200
@@ -100,7 +101,7 @@ def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]
     if len(names) < 2:
         return None
     levels = result.target_quantile
-    near = [levels[np.abs(levels - level).argmin()] for level in _PAIR_LEVELS]
+    near = levels[[result.usual_level, np.abs(levels - _PAIR_LEVEL).argmin()]].tolist()
     shared = {name: options[name] for name in ("objective", "rows") if name in options}
     shared["pairs"] = list(combinations(names, 2))
     return pairs_of(source, list(dict.fromkeys(near)), result.region_quantile, **shared)

@@ -12,6 +12,7 @@ from parzax.observations.report import LEARNED
 from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
+from parzax.results.default_level import explain_level, have_few_rows
 from parzax.results.phrases import DEPENDENT, value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status
 
@@ -80,6 +81,9 @@ def summary(
         ]
     else:
         lines = [f"For being among {where}, {_nothing(stats, i)}."]
+    few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
+    if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), few)):
+        lines.append(f"The page opens at the level γ′ = {stats.levels[i]:g}, {why}.")
     values = [f"{labels[j]}: {text}" for j, text in good if j in _top(stats, i)]
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
@@ -111,9 +115,8 @@ def interval_text(low: float, high: float) -> str:
 
 
 def _top(stats: Numbers, level: int) -> list[int]:
-    mean = np.nan_to_num(stats.mean[level])
-    order = np.argsort(-mean, kind="stable")[:TOP].tolist()
-    return [j for j in order if mean[j] > 0 and not stats.chance[level, j]]
+    mean = np.where(stats.pale[level], 0, np.nan_to_num(stats.mean[level]))
+    return [j for j in np.argsort(-mean, kind="stable")[:TOP].tolist() if mean[j] > 0]
 
 
 def _most_important(stats: Numbers, level: int, labels: Sequence[str]) -> list[str]:

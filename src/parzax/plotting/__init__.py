@@ -4,9 +4,10 @@ Every function draws on the Axes ``ax``, or on those of a new figure, and return
 panels returns the first. No function shows or saves: call ``plt.show()`` or ``plt.savefig(path)``. Install
 the extra ``parzax[plot]``.
 
-Common arguments: ``result`` is from `parzax.cond_ped_anova` (for `interactions`, from
-`parzax.interactions`). ``level`` is the index of a level, or a float for the nearest target quantile
-(a warning says so if that is more than 0.05 away). ``traces`` is from `parzax.optimize` or
+Common arguments: ``result`` is from `parzax.cond_ped_anova`, that of `interactions` from
+`parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target quantile
+(a warning says so if that is more than 0.05 away). By default it is the level nearest to 0.1 that leaves more
+than ten rows in the target and outside it (``result.usual_level``). ``traces`` is from `parzax.optimize` or
 `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An argument of another type
 raises a TypeError. Unknown names, levels and runs, and empty or repeated names, raise a ValueError.
 """

@@ -68,12 +68,18 @@ class Level(NamedTuple):
 
 
 def find_level(result: Any, level: Any) -> Level:
-    """The requested level, by index or (a float) by the nearest target quantile; called by the picture."""
-    return Level(check_result(result), find_index(result.target_quantile, level))
+    """The level asked for, by index or (a float) the nearest target quantile; called by the picture.
+
+    None is the level that is shown first everywhere, `ImportanceResult.usual_level`.
+    """
+    return Level(check_result(result), find_index(result, level))
 
 
-def find_index(quantiles: np.ndarray, level: Any) -> int:
-    """Index of the requested one of (q,) target quantiles, as in `find_level`."""
+def find_index(result: Any, level: Any) -> int:
+    """Which of the result's levels is asked for, as in `find_level`."""
+    quantiles = result.target_quantile
+    if level is None:
+        return result.usual_level
     if isinstance(level, (int, np.integer)):
         n = len(quantiles)
         return _checks.whole_number("level", level, -n, n - 1) % n

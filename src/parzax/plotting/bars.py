@@ -11,7 +11,6 @@ from parzax import _checks
 from parzax.plotting import _arguments, _axes, _text
 from parzax.plotting._arguments import Level
 from parzax.results import ImportanceResult
-from parzax.results.arrays import may_matter
 from parzax.results.base import MOST_SEEDS
 from parzax.results.labels import shorten
 from parzax.results.phrases import regime_text, value_text
@@ -42,7 +41,7 @@ _LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
 
 def importance_bars(
-    result: ImportanceResult, *, level: int | float = 0, max_parameters: int = 20, ax: Axes | None = None
+    result: ImportanceResult, *, level: int | float | None = None, max_parameters: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Importances at one level: horizontal bars, the largest on top, with their values.
 
@@ -72,7 +71,7 @@ def importance_bars(
     ax = _axes.get_axes(ax, 6.4, 1.0 + 0.28 * len(labels))
     y = np.arange(len(labels))
     height = min(0.72, _THICKEST / _axes.get_size(ax)[1] * (len(labels) + 0.2))
-    sure = [may_matter(result, at_level.number, j) for j in columns]
+    sure = [bool(result.may_matter(at_level.number, j)) for j in columns]
     away, remarks = np.stack([error, error]), [] if all(sure) else [_UNSURE_WORDS]
     if result.uncertainty is not None and result.n_seeds == 1:
         low, high = np.transpose([result.uncertainty.interval_of(at_level.number, j) for j in columns])
@@ -90,7 +89,7 @@ def importance_bars(
 def regimes(
     result: ImportanceResult,
     *,
-    level: int | float = 0,
+    level: int | float | None = None,
     parameters: str | Sequence[str] | None = None,
     max_parameters: int = 12,
     ax: Axes | None = None,
@@ -113,7 +112,7 @@ def regimes(
     columns = [result.names.index(name) for name in names]
     importance, _ = at_level.mean_and_error(at_level.by_seed(result.importance)[:, columns])
     parts, _ = at_level.mean_and_error(at_level.by_seed(result.regime_importance)[:, columns])
-    sure = [may_matter(result, at_level.number, j) for j in columns]
+    sure = result.may_matter(at_level.number, np.array(columns)[:, None]).tolist()
     colours, shades, captions = _arguments.colours(result), [], []
     for name, regime_parts, above in zip(names, parts, sure, strict=True):
         domains, rgb = result.space[name], np.array(to_rgb(colours[name] if above else _UNSURE))

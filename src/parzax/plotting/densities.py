@@ -146,7 +146,7 @@ def values(
     result: ImportanceResult,
     name: str,
     *,
-    level: int | float = 0,
+    level: int | float | None = None,
     regime: int | Sequence[int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:

@@ -31,7 +31,7 @@ _CELL_GREY = "0.87"  # colour of cells whose value means nothing
 def interactions(
     result: InteractionResult,
     *,
-    level: int | float = 0,
+    level: int | float | None = None,
     parameters: str | Sequence[str] | None = None,
     max_parameters: int = 12,
     ax: Axes | None = None,
@@ -52,7 +52,7 @@ def interactions(
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
     _checks.instance("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
-    index = find_index(result.target_quantile, level)
+    index = find_index(result, level)
     most = _checks.whole_number("max_parameters", max_parameters, 2)
     importance = result.matrix(index)
     defined, asked = ~np.isnan(importance), ~np.isnan(result.to_matrix(np.zeros(len(result.pairs))))

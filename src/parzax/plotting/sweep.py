@@ -230,7 +230,7 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
 def importance_over_weights(
     sweep: ImportanceOverWeights,
     *,
-    level: int | float = 0,
+    level: int | float | None = None,
     parameters: str | Sequence[str] | None = None,
     max_parameters: int = 7,
     ax: Axes | None = None,

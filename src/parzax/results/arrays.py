@@ -105,10 +105,30 @@ class ResultArrays(AbstractResult):
         """
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
-    def ranking(self, level: int = 0) -> list[str]:
-        """Names by mean importance at the ``level``-th level, highest first; ties in the space's order."""
-        mean, _ = self.over_seeds()
-        return [self.names[j] for j in np.argsort(-mean[level], kind="stable")]
+    def may_matter(self, level: int, parameters: Any) -> np.ndarray:
+        """(...) whether any of ``parameters`` (..., k) is above chance; True where that was not tested."""
+        parameters = np.asarray(parameters)
+        if (sampled := self.uncertainty) is None or self.n_seeds > 1:
+            return np.ones(parameters.shape[:-1], bool)
+        return sampled.any_above_chance(level, parameters)
+
+    def is_above(self, level: int) -> np.ndarray:
+        """(d,) parameters with an importance that are above chance, or were not tested."""
+        return (self.over_seeds()[0][level] > 0) & self.may_matter(level, np.arange(len(self.names))[:, None])
+
+    def ranking(self, level: int | None = None) -> list[str]:
+        """Names by mean importance at the ``level``-th level, highest first; ties in the space's order.
+
+        Where a single log was tested against chance, the parameters above it come first. By default the level
+        is `usual_level`.
+        """
+        return [self.names[j] for j in self.order(level)]
+
+    def order(self, level: int | None = None) -> list[int]:
+        """Indices of the parameters in the order of `ranking`."""
+        level = self.usual_level if level is None else level
+        mean, above = self.over_seeds()[0][level], self.is_above(level)
+        return np.lexsort((-mean, ~above)).tolist()
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
@@ -126,14 +146,6 @@ class ResultArrays(AbstractResult):
 def _divisor(total: np.ndarray) -> np.ndarray:
     """The total as a divisor: 1 where it is 0."""
     return np.where(total > 0, total, 1)
-
-
-def may_matter(result: ResultArrays, level: int, parameters: Any) -> bool:
-    """Whether any of ``parameters`` is above chance at a level; True if that was not tested."""
-    sampled = result.uncertainty
-    if sampled is None or result.n_seeds > 1:
-        return True
-    return bool(sampled.any_above_chance(level, np.atleast_1d(parameters)))
 
 
 def seeds_with_data(status: np.ndarray) -> np.ndarray:

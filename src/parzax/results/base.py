@@ -12,12 +12,12 @@ from parzax import _checks
 from parzax._html import table as html_table
 from parzax._words import columns_of, plural, visible
 from parzax.observations import ImportReport
+from parzax.results.default_level import MOST_SEEDS as MOST_SEEDS
+from parzax.results.default_level import pick_level
 from parzax.space import Space
 from parzax.status import Status, describe, status_names
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
-# A status or a test that holds in this share of the seeds counts for the result.
-MOST_SEEDS = 0.5
 
 
 class ReadTable(NamedTuple):
@@ -81,8 +81,17 @@ class AbstractResult(Readable):
         """The columns of `to_columns` from level to status, in shapes that broadcast to (..., q, d)."""
 
     @abc.abstractmethod
-    def ranking(self, level: int = 0) -> list[Any]:
-        """Parameters, or pairs, by mean importance at the ``level``-th level, highest first."""
+    def is_above(self, level: int) -> np.ndarray:
+        """(d,) what has an importance at the ``level``-th level that is not said to be within chance."""
+
+    @abc.abstractmethod
+    def ranking(self, level: int | None = None) -> list[Any]:
+        """Parameters, or pairs, at the ``level``-th level: those above chance first, then by importance."""
+
+    @property
+    def usual_level(self) -> int:
+        """Index of the level that tables, pictures and the page show first, see `pick_level`."""
+        return pick_level(self.target_quantile, self.estimates.n_target, self.estimates.n_region)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,9 +156,11 @@ class AbstractResult(Readable):
 
     def _described(self, entries: str) -> str:
         """The text of ``repr``: how many ``entries`` there are, and which is the most important one."""
-        ranking = self.ranking()
+        level = self.usual_level
+        ranking, above = self.ranking(level), self.is_above(level).any()
         seeds = f"{self.n_seeds} seeds, " if self.estimates.variance.ndim > 2 else ""
-        most = f"; most important at {self.target_quantile[0]:g}: {ranking[0]!r}" if ranking else ""
+        at = f" at {self.target_quantile[level]:g}"
+        most = f"; most important{at}: {ranking[0]!r}" if above else f"; none above chance{at}" * bool(ranking)
         levels = plural(len(self.target_quantile), "level")
         return f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most})"
 
@@ -161,22 +172,6 @@ def attributes(*names: str, of: str = "estimates") -> Any:
         return property(lambda self: getattr(getattr(self, of), name), doc=f"``{of}.{name}``.")
 
     return map(attribute, names)
-
-
-def usual_level(levels: np.ndarray, status: np.ndarray) -> int:
-    """Index of the level shown first: the nearest to 0.1 that has more than ten rows on either side.
-
-    A level is ruled out if half of the seeds or more have few rows there; if all levels are ruled out, the
-    nearest to 0.1 is shown.
-
-    Args:
-        levels: (q,) target quantiles.
-        status: (..., q, d) their status.
-    """
-    few = (np.asarray(status) & int(Status.LOW_DATA | Status.SAME_SETS | Status.NO_DATA) != 0).any(axis=-1)
-    few = few.reshape(-1, len(levels)).mean(axis=0) >= MOST_SEEDS
-    away = np.abs(levels - 0.1)
-    return int((away if few.all() else np.where(few, np.inf, away)).argmin())
 
 
 def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

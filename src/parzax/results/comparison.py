@@ -58,29 +58,39 @@ class Comparison(Readable):
         size = f"{plural(len(self.target_quantile), 'level')}, {len(self.names)} parameters"
         return f"Comparison({size}; {int(self.differs.sum())} of {self.difference.size} differ)"
 
+    @property
+    def usual_level(self) -> int:
+        """Index of the level that is shown: `ImportanceResult.usual_level` of the smaller log."""
+        return min((self.first, self.second), key=lambda result: np.min(result.n_region)).usual_level
+
     def _table(self) -> ReadTable:
-        """The first level, largest difference first."""
-        first, second = (result.over_seeds()[0][0] for result in (self.first, self.second))
+        """The usual level, largest difference first."""
+        level = self.usual_level
+        first, second = (result.over_seeds()[0][level] for result in (self.first, self.second))
         labels = short_labels(self.names, 40)
         rows = [("parameter", "first", "second", "difference", f"{100 * self.level:g} % interval", "")]
-        for j in np.argsort(-np.abs(np.nan_to_num(self.difference[0])), kind="stable")[:_SHOWN]:
-            change, (low, high) = self.difference[0, j], self.interval[0, j]
+        for j in np.argsort(-np.abs(np.nan_to_num(self.difference[level])), kind="stable")[:_SHOWN]:
+            change, (low, high) = self.difference[level, j], self.interval[level, j]
             difference = "-" if np.isnan(change) else f"{change:+.3f}"
             ends = "" if np.isnan(low) else f"{low:+.2f} to {high:+.2f}"
-            differs = "differs" if self.differs[0, j] else ""
+            differs = "differs" if self.differs[level, j] else ""
             rows.append((labels[j], f"{first[j]:.3f}", f"{second[j]:.3f}", difference, ends, differs))
-        title = f"importance at level {self.target_quantile[0]:g}"
+        title = f"importance at level {self.target_quantile[level]:g}"
         return ReadTable(title, list(zip(*rows, strict=True)), ("parameter", ""), self._notes())
 
     def _notes(self) -> list[str]:
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
         lines = [f"rows: {' and '.join(sizes)}"]
-        if self.differs[0].any():
-            lines.append("differs: adjusted for all parameters (Holm), each interval is by itself")
+        lines += filter(None, (result.report.level for result in (self.first, self.second)))
+        if np.isfinite(self.interval[self.usual_level]).any():
+            lines.append(
+                'an interval is of one parameter by itself; "differs" is adjusted for all of them (Holm), so '
+                "that it can be missing although 0 is outside the interval"
+            )
         if (left := len(self.names) - _SHOWN) > 0:
             lines.append(f"{left} parameters with smaller differences are not shown")
         if (q := len(self.target_quantile)) > 1:
-            lines.append(f"the first of {q} levels; all are in difference and interval")
+            lines.append(f"one of {q} levels; all are in difference and interval")
         for name, result in (("first", self.first), ("second", self.second)):
             lines += [f"{name}: {sentence}" for sentence in result.advice()]
         return lines
@@ -89,7 +99,7 @@ class Comparison(Readable):
 def compare(
     first: Observations,
     second: Observations | None = None,
-    target_quantile: Any = 0.1,
+    target_quantile: Any = None,
     region_quantile: float = 1.0,
     *,
     n_resamples: int = 1000,
@@ -105,7 +115,8 @@ def compare(
     Args:
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
             compared: this shows whether importances change during a search.
-        target_quantile, region_quantile, options: as of `cond_ped_anova`, for both.
+        target_quantile, region_quantile, options: as of `cond_ped_anova`, for both; a level that is not given
+            is chosen for the smaller log.
         n_resamples: how many half-samples of each.
         key: a typed key; ``jax.random.key(0)`` by default.
 
@@ -129,12 +140,14 @@ def compare(
             f"the logs have different spaces, {list(first.space.names)} and {list(second.space.names)}, or "
             "other domains of these; read both with one space=."
         )
-    results = []
-    for obs, log_key in zip((first, second), jax.random.split(checked_key(key)), strict=True):
-        single = math.prod(obs.batch_shape) == 1
-        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": log_key} if single else {}
-        results.append(cond_ped_anova(obs, target_quantile, region_quantile, **sampled, **options))
-    before, after = results
+    logs, keys, results = (first, second), jax.random.split(checked_key(key)), {}
+    # Where no level is given, the smaller log chooses that of both.
+    for i in sorted(range(2), key=lambda i: logs[i].n):
+        single = math.prod(logs[i].batch_shape) == 1
+        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
+        results[i] = cond_ped_anova(logs[i], target_quantile, region_quantile, **sampled, **options)
+        target_quantile = results[i].target_quantile
+    before, after = results[0], results[1]
     undefined = ((before.seeds_counted == 0) | (after.seeds_counted == 0))[:, None]
     difference = after.over_seeds()[0] - before.over_seeds()[0]
     interval, p = _interval(before, after, difference)

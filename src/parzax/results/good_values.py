@@ -44,10 +44,10 @@ def good_values(
     ``densities`` of a parameter, of its regimes, are averaged over the seeds. The values are those whose
     share of the target's density is furthest above that of the region's: a contiguous range of a number, any
     set of choices of a category. Regimes without rows in the target, parameters of a single value, and
-    importances that are not defined or 0 are left out.
+    importances that are not defined, 0 or not above chance are left out.
     """
     importance = result.over_seeds()[0][level]
-    shown = (importance > 0) & result.by_seed(result.is_defined)[:, level].any(axis=0)
+    shown = result.is_above(level) & result.by_seed(result.is_defined)[:, level].any(axis=0)
     rows = result.mean_over_seeds(result.regime_target)[level]
     good = []
     for name in result.ranking(level):

@@ -14,14 +14,14 @@ from parzax.observations import Observations
 from parzax.observations.groups import find_groups
 from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyse_losses, checked_key, checked_task
+from parzax.results.sweep import analyse_losses, checked_key, checked_task, settle_level
 from parzax.results.targets import counted_rows, ranking_losses, usable_rows
 from parzax.split.ties import AbstractTies
 
 
 def cond_ped_anova(
     obs: Observations,
-    target_quantile: Any = 0.1,
+    target_quantile: Any = None,
     region_quantile: float = 1.0,
     *,
     objective: int | str = 0,
@@ -44,7 +44,8 @@ def cond_ped_anova(
     Args:
         obs: the log; a leading seed axis is kept.
         target_quantile: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off
-            are in.
+            are in. By default 0.1, or the nearest level that leaves more than ten rows in the target and
+            outside it; ``result.report.level`` then says which, and why.
         region_quantile: level gamma in (0, 1], above every target level.
         objective: which objective, by number or name, when there are several.
         selection: "objective" ranks rows by that objective; "pareto" by all of them, without preference:
@@ -95,12 +96,15 @@ def cond_ped_anova(
     numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
+    raw = task.estimator.grid.optuna_rounding
+    if target_quantile is None:
+        cuts = [*task.target, task.region]
+        task = settle_level(task, ranking_losses(task.obs, objective, selection, ties, cuts, raw))
     cuts = np.array([*task.target, task.region])
     if numbers[0]:
         # Samples may cut other fronts than the log does, nearby.
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
         cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
-    raw = task.estimator.grid.optuna_rounding
     losses = ranking_losses(task.obs, objective, selection, ties, cuts.tolist(), raw)
     (encoded,), (result,) = analyse_losses(task, losses[None])
     if key is None:
@@ -111,7 +115,7 @@ def cond_ped_anova(
 
 
 def ped_anova(
-    obs: Observations, target_quantile: Any = 0.1, region_quantile: float = 1.0, **options: Any
+    obs: Observations, target_quantile: Any = None, region_quantile: float = 1.0, **options: Any
 ) -> ImportanceResult:
     """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
 

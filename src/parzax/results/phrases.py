@@ -7,9 +7,15 @@ from typing import Any
 from parzax.results.labels import shorten
 from parzax.space import Between, Categorical, Condition, Domain, In, Numeric, Ordinal, Varying
 
+# Family-wise error rate of tests of all parameters of a level.
+SIGNIFICANCE = 0.05
 NAME, CHOICE = 28, 16  # characters of a name, and of a choice in a list
 _MOST_VALUES = 3  # values of a domain that are listed
 
+INTERVAL_AND_P = (
+    "An interval says how the importance varies between logs of this search (tested for importances above "
+    "0.05), p whether chance alone explains it; where it may (p > 0.05), the interval starts at 0."
+)
 DEPENDENT = (
     "Rows, or groups of them, are taken as independent. A sampler that learns, such as TPE, chooses each row "
     "by those before it, and its log is then far less certain than shown."
@@ -34,6 +40,8 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     if math.isnan(p_adjusted):
         return ""
     sign = "≤" if p_value * (n_draws + 1) < 1.5 and p_adjusted < 1 else ""
+    if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
+        return f">{SIGNIFICANCE:.3f}"  # rounded, it would read as above chance
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
 
 

@@ -99,10 +99,11 @@ class ImportanceResult(ResultArrays):
         columns = [self.counts[..., block.start : block.start + block.n_cells] for block in blocks]
         return np.sum(columns, axis=0, dtype=self.counts.dtype)
 
-    def good_values(self, level: int = 0) -> list[GoodValues]:
+    def good_values(self, level: int | None = None) -> list[GoodValues]:
         """Of every parameter the values that are over-represented among the best, see `GoodValues`.
 
-        Those of the ``level``-th level, the most important parameter first.
+        Those of the ``level``-th level (by default `usual_level`), the most important parameter first. Where
+        a single log was tested against chance, parameters that are not above it are left out.
 
         >>> import numpy as np, parzax as px
         >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
@@ -111,7 +112,7 @@ class ImportanceResult(ResultArrays):
         >>> good.parameter, [round(float(end), 1) for end in good.values], good.target > 0.9
         ('x', [0.2, 0.4], True)
         """
-        return good_values(self, self.density, level)
+        return good_values(self, self.density, self.usual_level if level is None else level)
 
     def _table(self) -> ReadTable:
         return importance_table(self)

@@ -12,7 +12,7 @@ from parzax.importance import GridEstimator
 from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyse_losses, checked_task
+from parzax.results.sweep import analyse_losses, checked_task, settle_level
 from parzax.results.targets import Scalarisation, losses_by_seed, objective_names, scalarised_losses
 
 # Default weights of the second of two objectives.
@@ -59,7 +59,7 @@ class ImportanceOverWeights:
 
 def importance_by_objective(
     obs: Observations,
-    target_quantile: Any = 0.1,
+    target_quantile: Any = None,
     region_quantile: float = 1.0,
     *,
     rows: str | Sequence[str] = "all",
@@ -87,7 +87,9 @@ def importance_by_objective(
     ['a', 'b']
     """
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
-    _, results = analyse_losses(task, np.moveaxis(losses_by_seed(task.obs), -1, 0))
+    losses = np.moveaxis(losses_by_seed(task.obs), -1, 0)
+    task = settle_level(task, losses) if target_quantile is None else task
+    _, results = analyse_losses(task, losses)
     by_name = {}
     for name, direction, result in zip(objective_names(obs), obs.report.direction, results, strict=True):
         report = replace(result.report, direction=(direction,), objectives=(name,))
@@ -98,7 +100,7 @@ def importance_by_objective(
 def importance_over_weights(
     obs: Observations,
     weights: Any = None,
-    target_quantile: Any = 0.1,
+    target_quantile: Any = None,
     region_quantile: float = 1.0,
     *,
     scalarise: Scalarisation = weighted_sum,
@@ -139,7 +141,9 @@ def importance_over_weights(
     task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     shares = _weights(weights, obs.n_objectives)
     _checks.instance("scalarise", scalarise, Callable, "a function of losses and weights")
-    _, results = analyse_losses(task, scalarised_losses(task.obs, shares, scalarise))
+    losses = scalarised_losses(task.obs, shares, scalarise)
+    task = settle_level(task, losses) if target_quantile is None else task
+    _, results = analyse_losses(task, losses)
     return ImportanceOverWeights(shares, objective_names(obs), tuple(results))
 
 

@@ -18,13 +18,17 @@ from parzax.importance.levels import checked_levels
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.results.learning import with_learning
+from parzax.results.default_level import candidate_levels, choose_level
 from parzax.results.result import ImportanceResult
 from parzax.results.targets import counted_rows
 from parzax.status import Status
 
 
 class Task(NamedTuple):
-    """What is asked of a log, checked: rows that do not count have weight 0."""
+    """What is asked of a log, checked: rows that do not count have weight 0.
+
+    Where no level was given, ``target`` has the candidates until `settle_level` chooses one.
+    """
 
     obs: Observations
     target: np.ndarray
@@ -40,8 +44,16 @@ def checked_task(obs: Any, target: Any, region: Any, rows: Any, estimator: Any, 
     estimator = GridEstimator() if estimator is None else estimator
     _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
     _checks.one_of("reference", reference, REFERENCES)
+    if target is None:
+        target = candidate_levels(_checks.quantile("region_quantile", region))
     target, region = checked_levels(target, region)
     return Task(counted_rows(obs, rows), target, region, rows, estimator, reference)
+
+
+def settle_level(task: Task, losses: np.ndarray) -> Task:
+    """The task with one of its candidate levels, chosen for (..., s, n) losses."""
+    obs, target = choose_level(task.obs, losses, task.region, raw=task.estimator.grid.optuna_rounding)
+    return task._replace(obs=obs, target=target)
 
 
 def checked_key(key: Any) -> Any:

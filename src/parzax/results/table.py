@@ -12,7 +12,7 @@ import numpy as np
 from parzax.results.arrays import ResultArrays, seeds_with_data
 from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text
 from parzax.results.labels import short_labels
-from parzax.results.phrases import DEPENDENT, p_text
+from parzax.results.phrases import DEPENDENT, INTERVAL_AND_P, p_text
 from parzax.results.uncertainty import TOLERANCE, shuffles_for
 from parzax.status import OF_LEVELS, Status, describe, status_names
 
@@ -47,12 +47,13 @@ def advice_lines(result: ResultArrays) -> list[str]:
 
 
 def _by_level(result: ResultArrays) -> tuple[str, list[list[str]]]:
-    levels, counted = _table_levels(result), result.seeds_counted
-    title = f"importance{_over_seeds(result, counted)}"
+    levels, counted, usual = _table_levels(result), result.seeds_counted, result.usual_level
+    title = f"importance{_over_seeds(result, counted)}; in the order of level {result.target_quantile[usual]:g}"
     if len(levels) < len(result.target_quantile):
         title += f"; {len(levels)} of {len(result.target_quantile)} levels shown"
     columns = [["level", *(f"{result.target_quantile[i]:g}" for i in levels)]]
-    for label, parameters in _shown(result.names, result.over_seeds()[0].mean(axis=0), _COLUMNS_SHOWN, 18):
+    overall = np.argsort(-result.over_seeds()[0].mean(axis=0), kind="stable").tolist()
+    for label, parameters in _shown(result, overall, _COLUMNS_SHOWN, 18):
         columns.append([label, *(_share(result, i, parameters) for i in levels)])
     if result.n_seeds > 1 and (counted < result.n_seeds).any():
         columns.append(["seeds", *(str(counted[i]) for i in levels)])
@@ -66,7 +67,7 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
     bits = np.bitwise_or.reduce(result.status.reshape(-1, d), axis=0)
     # A status that all parameters have is mentioned in the advice alone.
     bits &= ~np.bitwise_and.reduce(bits)
-    labels, groups = zip(*_shown(result.names, result.over_seeds()[0][0], _ROWS_SHOWN, 40), strict=True)
+    labels, groups = zip(*_shown(result, result.order(), _ROWS_SHOWN, 40), strict=True)
     single = [int(group[0]) for group in groups if len(group) == 1]
     columns = [
         ["parameter", *labels],
@@ -81,27 +82,31 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
     return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
 
 
-def _shown(names: Sequence[str], mean: np.ndarray, most: int, length: int) -> list[tuple[str, np.ndarray]]:
-    """Labels and indices of what a table shows: parameters by their mean, highest first, then all others."""
-    order, labels = np.argsort(-mean, kind="stable"), short_labels(names, length)
-    n = len(order) if len(order) <= most + 1 else most
-    shown = [(labels[j], order[i : i + 1]) for i, j in enumerate(order[:n].tolist())]
-    return shown if n == len(order) else [*shown, (f"{len(order) - n} others", order[n:])]
+def _shown(
+    result: ResultArrays, ranked: list[int], most: int, length: int
+) -> list[tuple[str, np.ndarray]]:
+    """Labels and indices of what a table shows: the first ``ranked`` parameters, and all others as one.
+
+    They are in the order of the usual level.
+    """
+    labels, n = short_labels(result.names, length), len(ranked) if len(ranked) <= most + 1 else most
+    shown = [(labels[j], np.array([j])) for j in result.order() if j in ranked[:n]]
+    return [*shown, (f"{len(ranked) - n} others", np.array(ranked[n:]))] if ranked[n:] else shown
 
 
 def _table_levels(result: ResultArrays) -> np.ndarray:
     """Indices of the levels that a table shows, ascending.
 
-    About eleven of many: the tenths where they span most of (0, 1).
+    About eleven of many, the usual level among them: the tenths where they span most of (0, 1).
     """
     order, tenths = np.argsort(result.target_quantile, kind="stable"), np.arange(1, 10) / 10
     if len(order) <= _MAX_LEVELS:
         return order
-    levels = result.target_quantile[order]
+    levels, usual = result.target_quantile[order], result.target_quantile[result.usual_level]
     wanted = np.array([levels[0], *tenths[(tenths > levels[0]) & (tenths < levels[-1])], levels[-1]])
     if len(wanted) < _LEVELS_SHOWN - 2:
-        return order[np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)]
-    return order[np.unique(np.abs(levels[:, None] - wanted).argmin(axis=0))]
+        wanted = levels[np.linspace(0, len(levels) - 1, _LEVELS_SHOWN).round().astype(int)]
+    return order[np.unique(np.abs(levels[:, None] - [*wanted, usual]).argmin(axis=0))]
 
 
 def _share(result: ResultArrays, level: int, parameters: Any) -> str:
@@ -112,7 +117,8 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
     if (sampled := result.uncertainty) is not None and result.n_seeds == 1:
         low, high = sampled.interval_of(level, parameters)
         mark = "" if sampled.any_above_chance(level, parameters) else "°"
-        return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.2f}-{high:.2f})"
+        # As many decimals as the importance has, so that an interval never seems to leave it out.
+        return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.3f}-{high:.3f})"
     return mean_text(mean, error)
 
 
@@ -154,6 +160,8 @@ def _sureness(result: ResultArrays) -> list[str]:
         samples = "half-samples" if sampled.method == "half-sampling" else sampled.method
         intervals = f"{100 * sampled.level:g} % intervals of one log"
         lines.append(f"in brackets: {intervals}, from {n} {samples} of its rows")
+    if n and n_shuffles:
+        lines.append(INTERVAL_AND_P)
     if n_shuffles:
         text = f"p: by {n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
         if n_shuffles < (least := shuffles_for(len(result.names))):
@@ -166,7 +174,7 @@ def _sureness(result: ResultArrays) -> list[str]:
     enough = np.array([verdict.startswith("enough") for verdict in verdicts])
     if enough.any():
         levels = _levels(result.target_quantile, enough)
-        lines.append(f"enough rows for importances to within {TOLERANCE:g}: {levels}")
+        lines.append(f"enough rows (no interval of a parameter wider than {2 * TOLERANCE:g}): {levels}")
     if not enough.all():
         # The worst level of the table, or of all levels if those in the table have enough rows.
         short = ~enough & np.isin(np.arange(len(enough)), _table_levels(result))

@@ -10,14 +10,13 @@ from parzax import _checks
 from parzax.importance import Importance, normalise
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.results.base import attributes, mean_and_error
+from parzax.results.phrases import SIGNIFICANCE
 
 # Half-width of an interval of an importance that counts as narrow enough.
 TOLERANCE = 0.1
 # With at most this many rows in the target, or outside it, margins do not fall as 1 / sqrt(rows) yet, so that
 # nothing is extrapolated.
 FEW_ROWS = 20
-# Family-wise error rate of tests of all parameters of a level.
-SIGNIFICANCE = 0.05
 
 
 class Tested:
@@ -102,13 +101,22 @@ class Uncertainty(Tested):
 
     @cached_property
     def variance_interval(self) -> np.ndarray:
-        """(..., q, d, 2) ends of the intervals of the variances; debiased ones may be negative."""
-        return self._interval(self.draws)
+        """(..., q, d, 2) ends of the intervals of the variances; debiased ones may be negative.
+
+        An interval holds the variance of the log, and 0 where the parameter is not above chance.
+        """
+        return self._reaching(self._interval(self.draws), self.variance, self.p_adjusted > SIGNIFICANCE)
 
     @cached_property
     def importance_interval(self) -> np.ndarray:
-        """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself."""
-        return self._interval(self.importances)
+        """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself.
+
+        An interval holds the importance of the log, and 0 where the parameter is not above chance: other logs
+        may then give it none, whatever its share in samples of this one. Nominal coverage was found for
+        importances of at least 5 %.
+        """
+        ends = self._interval(self.importances)
+        return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
 
     @property
     def grouping(self) -> str:
@@ -164,13 +172,17 @@ class Uncertainty(Tested):
     def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
         """Low and high end of the interval of what some parameters of a single log have together.
 
+        As `importance_interval`: it reaches 0 where none of them is above chance.
+
         Args:
             level: index of a level, or a slice of them.
             parameters: indices of parameters.
         """
-        shares = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
-        draws = np.clip(self._recentred(*shares), 0, 1)
-        ends = self._interval(draws.reshape(len(draws), self.variance.shape[-2])[:, level])
+        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
+        draws, q = np.clip(self._recentred(share, sampled), 0, 1), self.variance.shape[-2]
+        chance = ~self.any_above_chance(level, parameters)
+        ends = self._interval(draws.reshape(len(draws), q)[:, level])
+        ends = self._reaching(ends, share.reshape(q)[level], chance)
         return ends[..., 0], ends[..., 1]
 
     def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
@@ -191,6 +203,13 @@ class Uncertainty(Tested):
         verdicts = [_verdict(*map(float, level), tolerance=tolerance) for level in np.transpose(means)]
         nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
         return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
+
+    @staticmethod
+    def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """``ends`` (..., 2) of intervals, moved so far that they hold the estimate, and 0 where ``chance``."""
+        zero = np.where(chance, 0, estimate)
+        low = np.minimum(ends[..., 0], np.minimum(estimate, zero))
+        return np.stack([low, np.maximum(ends[..., 1], np.maximum(estimate, zero))], axis=-1)
 
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if self.method == "bootstrap" or not len(sampled):
@@ -249,13 +268,14 @@ def _verdict(rows: float, needed: float, margin: float, fewer: float, *, toleran
             f"not enough rows: only {fewer:.0f} in the target (or outside it), so the number needed cannot "
             "be estimated either"
         )
+    width, goal = 2 * margin, 2 * tolerance
     if needed <= rows:
-        return f"enough rows: importances are known to within {max(margin, 0.01):.2f}"
+        return f"enough rows: the widest interval of a parameter is {max(width, 0.01):.2f} wide"
     unit = 10 ** max(len(str(int(needed - rows))) - 2, 0)
     more = int(np.ceil((needed - rows) / unit) * unit)  # rounded up to two figures
-    # With two decimals a margin just above the tolerance would read as the tolerance itself.
-    shown = f"{margin:.2f}" if round(margin, 2) > tolerance else f"{margin:.3f}"
+    # With two decimals a width just above the goal would read as the goal itself.
+    shown = f"{width:.2f}" if round(width, 2) > goal else f"just above {goal:g}"
     return (
-        f"not enough rows: importances are known to within {shown}; about {more} more would make that "
-        f"{tolerance:g} (extrapolated: errors shrink as 1 / sqrt(rows))"
+        f"not enough rows: the widest interval of a parameter is {shown} wide; about {more} more would make "
+        f"that {goal:g} (extrapolated: widths shrink as 1 / sqrt(rows))"
     )

@@ -17,6 +17,7 @@ from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.observations.groups import find_groups
 from parzax.results.learning import with_learning
+from parzax.results.default_level import candidate_levels, choose_level
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key
 from parzax.results.targets import counted_rows, losses_by_seed, objective_index
@@ -24,12 +25,12 @@ from parzax.results.targets import counted_rows, losses_by_seed, objective_index
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
 # p-values of many pairs cannot fall below 5 %.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
-_LEVEL, _REGION = 0.1, 1.0
+_REGION = 1.0
 
 
 def interactions(
     obs: Observations | Encoded,
-    target_quantile: Any = _LEVEL,
+    target_quantile: Any = None,
     region_quantile: float = _REGION,
     *,
     pairs: Any = "all",
@@ -94,17 +95,22 @@ def interactions(
     """
     _checks.instance("obs", obs, (Observations, Encoded), "parzax.Observations or parzax.importance.Encoded")
     if isinstance(obs, Encoded):
-        given = target_quantile is not _LEVEL or region_quantile is not _REGION or objective != 0
+        given = target_quantile is not None or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
             raise TypeError(
                 "an Encoded already has levels, objective and rows; give only pairs, n_draws, key."
             )
         n_draws = _draws(n_draws, pair_layout(obs.layout, pairs), obs.groups)
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
-    target, region = checked_levels(target_quantile, region_quantile)
+    candidates = candidate_levels(_checks.quantile("region_quantile", region_quantile))
+    target, region = checked_levels(
+        candidates if target_quantile is None else target_quantile, region_quantile
+    )
     obs = counted_rows(obs, rows)
     key = checked_key(key)
     losses = losses_by_seed(obs)[..., objective_index(obs, objective)]
+    if target_quantile is None:
+        obs, target = choose_level(obs, losses, region)
     # Without pools: parameters whose bounds move have no interactions.
     encoded, _ = encode_log(obs, losses, target, region, Grid(max_pools=0), rows=capacity(obs.n))
     where = pair_layout(encoded.layout, pairs, obs.space.names)

@@ -67,20 +67,29 @@ class InteractionResult(AbstractResult, Tested):
         """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
-    def ranking(self, level: int = 0) -> list[tuple[str, str]]:
-        """Pairs by mean importance at the ``level``-th level, highest first; ties in order of ``pairs``."""
-        return [self.pairs[i] for i in self.order(self.over_seeds()[0][level])]
+    def is_above(self, level: int) -> np.ndarray:
+        """(p,) `stands_out` at the ``level``-th level."""
+        return self.stands_out[level]
 
-    def order(self, values: np.ndarray) -> np.ndarray:
-        """Indices of the pairs by (p,) values, highest first; pairs that are nowhere defined come last."""
+    def ranking(self, level: int | None = None) -> list[tuple[str, str]]:
+        """Pairs at the ``level``-th level (by default `usual_level`), those above chance first.
+
+        Then by mean importance, highest first; ties in order of ``pairs``.
+        """
+        return [self.pairs[i] for i in self.order(level)]
+
+    def order(self, level: int | None = None) -> np.ndarray:
+        """Indices of the pairs in the order of `ranking`; at last those that are nowhere defined."""
+        level = self.usual_level if level is None else level
         defined = self.by_seed(self.is_defined).any(axis=(0, 1))
-        return np.argsort(-np.where(defined, values, -1.0), kind="stable")
+        return np.lexsort((-self.over_seeds()[0][level], ~self.stands_out[level], ~defined))
 
-    def matrix(self, level: int = 0) -> np.ndarray:
-        """(d, d) symmetric: mean importance at the ``level``-th level.
+    def matrix(self, level: int | None = None) -> np.ndarray:
+        """(d, d) symmetric: mean importance at a level, as in `ranking`.
 
         NaN on the diagonal, for pairs that were not requested, and where `is_defined` holds in no seed.
         """
+        level = self.usual_level if level is None else level
         defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
         return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
 
@@ -107,7 +116,7 @@ class InteractionResult(AbstractResult, Tested):
         mean ± standard error, and is above chance if most seeds are.
         """
         levels, p = np.argsort(self.target_quantile, kind="stable"), len(self.pairs)
-        order = self.order(self.over_seeds()[0].mean(axis=0))
+        order = self.order()
         shown = order[:_ROWS_SHOWN] if p > _ROWS_SHOWN + 1 else order
         names = short_labels(self.names, _NAME)
         labels = [" × ".join(names[j] for j in self.estimates.pairs[i]) for i in shown]
