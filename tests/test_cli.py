@@ -379,11 +379,13 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert main(["importance", file, "--parameters", "y", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "x  " not in out
-    assert "of 60 rows --target-quantile 0.19 takes 11 or more" in out
-    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.19", *QUICK]) == 0
-    out = capsys.readouterr().out
+    assert "no level was given: 0.17 is the nearest to 0.1 that leaves more than ten rows" in out
     assert "LOW_DATA" not in out
     assert "--target-quantile" not in out
+    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.1", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert "LOW_DATA" in out
+    assert "without --target-quantile the level is one that leaves more than ten rows, if any does" in out
     assert main(["importance", file, "--seed", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err
 
@@ -451,7 +453,7 @@ def test_demo(capsys, tmp_path, monkeypatch):
             status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
             firsts += re.findall(r"first call \((.*)\)", out)
     assert (status, err) == (0, "")
-    assert "mean ± standard error of 3 seeds; 11 of 99 levels shown" in out
+    assert "mean ± standard error of 3 seeds; in the order of level 0.1; 11 of 99 levels shown" in out
     assert "600 configurations, 891 importances" in out
     assert firsts == [
         "compiles",

@@ -45,7 +45,7 @@ def test_whiskers_only_with_several_seeds(seeds, single):
     assert importance_bars(seeds).containers[1].has_xerr
     ax = importance_bars(single)
     assert len(ax.containers) == 1
-    assert ax.get_xlabel() == "importance at γ′ = 0.7"
+    assert ax.get_xlabel() == "importance at γ′ = 0.1"
 
 
 def test_the_rest_is_summed(mixed):
