@@ -104,7 +104,8 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     variance = np.array(got["variance"])[0][:, columns]
     np.testing.assert_allclose(variance, expected.variance, rtol=1e-12, atol=1e-15)
     assert f"{N} rows, minimize" in out
-    assert out.startswith("importance at level 0.1\nparameter")
+    assert out.startswith("For being among the best 10 % (")
+    assert "\n\nimportance at level 0.1\nparameter" in out
     if name == "t.csv":
         assert "90 % intervals of one log, from 1000 half-samples" in out
         assert got["uncertainty"]["n_shuffles"] == 1000
@@ -400,7 +401,7 @@ def test_names_in_any_script(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert err.count("no font here has it") == 1
     assert "interval" not in out
-    header, first = out.splitlines()[1:3]
+    header, first = out.split("importance at level")[1].splitlines()[1:3]
     share = first.split()[1]
     assert header.index("importance") + len("importance") == first.index(share) + len(share) + 3
 

@@ -13,6 +13,7 @@ from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.estimator import ESTIMATORS
 from parzax.observations import Observations
+from parzax.page.brief import summarise
 from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
 from parzax.results.default_level import have_few_rows
 from parzax.results.good_values import to_lines
@@ -64,16 +65,19 @@ def run_importance(args: Namespace) -> None:
     with progress("compiling and computing"), jax.enable_x64(True):
         how |= choose_counts(obs, len(levels or [None]), args.resamples)
         result = cond_ped_anova(obs, target_quantile=levels, **how)
-    text = importance_table(result, inferred=False).to_text()
+    head = summarise(result)
+    # Nothing is said twice: neither the verdict nor how far it can be trusted.
+    table = importance_table(result, inferred=False).to_text().split("\n")
+    table = [line for line in table if not line or line[1:] not in head[-1]]
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
     say_notes(obs)
-    say(*_heading(args.objective, obs))
+    say(*_heading(args.objective, obs), *head, "")
     if args.good_values:
         level = result.usual_level
         good = result.good_values(level)
         n_others = len(result.names) - len({g.parameter for g in good})
         say(*to_lines(good, obs.space, float(result.target_quantile[level]), n_others), "")
-    say(*text.split("\n"), *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+    say(*table, *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
 
 
 def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
@@ -89,10 +93,15 @@ def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, 
 
 
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
-    """What to do where the levels asked for have too few rows."""
-    few = have_few_rows(result.n_target, result.n_region).all()
-    remedy = "without --target-quantile the level is one that leaves more than ten rows, if any does"
-    return [remedy] if few and levels is not None else []
+    """What to do where the levels asked for have too few rows, or little can be said of a part of the log."""
+    lines, lost = [], sum(n for why, n in result.report.dropped.items() if "PRUNED" in why)
+    if have_few_rows(result.n_target, result.n_region).all() and levels is not None:
+        lines += ["without --target-quantile the level is one that leaves more than ten rows, if any does"]
+    elif not result.is_above(result.usual_level).any() and len(levels or [None]) == 1:
+        lines += ["other levels may say more: --target-quantile 0.1:0.5:0.1"]
+    if lost:
+        lines += [f"pruned rows are left out, {lost} of them; --pruned worst ranks them last instead"]
+    return lines
 
 
 def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:

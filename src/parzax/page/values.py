@@ -10,11 +10,11 @@ from parzax._words import visible
 from parzax.page.numbers import Numbers
 from parzax.page.words import percent
 from parzax.results import ImportanceResult
-from parzax.results.good_values import good_values, values_text
+from parzax.results.good_values import GoodValues, good_values, values_text
 from parzax.results.labels import shorten
 from parzax.results.phrases import number, regime_text
 from parzax.results.result import RegimeDensity
-from parzax.space import Categorical
+from parzax.space import Categorical, Domain
 
 MOST_REGIMES = 6  # of one parameter
 _MOST_PICTURES = 40
@@ -50,10 +50,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
             good_texts, texts = [""] * len(stats.levels), []
             for i, at_level in enumerate(good):
                 values = None if stats.chance[i, j] else at_level.get((name, k))
-                # Shares that are equal when rounded are no surplus.
-                if values is not None and round(values.target, 2) > round(values.region, 2):
-                    what = visible(shorten(values_text(values.values, domain), _TEXT))
-                    good_texts[i] = f"{what} ({_shares(values.target, values.region)})"
+                good_texts[i] = good_text(values, domain) if values else ""
                 nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
                 part = f"; in this regime {_shares(alpha[i, j, k], beta[i, j, k])}" if shared else ""
                 texts.append((good_texts[i] or nothing) + part)
@@ -62,6 +59,14 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
             caption = visible(shorten(regime_text(domain), _TEXT))
             out.append(RegimeValues(j, k, caption, good_texts, texts, picture))
     return out
+
+
+def good_text(good: GoodValues, domain: Domain) -> str:
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)", "" where both shares are the same when rounded."""
+    if round(good.target, 2) <= round(good.region, 2):
+        return ""
+    what = visible(shorten(values_text(good.values, domain), _TEXT))
+    return f"{what} ({_shares(good.target, good.region)})"
 
 
 def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:

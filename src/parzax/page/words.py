@@ -83,7 +83,7 @@ def summary(
         lines = [f"For being among {where}, {_nothing(stats, i)}."]
     few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
     if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), few)):
-        lines.append(f"The page opens at the level γ′ = {stats.levels[i]:g}, {why}.")
+        lines.append(f"The level γ′ = {stats.levels[i]:g} is shown first: it is {why}.")
     values = [f"{labels[j]}: {text}" for j, text in good if j in _top(stats, i)]
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")

@@ -41,7 +41,11 @@ _LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
 
 def importance_bars(
-    result: ImportanceResult, *, level: int | float | None = None, max_parameters: int = 20, ax: Axes | None = None
+    result: ImportanceResult,
+    *,
+    level: int | float | None = None,
+    max_parameters: int = 20,
+    ax: Axes | None = None,
 ) -> Axes:
     """Importances at one level: horizontal bars, the largest on top, with their values.
 

@@ -160,9 +160,11 @@ class AbstractResult(Readable):
         ranking, above = self.ranking(level), self.is_above(level).any()
         seeds = f"{self.n_seeds} seeds, " if self.estimates.variance.ndim > 2 else ""
         at = f" at {self.target_quantile[level]:g}"
-        most = f"; most important{at}: {ranking[0]!r}" if above else f"; none above chance{at}" * bool(ranking)
+        most = f"; most important{at}: {ranking[0]!r}" if above else f"; none above chance{at}"
         levels = plural(len(self.target_quantile), "level")
-        return f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most})"
+        return (
+            f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most * bool(ranking)})"
+        )
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:

@@ -46,7 +46,7 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
 def explain_level(level: float, few: bool) -> str:
     """Why a level was picked, "" for the usual one; ``few``: whether it has too few rows on some side."""
     if few:
-        return "the nearest to half of the rows, as no level leaves more than ten in the target and outside it"
+        return "the nearest to half of the rows: none leaves more than ten in the target and outside it"
     if level == _USUAL:
         return ""
     return f"the nearest to {_USUAL:g} that leaves more than ten rows in the target and outside it"
@@ -54,7 +54,7 @@ def explain_level(level: float, few: bool) -> str:
 
 def candidate_levels(region: float) -> np.ndarray:
     """The levels among which one is chosen: the hundredths below the region's, or hundredths of it."""
-    below = _HUNDREDTHS[_HUNDREDTHS < region - 1e-9]
+    below = _HUNDREDTHS[region - 1e-9 > _HUNDREDTHS]
     return below if len(below) else _HUNDREDTHS * region
 
 

@@ -1,6 +1,5 @@
 """Importances as tables for reading."""
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -48,7 +47,8 @@ def advice_lines(result: ResultArrays) -> list[str]:
 
 def _by_level(result: ResultArrays) -> tuple[str, list[list[str]]]:
     levels, counted, usual = _table_levels(result), result.seeds_counted, result.usual_level
-    title = f"importance{_over_seeds(result, counted)}; in the order of level {result.target_quantile[usual]:g}"
+    title = f"importance{_over_seeds(result, counted)}"
+    title += f"; in the order of level {result.target_quantile[usual]:g}"
     if len(levels) < len(result.target_quantile):
         title += f"; {len(levels)} of {len(result.target_quantile)} levels shown"
     columns = [["level", *(f"{result.target_quantile[i]:g}" for i in levels)]]
@@ -82,9 +82,7 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
     return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
 
 
-def _shown(
-    result: ResultArrays, ranked: list[int], most: int, length: int
-) -> list[tuple[str, np.ndarray]]:
+def _shown(result: ResultArrays, ranked: list[int], most: int, length: int) -> list[tuple[str, np.ndarray]]:
     """Labels and indices of what a table shows: the first ``ranked`` parameters, and all others as one.
 
     They are in the order of the usual level.

@@ -206,7 +206,7 @@ class Uncertainty(Tested):
 
     @staticmethod
     def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        """``ends`` (..., 2) of intervals, moved so far that they hold the estimate, and 0 where ``chance``."""
+        """``ends`` (..., 2) of intervals, moved so that they hold the estimate, and 0 where ``chance``."""
         zero = np.where(chance, 0, estimate)
         low = np.minimum(ends[..., 0], np.minimum(estimate, zero))
         return np.stack([low, np.maximum(ends[..., 1], np.maximum(estimate, zero))], axis=-1)
@@ -265,8 +265,8 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _verdict(rows: float, needed: float, margin: float, fewer: float, *, tolerance: float) -> str:
     if np.isnan(needed):
         return (
-            f"not enough rows: only {fewer:.0f} in the target (or outside it), so the number needed cannot "
-            "be estimated either"
+            f"not enough rows: only {fewer:.0f} in the target, or outside it where these are fewer, so the "
+            "number needed cannot be estimated either"
         )
     width, goal = 2 * margin, 2 * tolerance
     if needed <= rows:
