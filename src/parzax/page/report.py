@@ -11,9 +11,12 @@ from parzax.observations import Observations
 from parzax.page.content import content
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
+from parzax.results.ped_anova import choose_task
 from parzax.results.resampling import choose_counts
 
 MAX_PARAMETERS = 40
+# Options of `cond_ped_anova` on which the level depends that it chooses.
+_CHOICES = ("rows", "estimator", "objective", "selection", "ties")
 _LEVELS = np.arange(1, 50) / 50
 # Number of parameters whose pairs are looked at, and the level for pairs beside the usual one.
 _PAIRED, _PAIR_LEVEL = 8, 0.5
@@ -45,7 +48,8 @@ def report(
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
         path: where the file goes; what is there is replaced.
         target_quantile: levels of `cond_ped_anova` for observations, 0.02 to 0.98 in steps of 0.02 by
-            default (those below the region's). A page of one level has no slider.
+            default (those below the region's), and the one that it chooses by itself. A page of one level has no
+            slider.
         title: what the page is about, such as the name of the log's file.
         interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
             the eight most important parameters at the level that the page opens at and that nearest to 0.5;
@@ -86,7 +90,9 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
     _checks.instance("the source of a report", source, Observations, wanted)
     if target_quantile is None:
         region = _checks.quantile("region_quantile", options.get("region_quantile", 1.0))
-        target_quantile = _LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS]
+        # The level that the command line and `cond_ped_anova` choose is one of them.
+        chosen = choose_task(source, region, **{k: options[k] for k in _CHOICES if k in options}).target
+        target_quantile = np.union1d(_LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS], chosen)
     given = {name: value for name, value in options.items() if value is not None}
     options = choose_counts(source, np.size(target_quantile), given.get("n_resamples")) | given
     return cond_ped_anova(source, target_quantile, **options)

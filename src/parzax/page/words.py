@@ -136,9 +136,9 @@ def _nothing(stats: Numbers, level: int) -> str:
 def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     """Which parameter is the most important one in which range of levels, if that changes.
 
-    Levels at which none is above chance do not count.
+    Levels at which none is above chance, or ten rows or fewer decide, do not count.
     """
-    mean = np.where(stats.chance, 0, np.nan_to_num(stats.mean))
+    mean = np.where(stats.chance | stats.rough[:, None], 0, np.nan_to_num(stats.mean))
     winners: list[int] = np.where((mean > 0).any(axis=1), mean.argmax(axis=1), -1).tolist()
     if len({*winners} - {-1}) < 2:
         return []
@@ -157,7 +157,10 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
         ranges.setdefault(labels[winner], []).append(" to ".join(dict.fromkeys([levels[0], levels[-1]])))
     parts = ", ".join(f"{name} ({', '.join(at)})" for name, at in ranges.items())
     rest = ", and others between." if len(runs) > len(shown) else "."
-    none = " At the other levels no parameter is above chance." if rest == "." and -1 in winners else ""
+    none = ""
+    if rest == "." and -1 in winners:
+        few = ", or there are few rows" * bool(stats.rough.any())
+        none = f" At the other levels no parameter is above chance{few}."
     return [f"Which one is the most important depends on the level γ′: {parts}{rest}{none}"]
 
 

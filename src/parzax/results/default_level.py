@@ -46,7 +46,7 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
 def explain_level(level: float, few: bool) -> str:
     """Why a level was picked, "" for the usual one; ``few``: whether it has too few rows on some side."""
     if few:
-        return "the nearest to half of the rows: none leaves more than ten in the target and outside it"
+        return "the nearest to half of the rows, as none leaves more than ten in the target and outside it"
     if level == _USUAL:
         return ""
     return f"the nearest to {_USUAL:g} that leaves more than ten rows in the target and outside it"

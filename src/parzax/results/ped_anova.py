@@ -14,7 +14,7 @@ from parzax.observations import Observations
 from parzax.observations.groups import find_groups
 from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
-from parzax.results.sweep import analyse_losses, checked_key, checked_task, settle_level
+from parzax.results.sweep import Task, analyse_losses, checked_key, checked_task, settle_level
 from parzax.results.targets import counted_rows, ranking_losses, usable_rows
 from parzax.split.ties import AbstractTies
 
@@ -92,26 +92,44 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
+    ranked_by = {"objective": objective, "selection": selection, "ties": ties}
+    if target_quantile is None:
+        task = choose_task(obs, region_quantile, rows, estimator, reference, **ranked_by)
+    else:
+        task = checked_task(obs, target_quantile, region_quantile, rows, estimator, reference)
     numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
-    raw = task.estimator.grid.optuna_rounding
-    if target_quantile is None:
-        cuts = [*task.target, task.region]
-        task = settle_level(task, ranking_losses(task.obs, objective, selection, ties, cuts, raw))
     cuts = np.array([*task.target, task.region])
     if numbers[0]:
         # Samples may cut other fronts than the log does, nearby.
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
         cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
-    losses = ranking_losses(task.obs, objective, selection, ties, cuts.tolist(), raw)
+    raw = task.estimator.grid.optuna_rounding
+    losses = ranking_losses(task.obs, levels=cuts.tolist(), raw=raw, **ranked_by)
     (encoded,), (result,) = analyse_losses(task, losses[None])
     if key is None:
         return result
     groups = find_groups(task.obs)
     uncertainty = estimate_uncertainty(key, losses, encoded, groups, result, numbers, resampling)
     return replace(result, uncertainty=uncertainty)
+
+
+def choose_task(
+    obs: Any,
+    region_quantile: Any = 1.0,
+    rows: Any = "all",
+    estimator: Any = None,
+    reference: Any = "region",
+    *,
+    objective: Any = 0,
+    selection: Any = "objective",
+    ties: Any = None,
+) -> Task:
+    """What `cond_ped_anova` is asked for where no level is given, with the level that is chosen."""
+    task = checked_task(obs, None, region_quantile, rows, estimator, reference)
+    levels, raw = [*task.target.tolist(), task.region], task.estimator.grid.optuna_rounding
+    return settle_level(task, ranking_losses(task.obs, objective, selection, ties, levels, raw))
 
 
 def ped_anova(
