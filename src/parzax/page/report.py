@@ -48,8 +48,8 @@ def report(
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
         path: where the file goes; what is there is replaced.
         target_quantile: levels of `cond_ped_anova` for observations, 0.02 to 0.98 in steps of 0.02 by
-            default (those below the region's), and the one that it chooses by itself. A page of one level has no
-            slider.
+            default (those below the region's), and the one that it chooses by itself. A page of one level
+            has no slider.
         title: what the page is about, such as the name of the log's file.
         interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
             the eight most important parameters at the level that the page opens at and that nearest to 0.5;

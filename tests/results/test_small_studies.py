@@ -1,0 +1,179 @@
+"""Studies of 15 to 300 rows: the level where none is given, intervals beside p-values, what comes first."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from functools import cache
+
+import jax
+import numpy as np
+import pytest
+from conftest import QUICK
+
+import parzax as px
+from parzax.cli.writing import csv_writer, json_writer
+from parzax.page.brief import summarise
+from parzax.page.numbers import numbers
+from parzax.results.phrases import INTERVAL_AND_P, p_text
+
+SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
+
+
+def _log(n, seed=0, round_to=None, weight=None):
+    """a decides, b helps; c and d do nothing."""
+    x = np.random.default_rng([n, seed]).uniform(size=(n, 4))
+    loss = (x[:, 0] - 0.3) ** 2 + 0.2 * x[:, 1]
+    loss = loss if round_to is None else np.round(loss / round_to)
+    return px.Observations.from_arrays(SPACE, x, loss, weight=weight)
+
+
+def _analyse(obs, levels=None, **options):
+    return px.cond_ped_anova(obs, levels, estimator=QUICK, **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "n_target"),
+    [
+        (15, 0.5, 8),
+        (22, 0.5, 11),
+        (30, 0.34, 11),
+        (60, 0.17, 11),
+        (100, 0.11, 11),
+        (101, 0.1, 11),
+        (300, 0.1, 30),
+    ],
+)
+def test_the_level_leaves_more_than_ten_rows(n, level, n_target):
+    result = _analyse(_log(n))
+    assert result.target_quantile.tolist() == [level]
+    assert result.n_target.tolist() == [n_target]
+    assert (result.status & int(px.Status.LOW_DATA) != 0).any() == (n < 22)
+    text = str(result)
+    assert ("no level was given" in text) == (level != 0.1)
+    assert ("nearest to 0.1 that leaves more than ten rows in the target" in text) == (22 <= n <= 100)
+    assert ("nearest to half of the rows, as none leaves more than ten" in text) == (n < 22)
+    given = _analyse(_log(n), level)
+    assert "no level was given" not in str(given)
+    np.testing.assert_array_equal(given.importance, result.importance)
+
+
+def test_ties_and_weights_count_as_the_rows_that_they_put_into_the_target():
+    """A nearer level would do, were its target as large as asked; a weight of 10 is ten rows."""
+    loss = np.concatenate([np.arange(15), np.full(135, 20.0)])
+    tied = px.Observations.from_arrays(SPACE, _log(150).values, loss)
+    result = _analyse(tied)
+    # A target of 0.1 is the 15 rows; with 0.11 it would be all of them.
+    assert (result.target_quantile[0], result.n_target[0]) == (0.1, 15)
+    tied = px.Observations.from_arrays(SPACE, _log(150).values, np.maximum(loss, 12))
+    result = _analyse(tied)
+    assert (result.target_quantile[0], result.n_target[0]) == (0.08, 12)
+    result = _analyse(_log(20, weight=np.full(20, 10.0)))
+    assert (result.target_quantile[0], result.n_target[0]) == (0.1, 20)
+    two_values = px.Observations.from_arrays(SPACE, _log(60).values, np.arange(60) >= 55)
+    assert _analyse(two_values).n_target[0] == 55  # no level leaves more than ten rows outside
+    assert _analyse(_log(60), None, region_quantile=0.5).target_quantile[0] == 0.17
+    assert _analyse(_log(3000), None, region_quantile=0.01).target_quantile[0] == pytest.approx(0.005)
+
+
+def test_all_doors_choose_the_same_level():
+    """Interactions, several objectives, comparisons, the page; a sweep is shown first at the nearest one."""
+    obs = _log(60)
+    assert px.interactions(obs, n_draws=0).target_quantile.tolist() == [0.17]
+    by_objective = px.importance_by_objective(obs, estimator=QUICK)
+    assert [result.target_quantile.tolist() for result in by_objective.values()] == [[0.17]]
+    two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], direction=["minimize"] * 2)
+    assert px.importance_over_weights(two, estimator=QUICK).target_quantile.tolist() == [0.17]
+    assert _analyse(two, selection="pareto").target_quantile.tolist() == [0.17]
+    compared = px.compare(obs, _log(300), n_resamples=4, estimator=QUICK)
+    assert compared.target_quantile.tolist() == [0.17]
+    assert "no level was given: 0.17" in str(compared)
+    sweep = _analyse(obs, [0.02, 0.1, 0.3, 0.5])
+    assert sweep.target_quantile[sweep.usual_level] == 0.3
+    assert sweep.ranking() == sweep.ranking(2)
+    assert f"at 0.3: {sweep.ranking(2)[0]!r}" in repr(sweep)
+    assert sweep.good_values() == sweep.good_values(2)
+    lines = str(sweep).splitlines()
+    assert "in the order of level 0.3" in lines[0]
+    assert lines[1].split()[1:5] == sweep.ranking(2)
+    pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
+    assert pairs.ranking() == pairs.ranking(1)
+    np.testing.assert_array_equal(pairs.matrix(), pairs.matrix(1))
+
+
+@cache
+def _noisy(seed):
+    """One of 50 logs of 80 rows, in which two of four parameters do nothing."""
+    return _analyse(_log(80, seed), n_resamples=40, n_shuffles=99, key=jax.random.key(seed))
+
+
+def _ends(cell):
+    """Low and high end of a cell "0.035° (0.000-0.041)"."""
+    return [float(end) for end in cell.partition("(")[2].rstrip(")").split("-")]
+
+
+def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
+    """In the result, the table, JSON, CSV and the numbers of the page, of 50 logs of 80 rows."""
+    n_chance = 0
+    for seed in range(50):
+        result = _noisy(seed)
+        sampled = result.uncertainty
+        chance = sampled.p_adjusted[0] > 0.05
+        n_chance += chance.sum()
+        assert (sampled.importance_interval[0, chance, 0] == 0).all()
+        low, high = np.moveaxis(sampled.variance_interval[0, chance], -1, 0)
+        assert ((low <= 0) & (high >= 0)).all()
+        share, (low, high) = result.importance[0], np.moveaxis(sampled.importance_interval[0], -1, 0)
+        assert ((low <= share) & (share <= high)).all()
+        rows = {line.split()[0]: line.split() for line in str(result).splitlines()[2:6]}
+        for j, name in enumerate(result.names):
+            _, cell, ends, *_ = rows[name]
+            assert cell.endswith("°") == chance[j]
+            assert _ends(ends)[0] <= float(cell.rstrip("°")) <= _ends(ends)[1]
+            assert _ends(ends)[0] == 0 or not chance[j]
+        page = numbers(result)
+        assert (page.low[0, chance] == 0).all()
+        assert page.chance[0].tolist() == chance.tolist()
+        json_writer(result)(tmp_path / "r.json")
+        intervals = json.loads((tmp_path / "r.json").read_text())["uncertainty"]["importance_interval"][0][0]
+        np.testing.assert_array_equal(intervals, sampled.importance_interval[0])
+        csv_writer(result)(tmp_path / "r.csv")
+        with (tmp_path / "r.csv").open() as file:
+            lows = [float(row["importance_low"]) for row in csv.DictReader(file)]
+        np.testing.assert_allclose(lows, sampled.importance_interval[0, :, 0])
+    assert n_chance > 80, "the logs must have parameters that are not above chance"
+    assert INTERVAL_AND_P in str(_noisy(0))
+
+
+def _with_p(result, p_value):
+    return replace(result, uncertainty=replace(result.uncertainty, p_value=np.array([p_value])))
+
+
+def test_what_is_not_above_chance_is_never_called_first():
+    """A share may be large and yet within chance: tables, page, repr and good values begin with others."""
+    result = _with_p(_noisy(0), [0.5, 0.001, 0.5, 0.5])
+    order = np.argsort(-result.importance[0])
+    assert result.names[order[0]] == "a"
+    assert result.ranking()[0] == "b"
+    assert "most important at 0.14: 'b'" in repr(result)
+    assert str(result).splitlines()[2].startswith("b ")
+    assert {good.parameter for good in result.good_values()} == {"b"}
+    first, *_ = summarise(result)
+    assert first.startswith("For being among the best 14 % (12 rows), b (")
+    assert first.endswith(" matters most. Importances of all add up to 1.")
+    nothing = _with_p(_noisy(0), [0.5, 0.4, 0.5, 0.5])
+    assert repr(nothing).endswith("none above chance at 0.14)")
+    assert nothing.good_values() == []
+    assert "no parameter is above chance" in summarise(nothing)[0]
+
+
+def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
+    assert p_text(0.0126, 0.0504, 1000) == ">0.050"
+    assert p_text(0.0125, 0.05, 1000) == "0.050"
+    assert p_text(0.0123, 0.0492, 1000) == "0.049"
+    assert p_text(math.nan, math.nan, 1000) == ""
+
+
+def test_a_comparison_explains_an_interval_without_0_that_does_not_differ():
+    text = str(px.compare(_log(60), n_resamples=20, estimator=QUICK))
+    assert 'an interval is of one parameter by itself; "differs" is adjusted for all of them' in text
