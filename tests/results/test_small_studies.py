@@ -118,6 +118,7 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
     for seed in range(50):
         result = _noisy(seed)
         sampled = result.uncertainty
+        assert sampled is not None
         chance = sampled.p_adjusted[0] > 0.05
         n_chance += chance.sum()
         assert (sampled.importance_interval[0, chance, 0] == 0).all()

@@ -17,8 +17,8 @@ from parzax.importance.estimate import REFERENCES, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
-from parzax.results.learning import with_learning
 from parzax.results.default_level import candidate_levels, choose_level
+from parzax.results.learning import with_learning
 from parzax.results.result import ImportanceResult
 from parzax.results.targets import counted_rows
 from parzax.status import Status

@@ -16,8 +16,8 @@ from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
 from parzax.observations.groups import find_groups
-from parzax.results.learning import with_learning
 from parzax.results.default_level import candidate_levels, choose_level
+from parzax.results.learning import with_learning
 from parzax.results.pairs.result import InteractionResult
 from parzax.results.sweep import checked_key
 from parzax.results.targets import counted_rows, losses_by_seed, objective_index
