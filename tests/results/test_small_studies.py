@@ -36,7 +36,7 @@ def _analyse(obs, levels=None, **options):
     ("n", "level", "n_target"),
     [
         (15, 0.5, 8),
-        (22, 0.5, 11),
+        (22, 0.46, 11),
         (30, 0.34, 11),
         (60, 0.17, 11),
         (100, 0.11, 11),
@@ -65,7 +65,7 @@ def test_ties_and_weights_count_as_the_rows_that_they_put_into_the_target():
     result = _analyse(tied)
     # A target of 0.1 is the 15 rows; with 0.11 it would be all of them.
     assert (result.target_quantile[0], result.n_target[0]) == (0.1, 15)
-    tied = px.Observations.from_arrays(SPACE, _log(150).values, np.maximum(loss, 12))
+    tied = px.Observations.from_arrays(SPACE, _log(150).values, np.where(loss < 12, loss, 20))
     result = _analyse(tied)
     assert (result.target_quantile[0], result.n_target[0]) == (0.08, 12)
     result = _analyse(_log(20, weight=np.full(20, 10.0)))
@@ -73,11 +73,12 @@ def test_ties_and_weights_count_as_the_rows_that_they_put_into_the_target():
     two_values = px.Observations.from_arrays(SPACE, _log(60).values, np.arange(60) >= 55)
     assert _analyse(two_values).n_target[0] == 55  # no level leaves more than ten rows outside
     assert _analyse(_log(60), None, region_quantile=0.5).target_quantile[0] == 0.17
-    assert _analyse(_log(3000), None, region_quantile=0.01).target_quantile[0] == pytest.approx(0.005)
+    assert _analyse(_log(3000), None, region_quantile=0.01).n_target[0] == 19  # 11 outside
 
 
-def test_all_doors_choose_the_same_level():
-    """Interactions, several objectives, comparisons, the page; a sweep is shown first at the nearest one."""
+@pytest.mark.slow
+def test_all_functions_choose_the_same_level():
+    """Interactions, several objectives, fronts, comparisons."""
     obs = _log(60)
     assert px.interactions(obs, n_draws=0).target_quantile.tolist() == [0.17]
     by_objective = px.importance_by_objective(obs, estimator=QUICK)
@@ -88,7 +89,13 @@ def test_all_doors_choose_the_same_level():
     compared = px.compare(obs, _log(300), n_resamples=4, estimator=QUICK)
     assert compared.target_quantile.tolist() == [0.17]
     assert "no level was given: 0.17" in str(compared)
-    sweep = _analyse(obs, [0.02, 0.1, 0.3, 0.5])
+    pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
+    assert pairs.ranking() == pairs.ranking(1)
+    np.testing.assert_array_equal(pairs.matrix(), pairs.matrix(1))
+
+
+def test_a_sweep_is_shown_first_at_the_nearest_level_with_rows():
+    sweep = _analyse(_log(60), [0.02, 0.1, 0.3, 0.5])
     assert sweep.target_quantile[sweep.usual_level] == 0.3
     assert sweep.ranking() == sweep.ranking(2)
     assert f"at 0.3: {sweep.ranking(2)[0]!r}" in repr(sweep)
@@ -96,15 +103,12 @@ def test_all_doors_choose_the_same_level():
     lines = str(sweep).splitlines()
     assert "in the order of level 0.3" in lines[0]
     assert lines[1].split()[1:5] == sweep.ranking(2)
-    pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
-    assert pairs.ranking() == pairs.ranking(1)
-    np.testing.assert_array_equal(pairs.matrix(), pairs.matrix(1))
 
 
 @cache
 def _noisy(seed):
     """One of 50 logs of 80 rows, in which two of four parameters do nothing."""
-    return _analyse(_log(80, seed), n_resamples=40, n_shuffles=99, key=jax.random.key(seed))
+    return _analyse(_log(80, seed), n_resamples=20, n_shuffles=99, key=jax.random.key(seed))
 
 
 def _ends(cell):
@@ -152,18 +156,19 @@ def _with_p(result, p_value):
 
 def test_what_is_not_above_chance_is_never_called_first():
     """A share may be large and yet within chance: tables, page, repr and good values begin with others."""
-    result = _with_p(_noisy(0), [0.5, 0.001, 0.5, 0.5])
-    order = np.argsort(-result.importance[0])
-    assert result.names[order[0]] == "a"
-    assert result.ranking()[0] == "b"
-    assert "most important at 0.14: 'b'" in repr(result)
-    assert str(result).splitlines()[2].startswith("b ")
-    assert {good.parameter for good in result.good_values()} == {"b"}
+    second = int(np.argsort(-_noisy(0).importance[0])[1])
+    name = _noisy(0).names[second]
+    assert _noisy(0).importance[0, second] > 0
+    result = _with_p(_noisy(0), np.where(np.arange(4) == second, 0.001, 0.5))
+    assert result.ranking()[0] == name
+    assert f"most important at 0.13: {name!r}" in repr(result)
+    assert str(result).splitlines()[2].startswith(f"{name} ")
+    assert {good.parameter for good in result.good_values()} == {name}
     first, *_ = summarise(result)
-    assert first.startswith("For being among the best 14 % (12 rows), b (")
+    assert first.startswith(f"For being among the best 13 % (11 rows), {name} (")
     assert first.endswith(" matters most. Importances of all add up to 1.")
-    nothing = _with_p(_noisy(0), [0.5, 0.4, 0.5, 0.5])
-    assert repr(nothing).endswith("none above chance at 0.14)")
+    nothing = _with_p(_noisy(0), np.full(4, 0.5))
+    assert repr(nothing).endswith("none above chance at 0.13)")
     assert nothing.good_values() == []
     assert "no parameter is above chance" in summarise(nothing)[0]
 
@@ -176,5 +181,5 @@ def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
 
 
 def test_a_comparison_explains_an_interval_without_0_that_does_not_differ():
-    text = str(px.compare(_log(60), n_resamples=20, estimator=QUICK))
+    text = str(px.compare(_log(60), n_resamples=8, estimator=QUICK))
     assert 'an interval is of one parameter by itself; "differs" is adjusted for all of them' in text
