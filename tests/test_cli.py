@@ -382,7 +382,8 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert "x  " not in out
     assert "no level was given: 0.17 is the nearest to 0.1 that leaves more than ten rows" in out
     assert "LOW_DATA" not in out
-    assert "--target-quantile" not in out
+    assert "without --target-quantile" not in out
+    assert "other levels may say more: --target-quantile 0.1:0.5:0.1" in out  # nothing is above chance
     assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.1", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "LOW_DATA" in out
