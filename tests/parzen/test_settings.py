@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
+from parzax.parzen.forms import FORMS
 
 SPACE = px.Space(
     {
@@ -60,3 +61,33 @@ def test_refused():
         px.bandwidth.constant([0.1, 0.2])
     with pytest.raises(ValueError, match=r"scott: minimum .* must not exceed maximum"):
         px.bandwidth.scott(np.array([0.1, 0.9]))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_derivatives_at_a_weight_of_zero(x64):
+    """The one-sided ones, in every form; rows outside the space have none, rows of weight 0 move nothing."""
+    space, scale, forms = px.Space({"x": px.Float(0, 1)}), px.bandwidth.constant(0.05), FORMS
+    with jax.enable_x64(x64):
+        at = jnp.array([[0.8]])
+
+        def log_prob(weight, mixture_weight, prior_weight, rows):
+            options = {"bandwidth": scale, "mixture_weight": mixture_weight, "prior_weight": prior_weight}
+            pe = px.ParzenEstimator.fit(space, rows, weight, **options)
+            return jnp.stack([pe.log_prob(at, form=form)[0] for form in forms])
+
+        slopes = jax.jit(jax.jacrev(log_prob, argnums=(0, 1, 2, 3)))
+        rows = jnp.array([[0.2], [0.5], [0.8], [7.0]])
+        ones, without = jnp.ones(4), jnp.array([1.0, 2.0, 0.0, 0.0])
+        by_weight, *_, by_rows = slopes(without, ones, jnp.array(1.0), rows)
+        _, by_mixture_weight, *_ = slopes(ones, without, jnp.array(1.0), rows)
+        *_, by_prior, _ = slopes(jnp.array([1.0, 2.0, 1.0, 0.0]), ones, jnp.array(0.0), rows)
+        near = slopes(without.at[2].set(1e-6), ones, jnp.array(1.0), rows)[0]
+    np.testing.assert_allclose(by_weight[:, 2], 7.761, atol=1e-3)
+    np.testing.assert_allclose(by_weight[:, 2], near[:, 2], rtol=1e-4)
+    np.testing.assert_allclose(by_mixture_weight[:, 2], by_weight[:, 2], rtol=1e-5)
+    # 1 / p - 1 / 4 with p = 4 times the density, for the prior instead of a row.
+    np.testing.assert_allclose(by_prior, -0.12518, atol=1e-5)
+    for slope in (by_weight, by_mixture_weight, by_prior, by_rows):
+        assert np.isfinite(slope).all()
+    np.testing.assert_array_equal(by_weight[:, 3], 0)
+    np.testing.assert_array_equal(by_rows[:, 2:], 0)

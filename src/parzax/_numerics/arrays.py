@@ -19,6 +19,8 @@ def namespace(x: Any) -> ModuleType:
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
+# Largest exponent of an entry of weight 0, as a share of the log of the largest float.
+_LARGEST_EXPONENT = 0.9
 # Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
 _BLOCK = 32768
 
@@ -87,17 +89,23 @@ def masked_logsumexp(
 ) -> Float[Array, "..."]:
     """log sum_i w_i exp(x_i) along the axis; entries of weight 0 are ignored.
 
-    An ignored entry may be NaN or infinite: it does not affect the value or the gradients, and its
-    derivatives with respect to x_i and w_i are 0. If all entries are ignored, the value is -inf and all
+    An ignored entry may be NaN or infinite: it does not affect the value or other derivatives, and its
+    derivative with respect to x_i is 0. The derivative with respect to w_i is the one-sided one, or 0 where
+    x_i is not finite. If all entries are ignored, the value is -inf and all
     derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. Weights, or a mask, are
     broadcast against x. Negative and NaN weights give NaN.
     """
     weight = jnp.broadcast_to(jnp.asarray(weight), x.shape).astype(x.dtype)
     present = (weight != 0) & (x != -jnp.inf)
-    logs = jnp.where(present, x, 0) + jnp.log(jnp.where(present, weight, 1))
+    absent = (weight == 0) & jnp.isfinite(x)
+    logs = jnp.where(present | absent, x, 0) + jnp.log(jnp.where(present, weight, 1))
     largest = jnp.max(jnp.where(present, logs, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
     largest = jax.lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
-    total = jnp.sum(jnp.where(present, jnp.exp(jnp.where(present, logs - largest, 0)), 0), axis=axis)
+    exponent = jnp.where(present | absent, logs - largest, 0)
+    # What has no weight may be above the largest entry by any factor; its derivative stays finite.
+    most = _LARGEST_EXPONENT * np.log(np.finfo(x.dtype).max)
+    terms = jnp.exp(jnp.where(absent, jnp.minimum(jax.lax.stop_gradient(exponent), most), exponent))
+    total = jnp.sum(jnp.where(present, terms, jnp.where(absent, weight * terms, 0)), axis=axis)
     empty = total == 0
     log_total = jnp.log(jnp.where(empty, 1, total))
     return jnp.where(empty, -jnp.inf, jnp.squeeze(largest, axis=axis) + log_total)

@@ -90,7 +90,8 @@ class ParzenEstimator(eqx.Module):
                 into codes).
             weight: (n,) frequency weights, 1 by default. A row of weight 2 equals two rows; a row of weight 0
                 is absent, whatever its values. Weights are not normalised: rows whose weights sum to 1 equal
-                a single row, and a prior of weight 1 then has half of the mixture.
+                a single row, and a prior of weight 1 then has half of the mixture. For a row of the space the
+                derivative at weight 0 is the one-sided one, without its part in the bandwidth.
             bandwidth: a rule of `parzax.bandwidth`, Scott's by default. For each regime of each parameter it
                 uses the rows in that regime. Its settings are numbers, or arrays (d,) with one number per
                 parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
@@ -104,7 +105,7 @@ class ParzenEstimator(eqx.Module):
                 elementwise and normalised over the domain, and ``sample(key, shape)``. An equinox module (a
                 pytree) may have traced parameters.
             mixture_weight: (n,) weights of the kernels in the mixture, for example by age. They multiply
-                ``weight`` and do not affect the bandwidth.
+                ``weight`` and do not affect the bandwidth. Derivatives at 0 are one-sided.
             kernels: name -> kernel class (`parzax.kernels.AbstractKernel`) that replaces the default.
 
         Raises:

@@ -47,7 +47,8 @@ def fit_rows(
     # A row of weight 0 is absent, so its values do not matter.
     invalid = (~valid | ((weight > 0) & ~usable)).any()
     weight = jnp.where(usable & valid, weight, 0)
-    present = (weight > 0)[:, None]
+    # A row of weight 0 keeps its kernel, which is the derivative of the density with respect to the weight.
+    present = (usable & valid)[:, None]
     rows = jax.tree.map(lambda a: jnp.where(present, a, jnp.zeros_like(a)), rows)
     rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
     scale, positive = slot_scales(basis, rows, weight, settings, order)

@@ -43,7 +43,7 @@ class KernelMixture(eqx.Module):
         """Precompute everything that depends only on the kernels, for about ``n_points`` points per call."""
         form, rows, scale = self.form(basis, n_points, form), self.rows, self.scale
         kernels, anchor = kernel_coefficients(basis, rows, scale, self.priors, form == "difference")
-        shift, present = shift_of(scale.dtype), (self.weight > 0)[None]
+        shift, present = shift_of(scale.dtype), rows.valid.all(axis=-1)[None]
         # An absent row has coefficients 0 except for a constant so low that its exponential is 0.
         lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
         kernels = jnp.where(present, kernels, 0).at[-1:].add(-lowered.astype(kernels.dtype))

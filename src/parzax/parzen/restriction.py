@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool
 from parzax import _checks
 from parzax._numerics import masked_logsumexp, to_device
 from parzax.parzen.basis import Basis, check_name
+from parzax.parzen.forms import shift_of
 from parzax.parzen.log_kernels import prior_ratio, restored
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
@@ -48,7 +49,8 @@ def conditional(
 
     def reweighted(weight: Array, log_factor: Array) -> Array:
         """weight * exp(log_factor), with 0 for weight 0 even if the factor is infinite."""
-        return weight * jnp.exp(jnp.where(weight > 0, log_factor, 0))
+        within_range = jnp.minimum(log_factor, shift_of(weight.dtype))
+        return weight * jnp.exp(jnp.where(weight > 0, log_factor, within_range))
 
     weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
     return part, replace(rest, weight=weight, prior_weight=prior_weight), total > -jnp.inf
