@@ -50,3 +50,16 @@ def test_estimators_say_what_they_are():
     """One line, whatever the arrays hold."""
     pe = px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), np.array([[0.1], [0.4]]))
     assert repr(pe) == "ParzenEstimator(x; room for 64 rows)"
+
+
+def test_estimators_and_samplers():
+    """Settings, and the bandwidths of each parameter, with what is unusual below."""
+    pe = px.ParzenEstimator.fit(SPACE, VALUES[0], bandwidth=px.bandwidth.constant(0.25))
+    rows = cells(pe._repr_html_())
+    assert [row[0] for row in rows[1:]] == ["c", "<b>&'\"x\\x1b[2J"]
+    assert rows[2][2] == "0.25"
+    assert "No row has a weight" in px.ParzenEstimator.fit(SPACE, VALUES[0, :0])._repr_html_()
+    found = dict(cells(px.tpe(SPACE, n_startup=7)._repr_html_())[1:])
+    assert found["n_startup"] == "7"
+    assert found["split"].startswith("Split(")
+    assert dict(cells(px.GridEstimator()._repr_html_())[1:])["divergence"].startswith("Explained(")

@@ -175,3 +175,24 @@ def test_the_times_of_the_bar(capsys, monkeypatch):
         "20 of 40 runs, 1:50 elapsed, 0:20 left",
         "40 of 40 runs, 2:01:40 elapsed        \n",
     ]
+
+
+def test_a_run_as_observations():
+    """Directions, constraints and runs come along; values that float32 rounded out of their domain fit."""
+    space = px.Space({"x": px.Float(0.1, 0.7), "k": px.Ordinal([0.1, 0.7])})
+    x, objectives = np.float32([[[0.1, 0.1], [0.7, 0.7]]] * 3), np.float32([[[1.0], [2.0]]] * 3)
+    trace = px.samplers.Trace(x, objectives, objectives - 1.5, ("maximize",), space)
+    obs = trace.to_observations()
+    assert obs.batch_shape == (3,)
+    np.testing.assert_allclose(obs.values[0], [[0.1, 0.1], [0.7, 0.7]], rtol=1e-6)
+    np.testing.assert_array_equal(obs.values[..., 1], [[0.1, 0.7]] * 3)
+    np.testing.assert_array_equal(obs.losses[0, :, 0], [-1, -2])
+    np.testing.assert_array_equal(obs.constraints[0, :, 0], [-0.5, 0.5])
+    one = px.optimize(sampler(), problem(), KEYS[0], N)
+    assert one.to_observations().constraints is None
+    np.testing.assert_array_equal(one.to_observations().values, one.x)
+    assert px.optimize_many(sampler(), problem(), KEYS[:0], N).space == SPACE
+    with pytest.raises(ValueError, match="this trace has no space"):
+        px.samplers.Trace(x, objectives, objectives, ("minimize",)).to_observations()
+    with pytest.raises(TypeError, match="a run is traced, but to_observations needs its values"):
+        jax.eval_shape(lambda key: px.optimize(sampler(), problem(), key, N).to_observations().n, KEYS[0])

@@ -81,3 +81,11 @@ def test_long_arrays_are_encoded_in_blocks():
     np.testing.assert_array_equal(valid, at.valid)
     assert valid.any(axis=0).all()
     assert not valid.all(axis=1).all()
+
+
+def test_random_ordinals_are_uniform_over_their_values():
+    """1/6 each, whatever their distances: catches draws by the width of cells."""
+    values = [1, 4, 16, 64, 256, 1024]
+    frame = host_frame(px.Space({"o": px.Ordinal(values)}))
+    drawn = frame.decode(frame.drawn((np.arange(600)[:, None] + 0.5) / 600))[:, 0]
+    assert [np.count_nonzero(drawn == value) for value in values] == [100] * 6

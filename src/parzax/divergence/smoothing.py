@@ -68,6 +68,11 @@ def grid_density(
     sum of the counts and w ``smoothing.prior_weight`` (conditional PED-ANOVA, arXiv 2601.20800, Section 4;
     PED-ANOVA, arXiv 2304.10255).
 
+    With `parzax.pearson_divergence` of target and region it makes the papers' estimator, which is
+    `parzax.divergence.Pearson`, not the default of `parzax.cond_ped_anova` nor
+    `parzax.GridEstimator.smoothed`: for their numbers take ``divergence.estimate`` of
+    `parzax.divergence.RegimeCounts` in its place (docs/arrays.md).
+
     Args:
         counts: (g,) counts or weights per cell, at least 0; integers give Optuna's quartiles exactly.
         n_cells: number of cells of the grid where ``counts`` are padded with 0 to a larger g, so that

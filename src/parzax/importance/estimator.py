@@ -1,9 +1,9 @@
 """Estimators of importance, as data: a grid, a divergence, and how variances become shares."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from parzax import _checks
+from parzax import _checks, _html
 from parzax.divergence import AbstractDivergence, Explained, GridSmoothing, Pearson, Smoothed
 from parzax.importance.layout import Grid
 
@@ -39,6 +39,9 @@ class GridEstimator:
         wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
         _checks.instance("GridEstimator: divergence", self.divergence, AbstractDivergence, wanted)
         _checks.convert_fields(self, _checks.flag, "balance", "uniform_when_undefined")
+
+    def _repr_html_(self) -> str:
+        return _html.settings(type(self).__name__, {x.name: getattr(self, x.name) for x in fields(self)})
 
     @classmethod
     def smoothed(cls, *, debias: bool = True) -> "GridEstimator":

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from parzax import _checks
+from parzax import _checks, _html
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth, scott
 from parzax.parzen import restriction, rows
@@ -25,7 +25,7 @@ from parzax.parzen.methods import EstimatorMethod
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.prior import check_masses, user_priors
 from parzax.space import Points, Space, check_dtype
-from parzax.status import Status
+from parzax.status import Status, describe
 
 Measure = Literal["native", "unit"]
 
@@ -270,6 +270,17 @@ class ParzenEstimator(eqx.Module):
         *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
         return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {n} rows)"
+
+    def _repr_html_(self) -> str:
+        rows = [("parameter", "domains", "bandwidths on the axis")]
+        is_single = not _checks.is_traced(self) and self.scale.ndim == 2
+        for j, (name, domains) in enumerate(zip(self.space.names, self.space.domains, strict=True)):
+            active = is_single and (self.weight > 0) & (self.mixture.rows.regime[:, j] >= 0)
+            scales = np.unique(self.scale[:, j][active]) if is_single else np.zeros(0)
+            ends = "-".join(f"{scale:.3g}" for scale in scales[[0, -1][: len(scales)]])
+            rows.append((name, "; ".join(map(repr, domains)), ends))
+        notes = describe(np.asarray(self.status)) if is_single else ()
+        return _html.table(repr(self), rows, left=(0, 1), notes=notes)
 
     def _restricted(self, space: Space, mixture: KernelMixture) -> "ParzenEstimator":
         """This estimator with a smaller space and the mixture over it."""

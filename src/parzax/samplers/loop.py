@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,8 +17,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
+from parzax.observations import Observations
 from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
+from parzax.space import Space, host_frame
 from parzax.split import State
 
 # Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
@@ -35,12 +38,14 @@ class Trace(eqx.Module):
         objectives: (..., n, m) values that the problem returned.
         constraints: (..., n, c) values, satisfied if <= 0.
         directions: "minimize" or "maximize" for each objective; static.
+        space: the sampler's search space, None where it is not known; static.
     """
 
     x: Float[Any, "*s n d"]
     objectives: Float[Any, "*s n m"]
     constraints: Float[Any, "*s n c"]
     directions: tuple[str, ...] = eqx.field(static=True)
+    space: Space | None = eqx.field(static=True, default=None)
 
     @property
     def feasible(self) -> Array:
@@ -58,6 +63,21 @@ class Trace(eqx.Module):
         if self.directions[objective] == "maximize":
             return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
         return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
+
+    def to_observations(self) -> Observations:
+        """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
+
+        Values that the trace's dtype rounded out of their domain become the nearest inside. ValueError for a
+        trace without a space, TypeError for a traced one.
+        """
+        _checks.on_host("a run", self.x, self.objectives)
+        if self.space is None:
+            raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
+        x, frame = np.asarray(self.x, np.float64), host_frame(self.space)
+        values = frame.decode(frame.nearest(x.reshape(-1, len(self.space)))).reshape(x.shape)
+        constraints = np.asarray(self.constraints) if self.constraints.shape[-1] else None
+        objectives, directions = np.asarray(self.objectives), self.directions
+        return Observations.from_arrays(self.space, values, objectives, directions, constraints=constraints)
 
 
 def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
@@ -97,7 +117,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     """
     n_evaluations = check(sampler, problem, n_evaluations)
     _checks.check_key(key)
-    return call(_run_alone, sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
+    trace = call(_run_alone, sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
+    return replace(trace, space=sampler.space)
 
 
 def optimize_many(
@@ -153,8 +174,9 @@ def optimize_many(
         n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
         widths = (len(sampler.space), sampler.n_objectives, n_constraints)
         nothing = (np.zeros((0, n_evaluations, width)) for width in widths)
-        return Trace(*nothing, directions=sampler.directions)
-    return jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
+        return Trace(*nothing, directions=sampler.directions, space=sampler.space)
+    traces = jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
+    return replace(traces, space=sampler.space)
 
 
 def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:

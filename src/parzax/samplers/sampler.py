@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax import _checks
+from parzax import _checks, _html
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._programs import program
@@ -86,6 +86,11 @@ class Sampler(Parts, InSpace):
         epsilon = _checks.scalar("epsilon", self.epsilon)
         if epsilon is not None and not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon must be a probability in [0, 1], got {epsilon!r}.")
+
+    def _repr_html_(self) -> str:
+        names = [part.name for part in fields(self) if part.name != "space"]
+        title = f"{type(self).__name__} of {', '.join(self.space.names)}"
+        return _html.settings(title, {name: getattr(self, name) for name in names})
 
     @property
     def n_objectives(self) -> int:
