@@ -1,5 +1,6 @@
 """Level sets: a level of k of N rows holds k rows; those on a device are the host's, bit by bit."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -109,3 +110,14 @@ def test_level_sizes_in_a_float32_program(n):
     device = px.encode(space, jnp.asarray(x), jnp.asarray(np.arange(n, dtype=np.float32)), levels)
     host = px.Observations.from_arrays(space, x, np.arange(n)).encode(levels)
     np.testing.assert_array_equal(np.asarray(device.level), host.level)
+
+
+def test_weights_can_be_differentiated_in_float32():
+    """Catches derivatives of the float64 sums within a program of float32: level sets are held fixed."""
+    space, x = px.Space({"x": px.Float(0, 1)}), jnp.linspace(0, 1, 9, dtype=jnp.float32)
+
+    def total(weight):
+        return px.encode(space, x[:, None], x, [0.3], weight=weight).weight.sum()
+
+    with jax.enable_x64(False):
+        np.testing.assert_array_equal(jax.grad(total)(jnp.ones(9, jnp.float32)), 1)

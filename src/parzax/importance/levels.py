@@ -31,6 +31,8 @@ def compute_levels(
     rows without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
+    # The rows of a set do not depend on the weights, as far as derivatives go.
+    weight = None if weight is None else jax.lax.stop_gradient(weight)
     # Losses are compared as integers: XLA may treat all subnormal floats as equal.
     key = ordered_key(losses)
     last = key.dtype.type(np.iinfo(key.dtype).max)
