@@ -38,6 +38,8 @@ def make_files(space: str) -> None:
     df["acc"] = -df.pop("value")
     df.to_parquet("trials.parquet")
     df.to_csv("trials.csv", index=False)
+    df[:75].to_csv("before.csv", index=False)
+    df[75:].to_csv("after.csv", index=False)
     Path("space.json").write_text(space)
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax._words import plural
 
 
 def find_first(bad: np.ndarray) -> tuple[Any, ...]:
@@ -19,7 +20,7 @@ def find_first(bad: np.ndarray) -> tuple[Any, ...]:
 def and_more(bad: np.ndarray) -> str:
     """Say in an error message how many more rows are bad."""
     n_more = np.count_nonzero(bad) - 1
-    return f" (and {n_more} more such rows)" if n_more else ""
+    return f" (and {plural(n_more, 'more such row')})" if n_more else ""
 
 
 def axis_label(index: tuple[int, ...]) -> str:

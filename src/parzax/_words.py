@@ -22,9 +22,9 @@ def columns_of(text: str) -> int:
     return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
-def plural(n: int, word: str) -> str:
-    """ "1 row", "2 rows"."""
-    return f"{n} {word}{'s' * (n != 1)}"
+def plural(n: int | str, word: str) -> str:
+    """A count with its noun: "1 row", "2 rows", "28-31 rows"."""
+    return f"{n} {word}{'s' * (str(n) != '1')}"
 
 
 def join_names(names: Sequence[str], most: int, rest: str = "more") -> str:

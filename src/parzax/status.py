@@ -123,10 +123,18 @@ OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
 # Parameters with one of these statuses were not compared with chance.
 NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
 NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS
+# What follows from a status of a level, and needs no advice beside it.
+_FOLLOWS = {
+    Status.NO_DATA: NOT_COMPARED | OF_LEVELS & ~Status.NONE_FEASIBLE & ~Status.NO_DATA | Status.SPARSE_REGIME,
+    Status.ALL_EQUAL: Status.SAME_SETS | Status.TIED_CUTOFF | Status.LOW_DATA | Status.ALL_ZERO,
+    Status.SAME_SETS: Status.LOW_DATA | Status.ALL_ZERO,
+}
 
 
 def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "") -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
+
+    A bit that follows from another one of the same entry has none.
 
     Args:
         status: bits, as one integer or an array.
@@ -136,9 +144,17 @@ def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _
     >>> describe(int(Status.ALL_EQUAL))
     ['ALL_EQUAL: All losses are equal, so no level set stands out; check which column is the target.']
     """
-    bits = Status(int(np.bitwise_or.reduce(np.ravel(status), initial=0)))
+    bits = Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
     named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in bits]
     return [f"{name}: {bit.advice}" for name, bit in named]
+
+
+def drop_consequences(status: np.ndarray | int) -> np.ndarray:
+    """``status`` without the bits that follow from others, such as SAME_SETS where all losses are equal."""
+    status = np.asarray(status)
+    for cause, consequences in _FOLLOWS.items():
+        status = np.where(status & int(cause) != 0, status & ~int(consequences), status)
+    return status
 
 
 @cache

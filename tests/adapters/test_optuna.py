@@ -131,7 +131,7 @@ class TestDomains:
             study.optimize(lambda t: t.suggest_int("x", 0, 3 + 2 * t.number), n_trials=3)
         obs = read(study)
         assert obs.values[:, 0].tolist() == [3, 5, 2]
-        assert any("1 values outside" in text for text in obs.report.inferred)
+        assert any("1 value outside" in text for text in obs.report.inferred)
 
     def test_a_single_odd_domain_stays_an_ordinary_regime(self):
         # Catches pooling that also takes the fixed domain's rows.

@@ -121,5 +121,5 @@ def test_reports():
     assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z (the prior")
     assert "u not used" in by_name["no shared parameter"]
     # What is outside is counted in the rows that are used.
-    left_out = "other choices: 1 rows; 1 rows without a value that can be used left out"
+    left_out = "other choices: 1 row; 1 row without a value that can be used left out"
     assert by_name["other choices"] == left_out

@@ -105,7 +105,7 @@ def test_values_that_are_not_used():
     np.testing.assert_array_equal(values_of(space, found), [[0, 0.5], [1, NAN], [0, NAN]])
     assert found.complete.tolist() == [True, True, False]
     assert found.summary() == (
-        "task 1: 3 rows; 1 values of z outside its domain; 1 values of z where it is inactive; "
+        "task 1: 3 rows; 1 value of z outside its domain; 1 value of z where it is inactive; "
         "2 rows without a value that can be used left out"
     )
 

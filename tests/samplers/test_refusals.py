@@ -20,10 +20,10 @@ ONE, TWO = px.c_tpe(SPACE, 1), px.c_tpe(SPACE, 2)
     [
         (lambda: ONE.best(px.tpe(SPACE).init()), "the state has 0 constraints, the sampler 1"),
         (lambda: ONE.tell(TWO.init(), X, [1.0], [5.0]), "the state has 2 constraints, the sampler 1"),
-        (lambda: TWO.tell(ONE.init(), X, [1.0], [[-1.0, 5.0]]), "1 constraints, the sampler 2"),
+        (lambda: TWO.tell(ONE.init(), X, [1.0], [[-1.0, 5.0]]), "1 constraint, the sampler 2"),
         (lambda: px.tpe(SPACE).tell(px.mo_tpe(SPACE).init(), X, [1.0]), "2 objectives, the sampler 1"),
-        (lambda: px.tpe(SPACE).ask(KEY, px.tpe(NARROW).init()), "1 parameters, the sampler 2"),
-        (lambda: jax.jit(px.tpe(SPACE).ask)(KEY, px.tpe(NARROW).init()), "1 parameters, the sampler 2"),
+        (lambda: px.tpe(SPACE).ask(KEY, px.tpe(NARROW).init()), "1 parameter, the sampler 2"),
+        (lambda: jax.jit(px.tpe(SPACE).ask)(KEY, px.tpe(NARROW).init()), "1 parameter, the sampler 2"),
     ],
 )
 def test_states_of_another_sampler(call, message):

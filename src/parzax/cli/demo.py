@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from parzax._programs import origins
+from parzax._words import plural
 from parzax.cli.writing import check_outputs, figure_writer, progress, say, write_all
 from parzax.observations import Observations
 from parzax.problems import activation
@@ -45,8 +46,8 @@ def run_demo(args: Namespace) -> None:
     labels = [f"first call ({_preparation(origins - before)})", "again"]
     say(
         *f"{_PROBLEM}\n{result}\n".split("\n"),
-        f"{args.seeds * args.n:,} configurations, {args.seeds * q * d:,} importances "
-        f"({args.seeds} seeds x {q} levels x {d} parameters) in one call:",
+        f"{plural(f'{args.seeds * args.n:,}', 'configuration')}, {args.seeds * q * d:,} importances "
+        f"({plural(args.seeds, 'seed')} x {q} levels x {d} parameters) in one call:",
         *(f"  {label:{len(labels[0])}}  {time}" for label, time in zip(labels, spent, strict=True)),
         figure,
     )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parzax.tables.columns import Column, Table, listed, number_of
+from parzax.tables.columns import Column, Table, number_of
+from parzax.tables.roles import bare_name, suggest
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -67,9 +68,10 @@ def filter_mask(text: str, table: Table) -> np.ndarray:
     """(n,) rows of a log that pass the filter ``text``; "params_x" and "x" both name the parameter x."""
     keep = np.ones(table.n, dtype=bool)
     for term in parse_filter(text):
-        spellings = (term.column, f"params_{term.column}", term.column.removeprefix("params_"))
-        name = next((name for name in spellings if name in table.names), None)
-        if name is None:
-            raise ValueError(f"--filter: no column {term.column!r}; there are {listed(table.names)}.")
-        keep &= term.mask(table.read(name))
+        names = [name for name in table.names if bare_name(name) == bare_name(term.column)]
+        names = [term.column] if term.column in table.names else names
+        if len(names) != 1:
+            hint = suggest([term.column], table.names, "there are")
+            raise ValueError(f"--filter: no column {term.column!r}; {hint}")
+        keep &= term.mask(table.read(names[0]))
     return keep

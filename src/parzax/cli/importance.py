@@ -1,6 +1,7 @@
 """``parzax importance FILE``: read, compute in float64, print, write."""
 
 from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from parzax.results.good_values import to_lines
 from parzax.results.resampling import choose_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
-from parzax.tables.columns import listed
+from parzax.tables.roles import suggest
 
 MAX_LEVELS = 10_000
 # Functions that make the writer of each output, by the name of its option.
@@ -35,10 +36,10 @@ _WRITERS = {
 
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
-    asked = args.target_quantile
-    levels = None if asked is None else parse_levels("--target-quantile", asked)
-    outputs = {name: path for name in _WRITERS if (path := getattr(args, name)) is not None}
-    log, how = prepare(args, {f"--{name.replace('_', '-')}": path for name, path in outputs.items()})
+    levels = asked_levels(args)
+    outputs = asked_outputs(args, _WRITERS)
+    log, how = prepare(args, option_paths(outputs))
+    how |= estimation(args)
     if args.plot_kind is not None and args.plot is None:
         raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
     if args.plot_parameter is not None and args.plot_kind != "values":
@@ -54,7 +55,8 @@ def run_importance(args: Namespace) -> None:
         from parzax import plotting as plotting  # raises now if it cannot draw
     obs = read_log(log, args)
     if (name := args.plot_parameter) is not None and name not in obs.space:
-        raise ValueError(f"--plot-parameter: no parameter {name!r}; there are {listed(obs.space.names)}.")
+        hint = suggest([name], obs.space.names, "there are")
+        raise ValueError(f"--plot-parameter: no parameter {name!r}; {hint}")
     if args.objective == "all":
         with progress("compiling and computing"), jax.enable_x64(True):
             lines = _each_table(obs, levels, **how)
@@ -71,7 +73,7 @@ def run_importance(args: Namespace) -> None:
     table = [line for line in table if not line or line[1:] not in head[-1]]
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
     say_notes(obs)
-    say(*_heading(args.objective, obs), *head, "")
+    say(*heading(args.objective, obs), *head, "")
     if args.good_values:
         level = result.usual_level
         good = result.good_values(level)
@@ -81,15 +83,35 @@ def run_importance(args: Namespace) -> None:
 
 
 def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
-    """The path of the log, and arguments of `cond_ped_anova` beside the levels; refuse wrong outputs."""
+    """The path of the log, and its region and rows; refuse outputs (option -> path) that are wrong."""
     region = parse_levels("--region-quantile", args.region_quantile)
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
     log = log_path(args.file)
     inputs = {"the log": log} | ({} if args.space is None else {"the search space": Path(args.space)})
     writing.check_outputs(outputs, inputs)
-    how = {"region_quantile": region[0], "estimator": ESTIMATORS[args.estimator]}
-    return log, how | {"rows": args.rows, "reference": args.reference}
+    return log, {"region_quantile": region[0], "rows": args.rows}
+
+
+def asked_levels(args: Namespace) -> list[float] | None:
+    """The levels asked for; None leaves the choice to the rows."""
+    asked = args.target_quantile
+    return None if asked is None else parse_levels("--target-quantile", asked)
+
+
+def estimation(args: Namespace) -> dict[str, Any]:
+    """The arguments of `cond_ped_anova` that say how importances are computed."""
+    return {"estimator": ESTIMATORS[args.estimator], "reference": args.reference}
+
+
+def asked_outputs(args: Namespace, names: Iterable[str]) -> dict[str, Path]:
+    """Those of the outputs ``names`` that were asked for -> their paths."""
+    return {name: path for name in names if (path := getattr(args, name)) is not None}
+
+
+def option_paths(outputs: Mapping[str, Path]) -> dict[str, Path]:
+    """The outputs by their options, such as "--write-space"."""
+    return {f"--{name.replace('_', '-')}": path for name, path in outputs.items()}
 
 
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
@@ -113,7 +135,7 @@ def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
         return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
 
 
-def _heading(text: str, obs: Observations) -> list[str]:
+def heading(text: str, obs: Observations) -> list[str]:
     """For a log of several objectives a line above its table: which it is about, and how to get others."""
     if obs.n_objectives == 1:
         return []

@@ -84,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
         ("demo", _add_demo, "a first look, without files or network"),
         ("importance", _add_importance, "the importance of every parameter in a log"),
         ("report", _add_report, "a page about a log: one HTML file for a browser"),
+        ("interactions", _add_interactions, "which pairs of parameters matter together"),
+        ("compare", _add_compare, "whether other parameters matter in another log"),
     ):
         command = commands.add_parser(name, help=about, description=add_arguments.__doc__)
         command.set_defaults(run=partial(_run, name))
@@ -115,18 +117,16 @@ def _add_importance(add: Any) -> None:
     executing anything in them.
     """
     _add_log(add)
+    _add_estimation(add)
     text = "list, for each parameter above chance, the values over-represented among the best rows"
     add("--good-values", action="store_true", help=text)
-    nearest = "0.1, or the nearest that leaves more than ten rows in the target and outside it"
-    text = f"share of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
-    add("--target-quantile", metavar="LEVELS", help=text)
+    _add_levels(add)
     add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
     drawn = "a sweep over the levels, or bars, regimes or good values at the level nearest to 0.1"
     text = f"{drawn} (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    add("--json", type=Path, metavar="out.json", help="write: levels, importances, variances, statuses")
-    add("--csv", type=Path, metavar="out.csv", help="write: one line per seed, level and parameter")
+    _add_tables(add, "levels, importances, variances, statuses", "parameter")
     add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
@@ -137,6 +137,7 @@ def _add_report(add: Any) -> None:
     read.
     """
     _add_log(add)
+    _add_estimation(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
     text = "levels of the slider (0.01:0.99:0.01, below the region's)"
@@ -145,13 +146,57 @@ def _add_report(add: Any) -> None:
     add("--date", metavar="TEXT", help="date on the page (today)")
 
 
-def _add_log(add: Any) -> None:
-    """Add the options that say which log is read, and how importances are computed."""
+def _add_interactions(add: Any) -> None:
+    """Read a log, as parzax importance does, and print which pairs of parameters explain together more than
+    alone which rows are among the best. Example: parzax interactions study.db --target-quantile 0.3
+    """
+    _add_log(add)
+    _add_levels(add)
+    text = "draws from the null for p-values; 0: none (1000, or 20 for each pair)"
+    add("--draws", type=partial(_whole_number, 0), metavar="N", help=text)
+    add("--plot", type=Path, metavar="out.png", help="write: a map of the pairs")
+    _add_tables(add, "the same as records", "pair")
 
-    def choose(option: str, choices: tuple[str, ...], text: str) -> None:
-        add(option, choices=choices, default=choices[0], help=f"{text} ({choices[0]})")
 
-    add("file", metavar="FILE", help="the log; sqlite:/// URLs too")
+def _add_compare(add: Any) -> None:
+    """Read two logs, as parzax importance does, and print how much the importances differ, and how sure that
+    is; of one log, its first half against its second. Tables get one search space, that of all their rows.
+    Example: parzax compare before.csv after.csv --target loss --direction minimize
+    """
+    _add_log(add, "LOG_A", n_studies="+")
+    add("other", metavar="LOG_B", nargs="?", help="the other log (none: the halves of the first)")
+    _add_estimation(add)
+    _add_levels(add)
+    _add_tables(add, "the same as records", "parameter")
+
+
+def _add_levels(add: Any) -> None:
+    nearest = "0.1, or the nearest that leaves more than ten rows in the target and outside it"
+    text = f"share of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
+    add("--target-quantile", metavar="LEVELS", help=text)
+
+
+def _add_tables(add: Any, content: str, entry: str) -> None:
+    add("--json", type=Path, metavar="out.json", help=f"write: {content}")
+    add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
+
+
+def _add_estimation(add: Any) -> None:
+    """Add the options that say how importances are computed."""
+    text = "samples of the log for intervals; 0: no intervals or p-values (1000, or 200 for several levels)"
+    add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
+    _choose(add, "--reference", ("region", "uniform"), "local or global importance")
+    text = "smoothed: by densities; optuna: Optuna 5's numbers"
+    _choose(add, "--estimator", ("default", "smoothed", "optuna"), text)
+
+
+def _choose(add: Any, option: str, choices: tuple[str, ...], text: str) -> None:
+    add(option, choices=choices, default=choices[0], help=f"{text} ({choices[0]})")
+
+
+def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None:
+    """Add the options that say which log is read, and which of its rows and objectives count."""
+    add("file", metavar=name, help="the log; sqlite:/// URLs too")
     add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
@@ -163,22 +208,16 @@ def _add_log(add: Any) -> None:
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
     text = "which of several objectives: number or name, all (a table for each) or pareto (their front) (0)"
     add("--objective", default="0", metavar="WHICH", help=text)
-    text = "samples of the log for intervals; 0: no intervals or p-values (1000, or 200 for several levels)"
-    add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
-    add("--study", metavar="NAME", help="which study of an Optuna file, if it has several")
+    add("--study", metavar="NAME", nargs=n_studies, help="which study of an Optuna file, if it has several")
     add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
     add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
     add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
     senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
     text = "of the objective, or one of each (minimize)"
     add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
-    choose("--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
+    _choose(add, "--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
     add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
-    choose("--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
-    choose("--reference", ("region", "uniform"), "local or global importance")
-    choose(
-        "--estimator", ("default", "smoothed", "optuna"), "smoothed: by densities; optuna: Optuna 5's numbers"
-    )
+    _choose(add, "--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
 
 
 def _whole_number(least: int, text: str) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.cli.filters import filter_mask
 from parzax.cli.writing import progress
 from parzax.observations import Observations
@@ -17,13 +19,16 @@ from parzax.space import Categorical, Space
 from parzax.space.serialization import load
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import KINDS, find_files, kind_of, read_table
-from parzax.tables.roles import results_of, unsaid_direction
+from parzax.tables.records import stack_tables
+from parzax.tables.roles import results_of, suggest, unsaid_direction
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
 # Options that go with tables alone.
 _TABLES = ("parameters", "drop", "seed", "constraints", "per_trial", "group")
+# Column of the number of a log in the table of several.
+_LOG = "parzax: number of the log"
 
 
 def log_path(text: str) -> Path:
@@ -37,6 +42,23 @@ def log_path(text: str) -> Path:
 
 def read_log(path: Path, args: Namespace) -> Observations:
     """The log of any supported kind, as the arguments say; errors are one sentence that names the file."""
+    read = _choose_reader(path, args)
+    with progress(f"reading {path}"):
+        return read(path, args)
+
+
+def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
+    """Several logs; tables have one space, which is inferred from all of them together."""
+    if len(paths) > 1 and all(_choose_reader(path, args) is _from_table for path in paths):
+        return _from_tables(paths, args)
+    # One study for all files, or one of each.
+    studies = (args.study or [None]) * len(paths)
+    separate = (Namespace(**(vars(args) | {"study": study})) for study in studies)
+    return [read_log(path, of_log) for path, of_log in zip(paths, separate, strict=False)]
+
+
+def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], Observations]:
+    """How a log of this kind is read; ValueError for unknown kinds, and options that do not go with it."""
     suffix, name = kind_of(path), repr(str(path))
     if suffix in _REFUSED:
         reason = "are never read, since that could run code from them"
@@ -60,8 +82,7 @@ def read_log(path: Path, args: Namespace) -> Observations:
     for option in unfit:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option.replace('_', '-')} does not go with {kind} ({name}).")
-    with progress(f"reading {path}"):
-        return read(path, args)
+    return read
 
 
 def _is_journal(path: Path) -> bool:
@@ -86,8 +107,27 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 
 def _from_table(path: Path, args: Namespace) -> Observations:
-    space, direction = _read_space(args)
     table = read_table(path)
+    return Observations.from_dataframe(table, seed=args.seed, **_table_arguments(table, path, args))
+
+
+def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
+    if args.seed is not None:
+        raise ValueError("--seed: tables that are compared hold one run each.")
+    with progress(f"reading {' and '.join(map(str, paths))}"):
+        tables = [read_table(path) for path in paths]
+        together = stack_tables(tables)
+        numbers = np.repeat(np.arange(float(len(tables))), [table.n for table in tables])
+        log = Column(_LOG, np.arange(together.n), numbers=numbers, integers=True)
+        names = [*together.names, _LOG]
+        table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
+        arguments = _table_arguments(together, paths[0], args)
+        return list(Observations.by_task(table, _LOG, **arguments).values())
+
+
+def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
+    """The arguments of `Observations.from_dataframe` but for the column of seeds."""
+    space, direction = _read_space(args)
     target = args.target or "value"
     if args.target is None and not any(c == "value" or c.startswith("values_") for c in table.names):
         likely = results_of(table.names)
@@ -98,11 +138,12 @@ def _from_table(path: Path, args: Namespace) -> Observations:
             f"--target COL, {perhaps} {listed(table.names)}.{hint}"
         )
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
-    return Observations.from_dataframe(
-        table, target, direction=direction, space=space, failed=args.failed, pruned=args.pruned,
-        exclude=exclude, constraints=args.constraints, parameters=args.parameters, drop=args.drop,
-        seed=args.seed, per_trial=args.per_trial or "last", groups=args.group, warn=False,
-    )  # fmt: skip
+    return {
+        "target": target, "direction": direction, "space": space, "failed": args.failed,
+        "pruned": args.pruned, "exclude": exclude, "constraints": args.constraints,
+        "parameters": args.parameters, "drop": args.drop, "per_trial": args.per_trial or "last",
+        "groups": args.group, "warn": False,
+    }  # fmt: skip
 
 
 def _from_npz(path: Path, args: Namespace) -> Observations:
@@ -118,14 +159,15 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
         np.load(file, allow_pickle=False) as data,
     ):
         if absent := [name for name in needed if name not in data]:
-            raise ValueError(f"it has no array {listed(absent)}; there are {listed(list(data))}.")
+            raise ValueError(f"it has no array {listed(absent)}; {suggest(absent, list(data), 'there are')}")
         arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
     values, regime = arrays["values"], arrays.get("regime")
     names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
     if absent := [name for name in space.names if name not in names]:
-        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; there are {listed(names)}.")
+        hint = suggest(absent, names, "there are")
+        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; {hint}")
     if values.ndim < 2 or values.shape[-1] != len(names):
-        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {len(names)} names.")
+        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {plural(len(names), 'name')}.")
     columns = [names.index(name) for name in space.names]
     if regime is not None and regime.shape == values.shape:
         regime = regime[..., columns]

@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 
 from parzax.cli import writing
-from parzax.cli.importance import chosen_objective, parse_levels, prepare
+from parzax.cli.importance import chosen_objective, estimation, parse_levels, prepare
 from parzax.cli.reading import read_log
 from parzax.cli.writing import progress, say, say_notes
 
@@ -20,6 +20,7 @@ def run_report(args: Namespace) -> None:
     asked = args.target_quantile
     levels = None if asked is None else parse_levels("--target-quantile", asked)
     log, how = prepare(args, {"-o": args.out})
+    how |= estimation(args)
     from parzax import page
     from parzax.page import rendering as rendering  # raises now if a page cannot be made
 

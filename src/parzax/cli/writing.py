@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,8 +14,9 @@ from typing import Any, TextIO
 import numpy as np
 
 import parzax
-from parzax._words import visible
-from parzax.observations import Observations
+from parzax import _checks
+from parzax._words import plural, visible
+from parzax.observations import ImportReport, Observations
 from parzax.results import ImportanceResult
 from parzax.status import status_names
 
@@ -32,6 +34,12 @@ def say(*lines: str, file: TextIO | None = None) -> None:
 def say_notes(obs: Observations) -> None:
     """Print on stderr what was inferred about a log."""
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
+
+
+def without_notes(report: ImportReport) -> ImportReport:
+    """The report with the number of the notes that `say_notes` prints in their place."""
+    n = len(report.inferred)
+    return replace(report, inferred=(f"{plural(n, 'thing')}, see the notes on stderr",) if n else ())
 
 
 @contextmanager
@@ -62,7 +70,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
             # Such as /dev/null, which would be replaced by a file.
             (path.exists() and not path.is_file(), f"{str(path)!r} is no regular file"),
             (not folder.is_dir(), f"there is no folder {str(folder)!r}"),
-            (not os.access(folder, os.W_OK), f"cannot write to the folder {str(folder)!r}"),
+            (not _checks.can_write_in(folder), f"cannot write to the folder {str(folder)!r}"),
             (same is not None, f"{str(path)!r} is {same} itself"),
             (file in seen, f"it and {seen.get(file)} name the same file {str(path)!r}"),
             (path.suffix.lower() not in endings, f"{str(path)!r} must end in {' or '.join(endings)}"),
@@ -107,15 +115,12 @@ def _restore(path: Path, new: Path, old: Path) -> None:
 
 
 def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
-    """Draw now, save later, in the size that the picture chooses itself; ImportError without matplotlib.
+    """A picture of importances; ImportError without matplotlib.
 
     By default bars for one level, the sweep for several, and the values of the most important parameter.
     """
     from parzax import plotting  # its error says what to install
 
-    plt = import_module("matplotlib.pyplot")
-    # Open no window.
-    plt.switch_backend("Agg")
     level = result.usual_level
     draw = {
         "sweep": lambda: plotting.importance_sweep(result),
@@ -123,8 +128,16 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
         "regimes": lambda: plotting.regimes(result, level=level),
         "values": lambda: plotting.values(result, parameter or result.ranking(level)[0], level=level),
     }
-    with plt.rc_context({"font.family": _fonts_for("".join(result.names))}):
-        ax = draw[kind or ("bars" if len(result.target_quantile) == 1 else "sweep")]()
+    return draw_now(draw[kind or ("bars" if len(result.target_quantile) == 1 else "sweep")], result.names)
+
+
+def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
+    """Draw a picture in which ``names`` are written; save it later, in the size that it chooses itself."""
+    plt = import_module("matplotlib.pyplot")
+    # Open no window.
+    plt.switch_backend("Agg")
+    with plt.rc_context({"font.family": _fonts_for("".join(names))}):
+        ax = draw()
     figure = ax.figure.figure
     plt.close(figure)
     return lambda path: figure.savefig(path, dpi=160)
@@ -186,14 +199,26 @@ def json_writer(result: ImportanceResult) -> Writer:
             "rows_needed": by_seed(sampled.rows_needed()),
         }
 
-    def plain(array: np.ndarray) -> Any:
-        return np.where(array != array, np.array(None), array).tolist()
+    return _json_writer(content)
 
-    lines = [f' "{k}": {json.dumps(v, default=plain, allow_nan=False)}' for k, v in content.items()]
+
+def records_writer(result: Any) -> Writer:
+    """The long form as JSON, a record per seed, level and pair or parameter; null for what is undefined."""
+    columns = {name: _plain(x) for name, x in result.to_columns().items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return _json_writer({"version": parzax.__version__, "records": rows})
+
+
+def _json_writer(content: Mapping[str, Any]) -> Writer:
+    lines = [f' "{k}": {json.dumps(v, default=_plain, allow_nan=False)}' for k, v in content.items()]
     return text_writer("{\n" + ",\n".join(lines) + "\n}")
 
 
-def csv_writer(result: ImportanceResult) -> Writer:
+def _plain(array: np.ndarray) -> Any:
+    return np.where(array != array, np.array(None), array).tolist()
+
+
+def csv_writer(result: Any) -> Writer:
     """Write the long form, one line per seed, level and parameter."""
     columns = result.to_columns()
 

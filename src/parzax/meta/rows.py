@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from parzax._words import plural
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, host_frame
 
@@ -66,13 +67,14 @@ class SourceRows:
 
     def summary(self, *, mixed: bool = True) -> str:
         """One report line. ``mixed`` is for densities, where the prior replaces missing parameters."""
-        parts = [f"{self.name}: {len(self)} rows"]
+        parts = [f"{self.name}: {plural(len(self), 'row')}"]
         lacks = f"no {', '.join(self.missing)}" + " (the prior stands for it)" * mixed
         parts += [lacks] * bool(self.missing)
         parts += [f"{', '.join(self.unknown)} not used"] * bool(self.unknown)
-        parts += [f"{n} values of {name} outside its domain" for name, n in self.outside.items() if n]
-        parts += [f"{n} values of {name} where it is inactive" for name, n in self.inactive.items() if n]
-        parts += [f"{self.n_foreign} rows without a value that can be used left out"] * bool(self.n_foreign)
+        for counts, where in ((self.outside, "outside its domain"), (self.inactive, "where it is inactive")):
+            parts += [f"{plural(n, 'value')} of {name} {where}" for name, n in counts.items() if n]
+        if self.n_foreign:
+            parts.append(f"{plural(self.n_foreign, 'row')} without a value that can be used left out")
         return "; ".join(parts)
 
 
@@ -158,11 +160,12 @@ def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_
         raise ValueError(f"{has} {log!r}; give one log per task.")
     if log.n_objectives != n_objectives:
         raise ValueError(
-            f"{has} {log.n_objectives} objectives, but {n_objectives} are needed; give {n_objectives} NaN "
-            "objectives to rows that have only constraints."
+            f"{has} {plural(log.n_objectives, 'objective')}, but {n_objectives} are needed; give "
+            f"{n_objectives} NaN objectives to rows that have only constraints."
         )
     if log.constraints is not None and log.constraints.shape[-1] != n_constraints and n_constraints:
-        raise ValueError(f"{has} {log.constraints.shape[-1]} constraints, but {n_constraints} are needed.")
+        n_given = plural(log.constraints.shape[-1], "constraint")
+        raise ValueError(f"{has} {n_given}, but {n_constraints} are needed.")
     if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
         raise ValueError(f"{has} weights other than 0 and 1, which the sampler cannot use.")
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._programs import program
-from parzax._words import visible
+from parzax._words import plural, visible
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
@@ -52,7 +52,7 @@ class TaskSimilarity:
 
     def __repr__(self) -> str:
         names = [visible(name) for name in self.names]
-        lines = [visible(f"TaskSimilarity({len(names)} tasks, by {', '.join(self.parameters)})")]
+        lines = [visible(f"TaskSimilarity({plural(len(names), 'task')}, by {', '.join(self.parameters)})")]
         width = max(map(len, names))
         for name, row in zip(names, self.similarity, strict=True):
             shown = " ".join(f"{s:.2f}" for s in row[:12])

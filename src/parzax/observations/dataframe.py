@@ -20,7 +20,7 @@ from parzax.observations.report import warn_of_inferred
 from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Numeric, Space, Varying
 from parzax.tables import Format, recognise, trials
-from parzax.tables.columns import Column, Table, listed, short
+from parzax.tables.columns import Column, Table, listed, says_missing, short
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
 from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
@@ -200,7 +200,7 @@ def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tupl
     try:
         return as_numbers(table.read(name), keep, least)
     except ValueError as error:
-        return None, str(error).removeprefix(f"column {name!r} ")
+        return None, str(error).removeprefix(f"column {name!r}").rstrip(".")
 
 
 def _fitting(
@@ -211,9 +211,9 @@ def _fitting(
     unfit = {name: why for name, (column, why) in read.items() if column is None}
     if unfit and (strict or len(unfit) == len(column_of)):
         name, why = next(iter(unfit.items()))
-        raise ValueError(f"column {column_of[name]!r} {why}")
+        raise ValueError(f"column {column_of[name]!r}{why}.")
     fitting = {name: column for name, column in column_of.items() if name not in unfit}
-    return fitting, [f"{visible(name)}: it {why}" for name, why in unfit.items()]
+    return fitting, [f"{visible(name)}{why}" for name, why in unfit.items()]
 
 
 def _to_numbers(column: Column | None) -> np.ndarray | None:
@@ -241,15 +241,19 @@ def _let_bounds_move(
 
 
 def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:
-    """(n, m) numbers of columns, in text too, such as those with decimal commas; ValueError for words."""
+    """(n, m) numbers of columns, in text too, such as those with decimal commas; ValueError for words.
+
+    Words such as "n/a" are missing values.
+    """
     arrays = []
     for name in names:
         column = table.read(name)
         spelled, _ = as_numbers(column, keep, 1)
-        words = keep & spelled.missing() & ~column.missing()
-        if words.any() and column.index is not None:
-            i = int(np.argmax(words))
-            raise ValueError(f"{column.where(i)}: {short(column.labels[column.index[i]])} is not a number.")
+        words = np.flatnonzero(keep & spelled.missing() & ~column.missing())
+        labels = [] if column.index is None else [column.labels[code] for code in column.index[words]]
+        for i, label in zip(words, labels, strict=False):
+            if not says_missing(label):
+                raise ValueError(f"{column.where(i)}: {short(label)} is not a number.")
         arrays.append(spelled.as_numbers(keep))
     return np.stack(arrays, axis=-1)
 

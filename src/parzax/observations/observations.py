@@ -12,6 +12,7 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._entries import check_weight, row_mask, warn_of_normalised
 from parzax._html import table
+from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
 from parzax.observations.dataframe import read_logs
@@ -172,7 +173,7 @@ class Observations:
         >>> import pandas as pd, parzax as px
         >>> df = pd.DataFrame({"params_x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
-        Observations(3 rows, 1 parameters, minimize)
+        Observations(3 rows, 1 parameter, minimize)
         """
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
@@ -210,8 +211,8 @@ class Observations:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks; it is not a parameter.
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-                per_trial, groups, format, warn: as in `from_dataframe`, for the entire table. If no space is
-                given, one is inferred from all tasks together.
+                per_trial, groups, format, warn: as in `from_dataframe`, for the entire table. A space that is
+                not given is inferred from all tasks together.
 
         Returns:
             Name of the task -> log, in order of appearance.
@@ -273,7 +274,7 @@ class Observations:
 
     def __repr__(self) -> str:
         seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
-        what = f"{seeds}{self.n} rows, {len(self.space)} parameters"
+        what = f"{seeds}{plural(self.n, 'row')}, {plural(len(self.space), 'parameter')}"
         return f"Observations({what}, {' and '.join(self.report.direction)})"
 
     def _repr_html_(self) -> str:

@@ -160,7 +160,8 @@ def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
 
     def describe(pool: dict[str, np.ndarray]) -> str:
         reach = (f"{side} {span_text(pool[side].min(), pool[side].max())}" for side in moving)
-        return f"{' and '.join(reach)} ({pool['weight'].sum():.6g} rows)".strip()
+        rows = plural(f"{pool['weight'].sum():.6g}", "row")
+        return f"{' and '.join(reach)} ({rows})".strip()
 
     n = f"{plural(len(pools), 'pool')}{seed}"
     return (

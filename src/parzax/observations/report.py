@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from parzax import _checks
+from parzax._words import plural
 
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
@@ -59,7 +60,7 @@ class ImportReport:
         """
         n_total = n_seeds * self.n_rows if self.n_total is None else self.n_total
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
-        rows = f"{self.n_rows} rows" + f" in each of {n_seeds} seeds" * (n_seeds > 1)
+        rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
         out = [*filter(None, [self.level]), f"{rows}, {' and '.join(self.direction)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]

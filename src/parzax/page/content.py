@@ -10,7 +10,7 @@ import numpy as np
 
 import parzax
 from parzax._palette import PALETTE
-from parzax._words import visible
+from parzax._words import plural, visible
 from parzax.importance.estimator import ESTIMATORS
 from parzax.page.numbers import TOP, Numbers, numbers, rounded, texts_or_dash
 from parzax.page.pairs import pairs
@@ -116,7 +116,7 @@ def _left_out(stats: Numbers, shown: Sequence[int]) -> str:
     if not rest:
         return ""
     highest = value_text(float(np.nan_to_num(stats.mean[:, rest]).max()))
-    what = "1 further parameter is" if len(rest) == 1 else f"{len(rest)} further parameters are"
+    what = f"{plural(len(rest), 'further parameter')} {'is' if len(rest) == 1 else 'are'}"
     return f"{what} not shown, with an importance of at most {highest}."
 
 
@@ -146,7 +146,7 @@ def _status_name(where: str) -> str:
 
 
 def _log(result: ImportanceResult) -> list[str]:
-    lines = [*result.report.lines(result.n_seeds), f"used: {size_text(result.n_region)} rows"]
+    lines = [*result.report.lines(result.n_seeds), f"used: {plural(size_text(result.n_region), 'row')}"]
     if result.region_quantile < 1:
         lines[-1] += f", the best {100 * result.region_quantile:.6g} % of those that can be ranked"
     return _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES)

@@ -1,5 +1,6 @@
 """``parzax.report``: from observations, or a result, to a file."""
 
+import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def report(
     Raises:
         TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` beside a
             result.
-        ValueError: as `cond_ped_anova`; a folder that is not there.
+        ValueError: as `cond_ped_anova`; a path that cannot be written, before anything is computed.
         ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
     """
     from parzax.page.rendering import render  # says what to install, before any work
@@ -72,6 +73,10 @@ def report(
     path = Path(path)
     if not path.parent.is_dir():
         raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
+    writable = os.access(path, os.W_OK) if path.exists() else _checks.can_write_in(path.parent)
+    if path.is_dir() or not writable:
+        reason = "it is a folder" if path.is_dir() else "permission denied"
+        raise ValueError(f"path: cannot write {str(path)!r}: {reason}.")
     result = _result(source, target_quantile, options)
     if isinstance(interactions, bool):
         interactions = _interactions(source, result, options) if interactions else None

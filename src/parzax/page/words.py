@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names
+from parzax._words import join_names, plural
 from parzax.observations.report import LEARNED
 from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
 from parzax.results.default_level import explain_level, have_few_rows
 from parzax.results.phrases import DEPENDENT, value_text
-from parzax.status import NOT_COMPARED, OF_LEVELS, Status
+from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences
 
 MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
@@ -30,7 +30,8 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
     """
     words: list[dict[str, Any]] = []
     for i, level in enumerate(stats.levels):
-        rows = f"{size_text(result.n_target[..., stats.order[i]])} of {size_text(result.n_region)} rows"
+        n_target, n_region = size_text(result.n_target[..., stats.order[i]]), size_text(result.n_region)
+        rows = f"{n_target} of {plural(n_region, 'row')}"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
         notes = [_sentence(stats.verdicts[i])] if stats.verdicts[i] else []
@@ -41,7 +42,8 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
                 f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
                 f"as here (Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
             )
-        bits = Status(int(np.bitwise_or.reduce(stats.status[i]))) & OF_LEVELS & ~Status.ALL_ZERO
+        bits = Status(int(np.bitwise_or.reduce(drop_consequences(stats.status[i])))) & OF_LEVELS
+        bits &= ~Status.ALL_ZERO
         notes += [_sentence(bit.fact) for bit in bits]
         important = ", ".join(_most_important(stats, i, labels))
         nothing = _sentence(f"{_nothing(stats, i)} at this level")
@@ -53,13 +55,13 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
 def _chance_words(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters are not above chance at a level."""
     names = [labels[j] for j in stats.ranking if stats.chance[level, j]]
-    share, listing = f"{len(names)} of {len(labels)}", join_names(names, MOST_NAMES)
+    share, listing = f"{len(names)} of {plural(len(labels), 'parameter')}", join_names(names, MOST_NAMES)
     if stats.tested:
-        text = f"Not above chance at this level, {share}: {listing}."
+        text = f"Not above chance at this level, {len(names)} of {len(labels)}: {listing}."
         text = text if names else "Every parameter that could be compared is above chance at this level."
     else:
         text = "No test against chance was made. "
-        below = f"The variance of {share} parameters is not above what a random target gives on average"
+        below = f"The variance of {share} is not above what a random target gives on average"
         none = "No variance that was compared is below what a random target gives on average."
         text += f"{below}: {listing}." if names else none
     not_compared = (stats.status[level] & int(NOT_COMPARED) != 0) & ~(stats.mean[level] > 0)
@@ -73,7 +75,8 @@ def summary(
 ) -> list[str]:
     """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
     i = stats.default
-    where = f"the best {percent(stats.levels[i])} ({size_text(result.n_target[..., stats.order[i]])} rows)"
+    rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
+    where = f"the best {percent(stats.levels[i])} ({rows})"
     if important := _most_important(stats, i, labels):
         then = f", then {' and '.join(important[1:])}" if len(important) > 1 else ""
         lines = [

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks, _html
+from parzax._words import plural
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth, scott
 from parzax.parzen import restriction, rows
@@ -269,7 +270,7 @@ class ParzenEstimator(eqx.Module):
         # JAX may put other objects than arrays into the leaves of a pytree.
         *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
-        return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {n} rows)"
+        return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {plural(n, 'row')})"
 
     def _repr_html_(self) -> str:
         rows = [("parameter", "domains", "bandwidths on the axis")]

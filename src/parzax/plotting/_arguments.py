@@ -13,6 +13,7 @@ from parzax.plotting import _axes, _text
 from parzax.results import ImportanceOverWeights, ImportanceResult
 from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
+from parzax.tables.roles import suggest
 
 # Lines that repeat a colour of the palette have other dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -32,7 +33,7 @@ def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
     _checks.instance(argument, chosen, Sequence, "names of parameters")
     for name in chosen:
         if name not in options:
-            raise ValueError(f"{argument}: no parameter {name!r}; there are {', '.join(map(repr, options))}.")
+            raise ValueError(f"{argument}: no parameter {name!r}; {suggest([name], options, 'there are')}")
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"{argument} must be different names, at least one, got {names!r}.")
     return list(chosen)

@@ -186,7 +186,7 @@ def observations(
     run_rows = take_rows(rows, run)
     n, d = run_rows.x.shape
     if d != len(space):
-        raise ValueError(f"space has {len(space)} parameters, but the rows have {d}.")
+        raise ValueError(f"space has {plural(len(space), 'parameter')}, but the rows have {d}.")
     ax = _axes.get_axes(ax, 5.2, 4.2)
     plane.label(ax)
     # Margins, so that marks on the bounds are not cut off.

@@ -158,7 +158,7 @@ class AbstractResult(Readable):
         """The text of ``repr``: how many ``entries`` there are, and which is the most important one."""
         level = self.usual_level
         ranking, above = self.ranking(level), self.is_above(level).any()
-        seeds = f"{self.n_seeds} seeds, " if self.estimates.variance.ndim > 2 else ""
+        seeds = f"{plural(self.n_seeds, 'seed')}, " if self.estimates.variance.ndim > 2 else ""
         at = f" at {self.target_quantile[level]:g}"
         most = f"; most important{at}: {ranking[0]!r}" if above else f"; none above chance{at}"
         levels = plural(len(self.target_quantile), "level")

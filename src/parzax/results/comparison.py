@@ -55,13 +55,23 @@ class Comparison(Readable):
         return holm(self.p_value) <= 1 - self.level
 
     def __repr__(self) -> str:
-        size = f"{plural(len(self.target_quantile), 'level')}, {len(self.names)} parameters"
+        size = f"{plural(len(self.target_quantile), 'level')}, {plural(len(self.names), 'parameter')}"
         return f"Comparison({size}; {int(self.differs.sum())} of {self.difference.size} differ)"
 
     @property
     def usual_level(self) -> int:
         """Index of the level that is shown: `ImportanceResult.usual_level` of the smaller log."""
         return min((self.first, self.second), key=lambda result: np.min(result.n_region)).usual_level
+
+    def to_columns(self) -> dict[str, np.ndarray]:
+        """Columns with one entry per level and parameter: importances, their difference and its interval."""
+        low, high = np.moveaxis(self.interval, -1, 0)
+        columns = {"target_quantile": self.target_quantile[:, None]}
+        columns |= {"parameter": np.array(self.names, object)}
+        columns |= {"first": self.first.over_seeds()[0], "second": self.second.over_seeds()[0]}
+        columns |= {"difference": self.difference, "difference_low": low, "difference_high": high}
+        columns |= {"p_value": self.p_value, "differs": self.differs}
+        return {name: np.broadcast_to(x, self.difference.shape).flatten() for name, x in columns.items()}
 
     def _table(self) -> ReadTable:
         """The usual level, largest difference first."""
@@ -82,13 +92,15 @@ class Comparison(Readable):
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
         lines = [f"rows: {' and '.join(sizes)}"]
         lines += filter(None, (result.report.level for result in (self.first, self.second)))
-        if np.isfinite(self.interval[self.usual_level]).any():
+        if np.isnan(self.p_value[self.usual_level]).all():
+            lines.append("nothing says how sure this is: that needs half-samples, or several seeds")
+        else:
             lines.append(
                 'an interval is of one parameter by itself; "differs" is adjusted for all of them (Holm), so '
                 "that it can be missing although 0 is outside the interval"
             )
         if (left := len(self.names) - _SHOWN) > 0:
-            lines.append(f"{left} parameters with smaller differences are not shown")
+            lines.append(f"not shown: {plural(left, 'parameter')} with smaller differences")
         if (q := len(self.target_quantile)) > 1:
             lines.append(f"one of {q} levels; all are in difference and interval")
         for name, result in (("first", self.first), ("second", self.second)):
@@ -117,7 +129,7 @@ def compare(
             compared: this shows whether importances change during a search.
         target_quantile, region_quantile, options: as of `cond_ped_anova`, for both; a level that is not given
             is chosen for the smaller log.
-        n_resamples: how many half-samples of each.
+        n_resamples: how many half-samples of each; 0 for no intervals and p-values (NaN).
         key: a typed key; ``jax.random.key(0)`` by default.
 
     Raises:
@@ -172,7 +184,8 @@ def _interval(
     error = np.hypot(*errors)
     ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)
-    away = np.where(difference == 0, 0, away)
+    # Without an error there is no test.
+    away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))
     return ends, np.vectorize(math.erfc, otypes=[float])(away / math.sqrt(2))
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import join_names, visible
+from parzax._words import join_names, plural, visible
 from parzax.results.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
@@ -108,8 +108,9 @@ def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: i
     if len(lines) == 1:
         lines[0] += ": none stand out"
     if left_out:
-        more = f"{left_out} more parameter{' is' if left_out == 1 else 's are'}"
-        lines.append(f"({more} not above chance, or could not be compared)")
+        others = plural(left_out, "more parameter" if good else "parameter")
+        verb = "is" if left_out == 1 else "are"
+        lines.append(f"({others} {verb} not above chance, or could not be compared)")
     return lines
 
 

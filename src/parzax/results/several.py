@@ -53,7 +53,7 @@ class ImportanceOverWeights:
 
     def __repr__(self) -> str:
         levels = plural(len(self.target_quantile), "level")
-        size = f"{len(self)} weights, {levels}, {len(self.names)} parameters"
+        size = f"{plural(len(self), 'weight')}, {levels}, {plural(len(self.names), 'parameter')}"
         return f"ImportanceOverWeights({size}; {' and '.join(self.objectives)})"
 
 
@@ -151,7 +151,8 @@ def _weights(weights: Any, m: int) -> np.ndarray:
     """(w, m) weights, each row divided by its sum."""
     if weights is None:
         if m != 2:
-            raise ValueError(f"weights must be given for {m} objectives, (w, {m}); only two have a default.")
+            objectives = plural(m, "objective")
+            raise ValueError(f"weights must be given for {objectives}, (w, {m}); only two have a default.")
         return np.stack([1 - _WEIGHTS, _WEIGHTS], axis=1)
     weights = _checks.float_array("weights", weights)
     if weights.ndim != 2 or weights.shape[1] != m or not len(weights):

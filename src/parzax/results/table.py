@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from parzax._words import plural
 from parzax.results.arrays import ResultArrays, seeds_with_data
 from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text
 from parzax.results.labels import short_labels
@@ -136,16 +137,17 @@ def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
 
 
 def _report(result: ResultArrays, inferred: bool) -> list[str]:
-    sizes = f"region: {size_text(result.n_region)} rows (level {result.region_quantile:g})"
+    sizes = f"region: {plural(size_text(result.n_region), 'row')} (level {result.region_quantile:g})"
     if len(result.target_quantile) == 1:
-        sizes = f"target: {size_text(result.n_target)} rows, {sizes}"
-    sureness = _sureness(result) if result.n_seeds == 1 else []
+        sizes = f"target: {plural(size_text(result.n_target), 'row')}, {sizes}"
+    sureness = _sureness(result) if result.n_seeds == 1 and result.is_defined.any() else []
+    if len(result.names) == 1 and sureness:
+        sureness.insert(0, "a single parameter has an importance of 1, whether it matters or not")
     lines = [sizes, *sureness, *result.report.lines(result.n_seeds)]
     rest = len(result.report.inferred) - _INFERRED_SHOWN * inferred
     if rest > 0:  # they come last
-        s = "s" * (rest > 1)
-        text = "more, in report.inferred" if inferred else f"thing{s}, see the note{s} on stderr"
-        lines[-rest:] = [f"inferred: {rest} {text}"]
+        more, things = f"{rest} more, in report.inferred", f"{plural(rest, 'thing')}, see the notes on stderr"
+        lines[-rest:] = [f"inferred: {more if inferred else things}"]
     return lines
 
 
@@ -161,7 +163,8 @@ def _sureness(result: ResultArrays) -> list[str]:
     if n and n_shuffles:
         lines.append(INTERVAL_AND_P)
     if n_shuffles:
-        text = f"p: by {n_shuffles} shuffles, adjusted for all parameters (Holm); ° where it is above 0.05"
+        shuffles = plural(n_shuffles, "shuffle")
+        text = f"p: by {shuffles}, adjusted for all parameters (Holm); ° where it is above 0.05"
         if n_shuffles < (least := shuffles_for(len(result.names))):
             text += f", because there are too few shuffles; {least} are enough"
         lines.append(text)

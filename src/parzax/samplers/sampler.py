@@ -13,6 +13,7 @@ from parzax import _checks, _html
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._programs import program
+from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.pareto import non_domination_rank
 from parzax.parzen.basis import Basis, device_copy
@@ -222,13 +223,12 @@ class Sampler(Parts, InSpace):
     def _check_state(self, state: State) -> None:
         if not isinstance(state, State):
             raise TypeError(f"state must come from the sampler's init() or tell(), got {state!r}.")
-        parts = {"parameters": state.x, "objectives": state.objectives, "constraints": state.constraints}
+        parts = {"parameter": state.x, "objective": state.objectives, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
         for (name, part), n in zip(parts.items(), wanted, strict=True):
             if part.shape[-1] != n:
-                raise ValueError(
-                    f"the state has {part.shape[-1]} {name}, the sampler {n}; use this sampler's init()."
-                )
+                has = plural(part.shape[-1], name)
+                raise ValueError(f"the state has {has}, the sampler {n}; use this sampler's init().")
         _checks.check_precision("the state", state.x.dtype)
 
     def _basis(self, state: State) -> Basis:

@@ -9,6 +9,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._html import table
+from parzax._words import plural
 from parzax.space.conditions import Recorded
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import Frame
@@ -104,7 +105,7 @@ class Space:
     def _repr_html_(self) -> str:
         rows = [["parameter", "domain"]]
         rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
-        return table(f"Space of {len(self)} parameters", rows, left=(0, 1))
+        return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
 
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""

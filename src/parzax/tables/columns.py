@@ -13,6 +13,9 @@ import numpy as np
 
 from parzax._words import join_names
 
+# Words for a missing value, in small letters.
+MISSING = frozenset(("", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat"))
+
 
 @dataclass(frozen=True)
 class Column:
@@ -41,8 +44,8 @@ class Column:
                 if value is not None:
                     column.index[i] = seen.setdefault((value.__class__, value), len(seen))
             except TypeError:
-                what = f"holds a {type(value).__name__}; write such choices as text."
-                raise ValueError(f"{column.where(i)} {what}") from None
+                what = f"it holds a {type(value).__name__}; write such choices as text."
+                raise ValueError(f"{column.where(i)}: {what}") from None
         return replace(column, labels=tuple(value for _, value in seen))
 
     def take(self, keep: np.ndarray) -> "Column":
@@ -73,23 +76,31 @@ class Column:
         return replace(self, numbers=None, labels=labels, index=index)
 
     def as_numbers(self, keep: np.ndarray | bool = True) -> np.ndarray:
-        """(n,) float64, NaN where missing or outside ``keep`` (n,); ValueError for text that is no number."""
+        """(n,) float64, NaN where missing, also in words such as "n/a", or outside ``keep`` (n,).
+
+        ValueError for other text that is no number.
+        """
         if self.index is None:
             return np.where(keep, self.numbers, np.nan)
         index = np.where(keep, self.index, -1)
         values = np.full(len(self.labels) + 1, np.nan)  # the last one is for index -1
         for code in np.unique(index[index >= 0]):
             number = number_of(self.labels[code])
-            if number is None:
+            if number is None and not says_missing(self.labels[code]):
                 label, where = self.labels[code], self.where(np.argmax(index == code))
                 hint = "; write decimals with a point" * bool(re.fullmatch(r"[\d,]+", str(label)))
                 raise ValueError(f"{where}: {short(label)} is not a number{hint}.")
-            values[code] = number
+            values[code] = np.nan if number is None else number
         return values[index]
 
     def where(self, i: Any) -> str:
         """Name entry ``i`` for an error message."""
         return f"column {self.name!r}, row {int(self.rows[i])}"
+
+
+def says_missing(label: Any) -> bool:
+    """Whether a label is a word for a missing value, such as "n/a"."""
+    return isinstance(label, str) and label.strip().lower() in MISSING
 
 
 def number_of(label: Any) -> float | None:

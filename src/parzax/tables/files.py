@@ -33,7 +33,7 @@ MAX_COLUMNS = 100_000
 _MAX_UNPACKED = 1 << 31
 # A longer row is not a row of a log.
 _MAX_ROW = 1 << 26
-_NULLS = ["", "NaN", "nan", "NA", "N/A", "<NA>", "null", "NULL"]
+_NULLS = ["", "NaN", "nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL"]
 
 
 def kind_of(path: Path) -> str:

@@ -1,7 +1,7 @@
 """The role of each column of a table: objective, parameter, state, or none of these."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, NamedTuple
@@ -41,23 +41,34 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
         raise TypeError(f"{argument} must be a column name or a list of them, got {names!r}.")
     if most is not None and len(names) > most:
         raise TypeError(f"{argument} must be one column, got {names!r}.")
-    absent = [name for name in names if name not in columns]
-    if absent:
-        words = {c: re.sub(r"[^a-z0-9]", "", re.split(r"[./]", c.lower())[-1]) for c in columns}
-        alike = [c for name in absent for c in find_similar(name, words)]
-        hint = f"did you mean {listed(alike)}?" if alike else f"its columns are {listed(columns, 60)}."
-        raise ValueError(f"{argument}: the table has no column {listed(absent)}; {hint}")
+    if absent := [name for name in names if name not in columns]:
+        raise ValueError(f"{argument}: the table has no column {listed(absent)}; {suggest(absent, columns)}")
     return names
 
 
-def find_similar(name: str, words: Mapping[str, str]) -> list[str]:
-    """At most three columns that a misspelt name may mean; ``words`` has their names without prefixes."""
-    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
-    same = [column for column, word in words.items() if word == wanted or column.lower() == name.lower()]
-    letters = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in words}
-    same += [column for column, word in letters.items() if word == wanted and column not in same]
-    near = get_close_matches(wanted, letters.values(), n=3, cutoff=0.8)
-    return (same or [column for column, word in letters.items() if word in near])[:3]
+def suggest(absent: Sequence[str], names: Sequence[str], otherwise: str = "its columns are") -> str:
+    """For an error message: at most three of ``names`` that each absent one may stand for, else all names.
+
+    Capitals, signs and all but the last part of a name do not count: "LR" may stand for "config/lr".
+    """
+    alike = [similar for name in absent for similar in _find_similar(name, names)]
+    return f"did you mean {listed(alike)}?" if alike else f"{otherwise} {listed(names, 60)}."
+
+
+def _find_similar(wanted: str, names: Sequence[str]) -> list[str]:
+    ends, letters = {name: _last_part(name) for name in names}, {name: _letters(name) for name in names}
+    end, word = _last_part(wanted), _letters(wanted)
+    same = [name for name in names if ends[name] == end or letters[name] == word]
+    near = get_close_matches(word, {*letters.values(), *ends.values()}, n=3, cutoff=0.8)
+    return (same or [name for name in names if letters[name] in near or ends[name] in near])[:3]
+
+
+def _last_part(name: str) -> str:
+    return _letters(re.split(r"[./]", bare_name(name))[-1])
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower()) or name
 
 
 def results_of(columns: Iterable[str]) -> list[str]:
@@ -121,7 +132,7 @@ def find_parameters(
         absent = [name for name, column in column_of.items() if column not in table.names]
         if absent:
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
-            raise ValueError(f"the table has no column for {what}; its columns are {listed(table.names)}.")
+            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
         return Roles(column_of)
     others = [c for c in free if c not in marked.values()]
     if marked:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from parzax._words import plural
-from parzax.tables.columns import Column, listed, number_of
+from parzax.tables.columns import MISSING, Column, listed, number_of, says_missing
 
 # A column with fewer different numbers than this may hold names, so it stays a column of labels.
 LEAST_NUMBERS = 10
@@ -16,8 +16,8 @@ LEAST_NUMBERS = 10
 _LEAST_BESIDE_WORDS = 3
 # Largest share of rows with words, not counting the words for a missing value.
 _MOST_WORDS = 0.2
-# Words for a missing value; any number of rows may have them.
-_NONE = frozenset(("", "-", "?", "none", "nan", "null", "n/a", "na", "auto", "default", "<na>"))
+# Words for a missing value, or a default; any number of rows may have them.
+_NONE = MISSING | {"auto", "default"}
 _REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
@@ -37,8 +37,10 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     must be numbers in the same unambiguous spelling. Words such as "None" may be frequent, other words must
     be rare. A column with fewer than ``least`` different numbers and no words keeps its labels.
     """
-    if column.index is None or column.categories or not all(isinstance(x, str) for x in column.labels):
+    if column.index is None or column.categories:
         return column, ""
+    if not all(isinstance(x, str) for x in column.labels):
+        return _numbers_or_missing(column)
     counts = np.bincount(column.index[used & (column.index >= 0)], minlength=len(column.labels))
     rows = {label: int(count) for label, count in zip(column.labels, counts, strict=True) if count}
     words = [label for label in rows if not re.search(r"\d", label)]
@@ -63,6 +65,18 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
         how.append(f"no number in {n} ({listed(words, 4)}): inactive there")
     numeric = replace(column, numbers=values, labels=(), index=None, integers=False, promoted=integers)
     return numeric, "; ".join(how)
+
+
+def _numbers_or_missing(column: Column) -> tuple[Column, str]:
+    """A column of numbers and words such as "n/a" as numbers; any other as it is."""
+    words = [label for label in column.labels if says_missing(label)]
+    values = [label for label in column.labels if label not in words]
+    if not words or not all(type(x) in (int, float) for x in values):
+        return column, ""
+    numbers, integers = column.as_numbers(), all(type(x) is int for x in values)
+    numeric = replace(column, numbers=numbers, labels=(), index=None, promoted=integers)
+    n = plural(int(np.isnan(numbers[column.index >= 0]).sum()), "row")
+    return numeric, f"no number in {n} ({listed(words, 4)}): inactive there"
 
 
 def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from parzax._entries import number_rows
+from parzax._words import plural
 from parzax.tables.columns import Column, Table
 from parzax.tables.formats import Format
 
@@ -58,7 +59,7 @@ def choose_rows(
     n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
     if n_rows == n_trials:
         return []
-    held = f"{n_rows} rows hold {n_trials} trials"
+    held = f"{n_rows} rows hold {plural(n_trials, 'trial')}"
     if per_trial == "all":
         return [f"{held}; samples and shuffles take the rows of a trial together"]
     reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"

@@ -10,6 +10,7 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.adapters.configspace.translation import native_rows, space, to_values
 from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler, tpe
@@ -148,5 +149,5 @@ class Optimizer:
 def _numbers(name: str, values: Any, n: int) -> tuple[float, ...]:
     numbers = [] if values is None else np.atleast_1d(np.asarray(values, np.float64)).tolist()
     if len(numbers) != n:
-        raise ValueError(f"{name} must hold {n} numbers, got {values!r}.")
+        raise ValueError(f"{name} must hold {plural(n, 'number')}, got {values!r}.")
     return tuple(numbers)

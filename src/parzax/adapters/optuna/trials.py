@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._words import plural
 from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
 from parzax.observations import Observations
@@ -73,7 +74,7 @@ def observations(
     >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=20)
     >>> px.adapters.optuna.observations(study)
-    Observations(20 rows, 1 parameters, minimize)
+    Observations(20 rows, 1 parameter, minimize)
     """
     _checks.instance("target", target, (Callable, type(None)), "a function of a trial")
     _checks.instance("study", study, (Study, str, Path), "an optuna.Study or the path of a file")
@@ -100,7 +101,7 @@ def observations_from_trials(
     kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))
     kept = [t for t in trials if t.state in kept_states]
     if not any(t.state == TrialState.COMPLETE for t in kept):
-        raise ValueError(f"study has no COMPLETE trial among its {len(trials)} trials.")
+        raise ValueError(f"study has no COMPLETE trial among its {plural(len(trials), 'trial')}.")
     columns: dict[str, tuple[Any, ...]] = {}
     for name in parameter_names(kept):
         try:
@@ -208,14 +209,14 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
     n_moved = np.count_nonzero(values != given)
     choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in regimes)
     relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
-    n_kinds = sum(moves.tolist())
+    n_kinds, outside = sum(moves.tolist()), plural(int(n_moved), "value")
     notes = {
         ": the same choices in another order count as one domain": reordered,
         f": {n_pooled} domains were seen in one trial each; together they count as one that moves"
         + f", {n_kinds} by kind" * (n_kinds > 1): n_pooled,
         f" has {len(regimes)} domains; each trial records which one applied": len(regimes) > 1,
         ": choices that are not None, bool, int, float or str are named by their repr": relabelled,
-        f": {n_moved} values outside their domain (enqueued, say) count as the nearest inside": n_moved,
+        f": {outside} outside the domain (enqueued, say), taken as the nearest inside": n_moved,
     }
     true_notes = [name + note for note, holds in notes.items() if holds]
     return domains, spread(values, math.nan), spread(regime, INACTIVE), spread(bounds, math.nan), true_notes

@@ -151,14 +151,14 @@ class InteractionResult(AbstractResult, Tested):
         if p > _ROWS_SHOWN + 1:
             lines.append(f"{p - _ROWS_SHOWN} more pairs, in to_dataframe()")
         if self.n_draws:
-            n = f"{self.n_draws} draws from the null"
+            n = f"{plural(self.n_draws, 'draw')} from the null"
             lines.append(f"in brackets: not above chance (p > 0.05, adjusted for {plural(p, 'pair')}; {n})")
         if len(self.target_quantile) == 1:
-            lines.append(f"target: {size_text(self.n_target)} rows")
-        lines.append(f"region: {size_text(self.n_region)} rows (level {self.region_quantile:g})")
+            lines.append(f"target: {plural(size_text(self.n_target), 'row')}")
+        lines.append(f"region: {plural(size_text(self.n_region), 'row')} (level {self.region_quantile:g})")
 
         def where(bit: Status) -> str:
-            return f"{int(self.share_of_seeds(bit).any(axis=0).sum())} of {p} pairs"
+            return f"{int(self.share_of_seeds(bit).any(axis=0).sum())} of {plural(p, 'pair')}"
 
         return [*lines, *self.report.lines(self.n_seeds), *describe(self.status, where)]
 

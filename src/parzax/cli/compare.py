@@ -1,0 +1,49 @@
+"""``parzax compare LOG_A LOG_B``: whether other parameters matter in another log."""
+
+import math
+from argparse import Namespace
+from dataclasses import replace
+
+import jax
+
+from parzax.cli import writing
+from parzax.cli.importance import (
+    asked_levels,
+    asked_outputs,
+    chosen_objective,
+    estimation,
+    heading,
+    option_paths,
+    prepare,
+)
+from parzax.cli.reading import log_path, read_logs
+from parzax.cli.writing import progress, say, say_notes
+from parzax.results import compare
+
+
+def run_compare(args: Namespace) -> None:
+    """Print the table of differences and its notes; write the files that were asked for."""
+    levels = asked_levels(args)
+    outputs = asked_outputs(args, ("json", "csv"))
+    log, how = prepare(args, option_paths(outputs))
+    if args.objective == "all":
+        raise ValueError("a comparison is of one objective, or pareto: give --objective one of these.")
+    names, paths = (f"the first half of {log.name}", "the second half"), [log]
+    if args.other is not None:
+        paths.append(log_path(args.other))
+        writing.check_outputs(option_paths(outputs), {"the other log": paths[1]})
+        names = (log.name, paths[1].name)
+    logs = read_logs(paths, args)
+    how |= estimation(args) | chosen_objective(args.objective, logs[0])
+    if args.resamples is not None:
+        how["n_resamples"] = args.resamples
+    with progress("compiling and computing"), jax.enable_x64(True):
+        result = compare(logs[0], *logs[1:], target_quantile=levels, **how)
+    writers = {"json": writing.records_writer, "csv": writing.csv_writer}
+    writing.write_all([(path, writers[name](result)) for name, path in outputs.items()])
+    say_notes(logs[0])
+    say(*heading(args.objective, logs[0]), f"first: {names[0]}, second: {names[1]}")
+    for which, obs in zip(("first", "second") if len(logs) > 1 else ("both",), logs, strict=True):
+        lines = replace(obs.report, inferred=()).lines(math.prod(obs.batch_shape))
+        say(*(f"{which}: {line}" for line in lines))
+    say("", *str(result).split("\n"), *(f"written: {path}" for path in outputs.values()))

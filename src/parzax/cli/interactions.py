@@ -1,0 +1,46 @@
+"""``parzax interactions FILE``: which pairs of parameters matter together."""
+
+from argparse import Namespace
+from dataclasses import replace
+
+import jax
+
+from parzax.cli import writing
+from parzax.cli.importance import (
+    asked_levels,
+    asked_outputs,
+    chosen_objective,
+    heading,
+    option_paths,
+    prepare,
+)
+from parzax.cli.reading import read_log
+from parzax.cli.writing import progress, say, say_notes
+from parzax.results import InteractionResult, interactions
+
+
+def run_interactions(args: Namespace) -> None:
+    """Print the table of pairs and its notes; write the files that were asked for."""
+    levels = asked_levels(args)
+    outputs = asked_outputs(args, ("plot", "json", "csv"))
+    log, how = prepare(args, option_paths(outputs))
+    if args.objective in ("all", "pareto"):
+        raise ValueError("interactions are of one objective: give --objective its number or name.")
+    if args.plot is not None:
+        from parzax import plotting as plotting  # raises now if it cannot draw
+    obs = read_log(log, args)
+    how |= chosen_objective(args.objective, obs)
+    with progress("compiling and computing"), jax.enable_x64(True):
+        result = interactions(obs, levels, n_draws=args.draws, **how)
+    writing.write_all([(path, _writer(name, result)) for name, path in outputs.items()])
+    say_notes(obs)
+    text = str(replace(result, report=writing.without_notes(obs.report)))
+    say(*heading(args.objective, obs), *text.split("\n"), *(f"written: {path}" for path in outputs.values()))
+
+
+def _writer(name: str, result: InteractionResult) -> writing.Writer:
+    if name == "plot":
+        from parzax import plotting
+
+        return writing.draw_now(lambda: plotting.interactions(result), result.names)
+    return writing.records_writer(result) if name == "json" else writing.csv_writer(result)

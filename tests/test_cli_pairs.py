@@ -1,0 +1,204 @@
+"""The commands `parzax interactions` and `parzax compare`, and outputs that cannot be written."""
+
+import json
+import shlex
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+import jax
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from optuna.distributions import BaseDistribution
+
+import parzax as px
+from parzax.cli import compare, importance, interactions, main, report
+
+N = 120
+TARGET = ["--target", "loss", "--direction", "minimize", "--target-quantile", "0.3"]
+
+
+def make_table(seed, weights):
+    """A table of three parameters and a result; the last one is noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(N, 3)).round(4)
+    df = pd.DataFrame(x, columns=["lr", "depth", "noise"])
+    return df.assign(loss=x @ weights + 0.01 * rng.uniform(size=N), val_acc=rng.uniform(size=N))
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+    make_table(0, [1.0, 0.4, 0.0]).to_csv("a.csv", index=False)
+    make_table(1, [0.4, 1.0, 0.0]).to_csv("b.csv", index=False)
+
+
+def run(capsys, *args):
+    """Exit status, stdout, stderr."""
+    status = main(list(map(str, args)))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_interactions_are_those_of_python(capsys):
+    # Catches options that do not reach the computation, and a table or a file with other numbers.
+    outputs = ["--json", "i.json", "--csv", "i.csv", "--plot", "i.png"]
+    status, out, err = run(capsys, "interactions", "a.csv", *TARGET, "--draws", "50", *outputs)
+    assert status == 0, err
+    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    with jax.enable_x64(True):
+        expected = px.interactions(obs, 0.3, n_draws=50)
+    records = json.loads(Path("i.json").read_text())["records"]
+    assert [(row["first"], row["second"]) for row in records] == list(expected.pairs)
+    np.testing.assert_allclose([row["importance"] for row in records], expected.importance[0])
+    np.testing.assert_allclose(pd.read_csv("i.csv")["p_value"], expected.p_value[0])
+    assert Path("i.png").read_bytes().startswith(b"\x89PNG")
+    lines = out.splitlines()
+    assert lines[0] == "interactions at level 0.3"
+    assert lines[2].startswith("lr × depth")
+    assert "no parameters: 'val_acc': a result, by its name" in lines
+    assert lines[-3:] == ["written: i.png", "written: i.json", "written: i.csv"]
+    notes = err.splitlines()
+    assert all(note.startswith("parzax: note: ") for note in notes)
+    assert f"inferred: {len(notes)} things, see the notes on stderr" in lines
+
+
+def test_two_tables_are_compared_in_one_space(capsys):
+    # Catches tables refused since their smallest and largest values differ, and logs in the wrong order.
+    options = [*TARGET, "--resamples", "200", "--json", "c.json", "--csv", "c.csv"]
+    status, out, err = run(capsys, "compare", "a.csv", "b.csv", *options)
+    assert status == 0, err
+    both = pd.concat([pd.read_csv("a.csv").assign(log="a"), pd.read_csv("b.csv").assign(log="b")])
+    logs = px.Observations.by_task(both, "log", "loss", direction="minimize", warn=False)
+    with jax.enable_x64(True):
+        expected = px.compare(logs["a"], logs["b"], 0.3, n_resamples=200)
+    records = json.loads(Path("c.json").read_text())["records"]
+    assert [row["parameter"] for row in records] == ["lr", "depth", "noise"]
+    np.testing.assert_allclose([row["difference"] for row in records], expected.difference[0])
+    np.testing.assert_array_equal(pd.read_csv("c.csv")["differs"], expected.differs[0])
+    assert records[0]["difference"] < -0.3 < 0.3 < records[1]["difference"]
+    lines = out.splitlines()
+    assert lines[:2] == ["first: a.csv, second: b.csv", f"first: {N} rows, minimize"]
+    assert "second: no parameters: 'val_acc': a result, by its name" in lines
+    assert sum(line.endswith("differs") for line in lines) == 2
+    assert lines[-2:] == ["written: c.json", "written: c.csv"]
+
+
+def test_halves_of_one_log(capsys):
+    # Catches a second log that has to be given, and a certainty that nobody asked for.
+    status, out, err = run(capsys, "compare", "a.csv", *TARGET, "--resamples", "0")
+    assert status == 0, err
+    assert out.startswith(
+        f"first: the first half of a.csv, second: the second half\nboth: {N} rows, minimize\n"
+    )
+    assert f"rows: {N // 2} and {N // 2}" in out
+    assert "nothing says how sure this is" in out
+    assert "differs" not in out
+
+
+def test_two_studies_of_one_file(capsys):
+    # Catches a file of several studies of which one alone can be read.
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    distributions: dict[str, BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(0, 1) for name in ("lr", "depth")
+    }
+    for seed, name in enumerate("ab"):
+        study = optuna.create_study(storage="sqlite:///s.db", study_name=name)
+        values = np.random.default_rng(seed).uniform(size=(60, 2)).tolist()
+        study.add_trials(
+            [
+                optuna.trial.create_trial(
+                    params=dict(zip(distributions, row, strict=True)),
+                    distributions=distributions,
+                    value=row[seed],
+                )
+                for row in values
+            ]
+        )
+    quick = ["--target-quantile", "0.3", "--resamples", "0"]
+    status, out, err = run(capsys, "compare", "s.db", "s.db", "--study", "a", "b", *quick)
+    assert (status, err) == (0, "")
+    rows = {
+        line.split()[0]: line.split()[1:3] for line in out.splitlines() if line.startswith(("lr ", "depth "))
+    }
+    assert rows == {"lr": ["1.000", "0.000"], "depth": ["0.000", "1.000"]}
+    status, _, err = run(capsys, "compare", "s.db", "s.db", *quick)
+    assert (status, "choose one with --study: 'a', 'b'" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("interactions a.csv --target loss --objective all", "interactions are of one objective"),
+        ("interactions a.csv --target loss --objective pareto", "interactions are of one objective"),
+        ("interactions a.csv --target loss --estimator optuna", "unrecognized arguments: --estimator"),
+        ("interactions a.csv --target los", "did you mean 'loss'?"),
+        ("compare a.csv b.csv --target loss --objective all", "a comparison is of one objective"),
+        ("compare a.csv b.csv --target loss --seed noise", "--seed: tables that are compared"),
+        ("compare a.csv none.csv --target loss", "there is no file 'none.csv'"),
+        ("compare a.csv b.csv --target loss --json a.csv", "'a.csv' is the log itself"),
+        ("compare a.csv b.csv --target loss --csv b.csv", "'b.csv' is the other log itself"),
+    ],
+)
+def test_refusals(capsys, line, message):
+    # Catches an input that is written over, and options that are taken and forgotten.
+    before = {name: Path(name).read_text() for name in ("a.csv", "b.csv")}
+    status, out, err = run(capsys, *shlex.split(line))
+    assert (status, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert before == {name: Path(name).read_text() for name in before}
+
+
+@pytest.mark.parametrize("command", ["importance", "report", "interactions", "compare"])
+def test_help_has_an_example(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"parzax {command} " in words.split("positional arguments")[0].replace("usage:", "", 1)
+
+
+def refuse_to_make_files(*_, **__):
+    raise OSError(30, "Read-only file system")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "importance a.csv --target loss --json",
+        "importance a.csv --target loss --plot",
+        "report a.csv --target loss -o",
+        "interactions a.csv --target loss --csv",
+        "compare a.csv b.csv --target loss --csv",
+    ],
+)
+def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_path, line):
+    # Catches minutes of work that end in "Read-only file system": permissions alone do not show it.
+    def read(*_):
+        raise AssertionError("the log is read")
+
+    for module, name in ((importance, "read_log"), (report, "read_log"), (interactions, "read_log")):
+        monkeypatch.setattr(module, name, read)
+    monkeypatch.setattr(compare, "read_logs", read)
+    ending = {"--json": "json", "--plot": "png", "-o": "html", "--csv": "csv"}[line.split()[-1]]
+    status, _, err = run(capsys, *line.split(), f"{'x' * 300}.{ending}")
+    assert (status, "File name too long" in err) == (2, True)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse_to_make_files)
+    status, _, err = run(capsys, *line.split(), f"out.{ending}")
+    assert status == 2
+    assert f"{line.split()[-1]}: cannot write to the folder '.'" in err
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.csv", "b.csv"]
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
+    # Catches the same in Python.
+    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    monkeypatch.setattr(import_module("parzax.page.report"), "_result", None)
+    with pytest.raises(ValueError, match="it is a folder"):
+        px.report(obs, tmp_path)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse_to_make_files)
+    with pytest.raises(ValueError, match=r"path: cannot write 'page\.html'"):
+        px.report(obs, "page.html")

@@ -1,0 +1,102 @@
+"""What the command says of a table from which little or nothing follows, read as a whole."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from parzax._words import plural
+from parzax.cli import main
+from parzax.status import Status, describe
+
+RNG = np.random.default_rng(0)
+LR, DEPTH, LOSS = RNG.uniform(size=40).round(4), RNG.integers(1, 9, 40), RNG.uniform(size=40).round(4)
+TABLE = pd.DataFrame({"lr": LR, "depth": DEPTH, "value": LOSS})
+NO_DATA = (
+    "NO_DATA: Too few usable rows, fewer than two for an importance or none for a sampler: add rows whose "
+    "objectives are known."
+)
+ALL_EQUAL = "ALL_EQUAL: All losses are equal, so no level set stands out; check which column is the target."
+
+
+def run(capsys, df, *options):
+    """Exit status, the lines on stdout, and stderr."""
+    df.to_csv("t.csv", index=False)
+    status = main(["importance", "t.csv", "--direction", "minimize", *options])
+    out, err = capsys.readouterr()
+    return status, out.splitlines(), err
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+
+
+def test_one_row(capsys):
+    # Catches six paragraphs of statuses, intervals of nothing, "1 rows" and "more" of what was not listed.
+    status, lines, err = run(capsys, TABLE[:1], "--good-values")
+    assert status == 0
+    assert lines[:2] == [
+        "good values at level 0.1: none stand out",
+        "(2 parameters are not above chance, or could not be compared)",
+    ]
+    assert lines[-4:] == [
+        "target: 1 row, region: 1 row (level 1)", "1 row, minimize",
+        "inferred: 3 things, see the notes on stderr", NO_DATA,
+    ]  # fmt: skip
+    assert all(line.startswith("parzax: note: ") for line in err.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("df", "options", "advice"),
+    [
+        (TABLE[:2], ["--resamples", "0"], ["LOW_DATA", "ALL_ZERO"]),
+        (TABLE.assign(value=0.5), [], ["ALL_EQUAL"]),
+        (TABLE.assign(lr=0.1, depth=3), ["--resamples", "0"], ["LOW_DATA", "SINGLE_VALUE", "ALL_ZERO"]),
+        (TABLE.assign(value=np.nan), ["--resamples", "0"], ["NO_DATA"]),
+    ],
+)
+def test_nothing_to_compare(capsys, df, options, advice):
+    # Catches sentences that follow from another one, and how sure numbers are that do not exist.
+    status, lines, _ = run(capsys, df, *options)
+    assert status == 0
+    text = "\n".join(lines)
+    assert [line.split(":")[0] for line in lines if re.match("[A-Z_]+: ", line)] == advice
+    for words in ("in brackets", "p: by", "taken as independent", "--target-quantile"):
+        assert words not in text
+    assert not re.search(r"\b1 (rows|parameters|things|levels)\b", text)
+
+
+def test_a_single_parameter(capsys):
+    # Catches an importance of 1 that reads as if the parameter were known to matter.
+    df = pd.DataFrame({"lr": LR, "value": LR + 0.5 * LOSS})
+    status, lines, _ = run(capsys, df, "--resamples", "0")
+    assert status == 0
+    assert "a single parameter has an importance of 1, whether it matters or not" in lines
+
+
+def test_no_rows_and_no_file(capsys, tmp_path):
+    # Catches a table of zeros for a file that holds nothing.
+    assert run(capsys, TABLE[:0])[0] == 2
+    (tmp_path / "empty.csv").write_text("")
+    assert main(["importance", "empty.csv"]) == 2
+    assert capsys.readouterr().err == "parzax: error: 'empty.csv' is empty.\n"
+
+
+def test_causes_stand_for_their_consequences():
+    # Catches advice on a level lost because another one has a cause of it.
+    everything = int(Status.NO_DATA | Status.SAME_SETS | Status.LOW_DATA | Status.ALL_ZERO)
+    assert describe(everything) == [NO_DATA]
+    assert describe(int(Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF)) == [ALL_EQUAL]
+    told = describe(np.array([everything, int(Status.LOW_DATA)]))
+    assert [line.split(":")[0] for line in told] == ["NO_DATA", "LOW_DATA"]
+    # A sampler's statuses stay beside each other.
+    assert len(describe(int(Status.NO_DATA | Status.NO_ROWS | Status.NONE_FEASIBLE))) == 3
+
+
+def test_counts_with_their_nouns():
+    assert [plural(n, "row") for n in (0, 1, 2, "1", "28-31")] == [
+        "0 rows", "1 row", "2 rows", "1 row", "28-31 rows",
+    ]  # fmt: skip
