@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import parzax as px
 from parzax._words import plural
 from parzax.cli import main
+from parzax.page.content import content
 from parzax.status import Status, describe
 
 RNG = np.random.default_rng(0)
@@ -100,3 +102,16 @@ def test_counts_with_their_nouns():
     assert [plural(n, "row") for n in (0, 1, 2, "1", "28-31")] == [
         "0 rows", "1 row", "2 rows", "1 row", "28-31 rows",
     ]  # fmt: skip
+
+
+def test_pages_and_comparisons_of_single_rows():
+    # Catches "every parameter that could be compared is above chance" where none was, and importances of 0.
+    space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})
+    logs = [px.Observations.from_arrays(space, TABLE[["lr", "depth"]][i : i + 1], [0.5]) for i in (0, 1)]
+    words = content(px.cond_ped_anova(logs[0]), None, 10)["data"]["words"][0]
+    assert words["chance"] == "No parameter could be compared at this level."
+    assert words["label"].endswith("1 of 1 row")
+    assert words["notes"] == ["Too few usable rows."]
+    text = str(px.compare(*logs, n_resamples=0))
+    assert "nothing can be compared: one of the logs has no importances at this level" in text
+    assert text.splitlines()[2].split() == ["lr", "-", "-", "-"]

@@ -56,7 +56,9 @@ def _chance_words(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters are not above chance at a level."""
     names = [labels[j] for j in stats.ranking if stats.chance[level, j]]
     share, listing = f"{len(names)} of {plural(len(labels), 'parameter')}", join_names(names, MOST_NAMES)
-    if stats.tested:
+    if not np.isfinite(stats.mean[level]).any():
+        text = "No parameter could be compared at this level."
+    elif stats.tested:
         text = f"Not above chance at this level, {len(names)} of {len(labels)}: {listing}."
         text = text if names else "Every parameter that could be compared is above chance at this level."
     else:
@@ -107,7 +109,8 @@ def summary(
 def status_words(stats: Numbers, level: int, parameter: int) -> str:
     """What is unusual about a parameter at a level."""
     # "Not above chance" stands for NOT_ABOVE_CHANCE.
-    bits = Status(int(stats.status[level, parameter])) & ~(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
+    bits = Status(int(drop_consequences(stats.status[level, parameter])))
+    bits &= ~(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
     remarks = ["not above chance"] if stats.chance[level, parameter] else []
     return "; ".join(dict.fromkeys([*remarks, *(bit.fact for bit in bits)]))
 

@@ -76,7 +76,11 @@ class Comparison(Readable):
     def _table(self) -> ReadTable:
         """The usual level, largest difference first."""
         level = self.usual_level
-        first, second = (result.over_seeds()[0][level] for result in (self.first, self.second))
+        shares = (
+            np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
+            for result in (self.first, self.second)
+        )
+        first, second = (["-" if np.isnan(x) else f"{x:.3f}" for x in of_log] for of_log in shares)
         labels = short_labels(self.names, 40)
         rows = [("parameter", "first", "second", "difference", f"{100 * self.level:g} % interval", "")]
         for j in np.argsort(-np.abs(np.nan_to_num(self.difference[level])), kind="stable")[:_SHOWN]:
@@ -84,7 +88,7 @@ class Comparison(Readable):
             difference = "-" if np.isnan(change) else f"{change:+.3f}"
             ends = "" if np.isnan(low) else f"{low:+.2f} to {high:+.2f}"
             differs = "differs" if self.differs[level, j] else ""
-            rows.append((labels[j], f"{first[j]:.3f}", f"{second[j]:.3f}", difference, ends, differs))
+            rows.append((labels[j], first[j], second[j], difference, ends, differs))
         title = f"importance at level {self.target_quantile[level]:g}"
         return ReadTable(title, list(zip(*rows, strict=True)), ("parameter", ""), self._notes())
 
@@ -92,7 +96,9 @@ class Comparison(Readable):
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
         lines = [f"rows: {' and '.join(sizes)}"]
         lines += filter(None, (result.report.level for result in (self.first, self.second)))
-        if np.isnan(self.p_value[self.usual_level]).all():
+        if np.isnan(self.difference[self.usual_level]).all():
+            lines.append("nothing can be compared: one of the logs has no importances at this level")
+        elif np.isnan(self.p_value[self.usual_level]).all():
             lines.append("nothing says how sure this is: that needs half-samples, or several seeds")
         else:
             lines.append(
@@ -193,6 +199,6 @@ def _halves(obs: Observations) -> tuple[Observations, Observations]:
     usable = usable_rows(obs)
     n = int(usable.sum(axis=-1).min(initial=obs.n))
     if n < 4:
-        raise ValueError(f"a log of {n} usable rows has no halves to compare; give a second one.")
+        raise ValueError(f"a log of {plural(n, 'usable row')} has no halves to compare; give a second one.")
     early = np.cumsum(usable, axis=-1) <= usable.sum(axis=-1, keepdims=True) // 2
     return obs.select(early), obs.select(~early)
