@@ -112,6 +112,6 @@ def test_pages_and_comparisons_of_single_rows():
     assert words["chance"] == "No parameter could be compared at this level."
     assert words["label"].endswith("1 of 1 row")
     assert words["notes"] == ["Too few usable rows."]
-    text = str(px.compare(*logs, n_resamples=0))
+    text = str(px.compare(logs[0], logs[1], n_resamples=0))
     assert "nothing can be compared: one of the logs has no importances at this level" in text
     assert text.splitlines()[2].split() == ["lr", "-", "-", "-"]
