@@ -2,11 +2,10 @@
 
 import numbers
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
 from types import FrameType
@@ -246,13 +245,6 @@ def optional(module: str, purpose: str, extra: str) -> Any:
     except ImportError as error:
         remedy = f"install it with pip install 'parzax[{extra}]'"
         raise ImportError(f"{purpose} needs {module}; {remedy}.") from error
-
-
-def can_write_in(folder: Any) -> bool:
-    """Whether a file can be made in a folder: tried, since permissions alone do not say it."""
-    with suppress(OSError), tempfile.TemporaryFile(dir=folder):
-        return True
-    return False
 
 
 def check_key(key: Any) -> None:

@@ -19,7 +19,7 @@ def find_first(bad: np.ndarray) -> tuple[Any, ...]:
 
 def and_more(bad: np.ndarray) -> str:
     """Say in an error message how many more rows are bad."""
-    n_more = np.count_nonzero(bad) - 1
+    n_more = int(np.count_nonzero(bad)) - 1
     return f" (and {plural(n_more, 'more such row')})" if n_more else ""
 
 

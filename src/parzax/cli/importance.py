@@ -21,6 +21,7 @@ from parzax.results.good_values import to_lines
 from parzax.results.resampling import choose_counts
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
+from parzax.status import NOT_COMPARED, Status
 from parzax.tables.roles import suggest
 
 MAX_LEVELS = 10_000
@@ -117,9 +118,12 @@ def option_paths(outputs: Mapping[str, Path]) -> dict[str, Path]:
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
     """What to do where the levels asked for have too few rows, or little can be said of a part of the log."""
     lines, lost = [], sum(n for why, n in result.report.dropped.items() if "PRUNED" in why)
-    if have_few_rows(result.n_target, result.n_region).all() and levels is not None:
+    few = have_few_rows(result.n_target, result.n_region).all()
+    # All losses or all values are equal, or there are no rows: so it is at any level.
+    anywhere = (result.status & int(Status.NO_DATA | Status.ALL_EQUAL | NOT_COMPARED) == 0).any()
+    if few and levels is not None and anywhere:
         lines += ["without --target-quantile the level is one that leaves more than ten rows, if any does"]
-    elif not result.is_above(result.usual_level).any() and len(levels or [None]) == 1:
+    elif not few and anywhere and not result.is_above(result.usual_level).any() and len(levels or [0]) == 1:
         lines += ["other levels may say more: --target-quantile 0.1:0.5:0.1"]
     if lost:
         lines += [f"pruned rows are left out, {lost} of them; --pruned worst ranks them last instead"]

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 import parzax
-from parzax import _checks
+from parzax._files import can_write_in
 from parzax._words import plural, visible
 from parzax.observations import ImportReport, Observations
 from parzax.results import ImportanceResult
@@ -70,7 +70,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
             # Such as /dev/null, which would be replaced by a file.
             (path.exists() and not path.is_file(), f"{str(path)!r} is no regular file"),
             (not folder.is_dir(), f"there is no folder {str(folder)!r}"),
-            (not _checks.can_write_in(folder), f"cannot write to the folder {str(folder)!r}"),
+            (not can_write_in(folder), f"cannot write to the folder {str(folder)!r}"),
             (same is not None, f"{str(path)!r} is {same} itself"),
             (file in seen, f"it and {seen.get(file)} name the same file {str(path)!r}"),
             (path.suffix.lower() not in endings, f"{str(path)!r} must end in {' or '.join(endings)}"),

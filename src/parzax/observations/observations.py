@@ -27,8 +27,7 @@ from parzax.tables import Format
 class Observations:
     """The rows of a log: configurations and objectives, with optional constraints and weights.
 
-    Built by `from_arrays`, `from_dataframe` or an adapter, never directly. It stays on the host and is not a
-    pytree.
+    Built by `from_arrays`, `from_dataframe` or an adapter, never directly. On the host, and no pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
@@ -285,10 +284,8 @@ class Observations:
     def _summary(self, j: int) -> list[str]:
         """Name, number of active rows of all seeds, and the smallest and the largest value of a parameter."""
         values, domain = self.values[..., j][self.regime[..., j] >= 0], self.space.domains[j][0]
-        if isinstance(domain, Categorical) or not values.size:
-            ends = ["", ""]
-        else:
-            ends = [f"{values.min():.4g}", f"{values.max():.4g}"]
+        is_numeric = values.size and not isinstance(domain, Categorical)
+        ends = [f"{values.min():.4g}", f"{values.max():.4g}"] if is_numeric else ["", ""]
         return [self.space.names[j], str(values.size), *ends]
 
     def with_weight(self, weight: Any) -> "Observations":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax._files import can_write_in
 from parzax.observations import Observations
 from parzax.page.content import content
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
@@ -73,7 +74,7 @@ def report(
     path = Path(path)
     if not path.parent.is_dir():
         raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
-    writable = os.access(path, os.W_OK) if path.exists() else _checks.can_write_in(path.parent)
+    writable = os.access(path, os.W_OK) if path.exists() else can_write_in(path.parent)
     if path.is_dir() or not writable:
         reason = "it is a folder" if path.is_dir() else "permission denied"
         raise ValueError(f"path: cannot write {str(path)!r}: {reason}.")

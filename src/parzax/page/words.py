@@ -93,6 +93,8 @@ def summary(
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(stats, labels)
+    if not np.isfinite(stats.mean[i]).any():
+        return lines  # nothing to be sure of
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: this is one run, and no resamples were asked for"
     lines.append(f"How sure? {_sentence(sure)}")
