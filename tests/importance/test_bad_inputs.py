@@ -249,7 +249,6 @@ for _name, _levels, _region in (
     ("no levels", [], 1.0),
     ("a table of levels", [[0.1]], 1.0),
     ("levels as text", "0.1", 1.0),
-    ("levels None", None, 1.0),
 ):
     Case(_name, levels=_levels, region=_region, error="target_quantile")
 for _name, _region in (
@@ -499,7 +498,7 @@ SPACES = {
     "a choice twice": (lambda: px.Categorical(["a", "b", "a"]), "appears twice"),
     "no choices": (lambda: px.Categorical([]), "must not be empty"),
     "text as choices": (lambda: px.Categorical("abc"), "must be a sequence"),
-    "ordinal that descends": (lambda: px.Ordinal([3, 2]), "ascending"),
+    "ordinal that descends": (lambda: px.Ordinal([3, 2]), "must ascend"),
     "ordinal log from 0": (lambda: px.Ordinal([0, 2], log=True), "above 0"),
     "unknown parent": (lambda: px.Space({"x": px.Float(0, 1, when=px.In("b", [1]))}), "'b', which is not"),
     "cycle": (

@@ -193,7 +193,7 @@ def test_a_table_with_empty_cells():
             "loss": range(40),
         }
     )
-    with pytest.raises(ValueError, match=r"^tasks: 'kind' is missing.*give space="):
+    with pytest.raises(ValueError, match=r"^tasks: 'kind' is missing.*Give space="):
         px.task_similarity(px.Observations.by_task(df, "task", "loss", warn=False))
 
 

@@ -77,7 +77,7 @@ def test_inferred_space(frame):
     text = str(caught[0].message)
     for part in (
         "'value' is minimised",
-        "seen in the data",
+        "taken from the data",
         "x: Float",
         "k: Int from 1 to 9; inactive in 1 of 3",
     ):
@@ -471,7 +471,7 @@ ERRORS = [
         "only gaps",
         pd.DataFrame({"x": [None, None], "value": [1.0, 2.0]}),
         {},
-        "none of the columns 'x' has a value",
+        "none of the columns 'x' has a value that is not an id",
     ),
     ("dates", GOOD[["value"]].assign(x=pd.Timestamp("2020-01-01")), {}, "'x': it holds Datetime"),
     ("lists", GOOD[["value"]].assign(x=[[1], [2], [1], [2]]), {}, "column 'x'.*list|List"),

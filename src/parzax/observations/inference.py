@@ -30,7 +30,7 @@ def infer_space(
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
         names = listed([column.name for column in columns.values()])
-        raise ValueError(f"none of the columns {names} holds values other than ids.")
+        raise ValueError(f"none of the columns {names} has a value that is not an id.")
     notes = ["bounds and choices are taken from the data; a space with the real ones is better"]
     hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
     notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]

@@ -40,7 +40,7 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
         parameter (as grids are), whose order says nothing about the search.
     """
     n_seeds = math.prod(obs.batch_shape)
-    values, usable = obs.values.reshape(n_seeds, obs.n, -1), ~np.isnan(losses)
+    values, usable = obs.values.reshape(n_seeds, obs.n, len(obs.space)), ~np.isnan(losses)
     if obs.weight is not None:
         usable &= obs.weight.reshape(losses.shape) > 0
     rows = [np.flatnonzero(seed)[:_ROWS] for seed in usable[:_SEEDS]]
