@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,9 +18,16 @@ _BEST, _CELLS = 0.2, 6
 _THRESHOLD = 2.576
 
 
+# What was last found of a log: its losses, and whether they show learning.
+_last: "WeakKeyDictionary[Observations, tuple[np.ndarray, bool]]" = WeakKeyDictionary()
+
+
 def with_learning(obs: Observations, losses: np.ndarray) -> ImportReport:
     """The report of a log, which says whether its rows show a search that learns; see `shows_learning`."""
-    return replace(obs.report, learned=shows_learning(obs, losses))
+    before = _last.get(obs)
+    if before is None or not np.array_equal(before[0], losses, equal_nan=True):
+        before = _last[obs] = (losses, shows_learning(obs, losses))
+    return replace(obs.report, learned=before[1])
 
 
 def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
@@ -51,26 +59,36 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 def _trend(values: np.ndarray, loss: np.ndarray) -> float:
     """r * sqrt(n - 1) of the rows of one seed; 0 where the order says nothing."""
     # A configuration that was repeated, or has a row per epoch, counts once, where it is last.
-    last = sorted({row.tobytes(): i for i, row in enumerate(values)}.values())[:_CONFIGURATIONS]
+    rows = np.ascontiguousarray(values).view(f"V{values.strides[0]}").reshape(-1).tolist()
+    last = sorted(dict(zip(rows, range(len(rows)), strict=True)).values())[:_CONFIGURATIONS]
     values, loss = np.where(np.isnan(values), np.inf, values)[last], loss[last]
-    n = len(loss)
-    if n < _LEAST or any(map(_is_sorted, [loss, *values.T])):
+    n, d = values.shape
+    if n < _LEAST or _any_sorted(np.column_stack([loss, values])):
         return 0.0
     best = np.zeros(n, bool)
     best[np.argsort(loss, kind="stable")[: math.ceil(_BEST * n)]] = True
-    closeness = np.zeros(n)
-    for column in values.T:
-        cell = _CELLS * np.searchsorted(np.sort(column), column) // n
-        of_best, of_all = (np.bincount(cell, weights=rows, minlength=_CELLS) for rows in (best, best >= 0))
-        closeness += np.log(of_best[cell] - best + 0.5) - np.log(best.sum() - best + 0.5 * _CELLS)
-        closeness -= np.log(of_all[cell] - 0.5)
-    rank = np.searchsorted(np.sort(closeness), closeness)
+    # Cells of all parameters are numbered one parameter after the other.
+    cell = _CELLS * _ranks(values) // n + _CELLS * np.arange(d)
+    of_best, of_all = (np.bincount(cell[rows].reshape(-1), minlength=_CELLS * d) for rows in (best, ...))
+    closeness = (np.log(of_best[cell] - best[:, None] + 0.5) - np.log(of_all[cell] - 0.5)).sum(axis=1)
+    closeness -= d * np.log(best.sum() - best + 0.5 * _CELLS)
+    rank = _ranks(np.round(closeness, 9)[:, None])[:, 0]  # rows with equal cells are tied
     if np.ptp(rank) == 0:
         return 0.0
     return float(np.corrcoef(rank, np.log(5 + np.arange(n)))[0, 1] * math.sqrt(n - 1))
 
 
-def _is_sorted(x: np.ndarray) -> bool:
-    """Whether values never fall, or never rise, and are not all equal."""
-    rises, falls = (x[1:] > x[:-1]).any(), (x[1:] < x[:-1]).any()
-    return bool(rises != falls)
+def _ranks(x: np.ndarray) -> np.ndarray:
+    """(n, d) number of smaller entries in each column."""
+    order = np.argsort(x, axis=0)
+    ascending, place = np.take_along_axis(x, order, axis=0), np.arange(len(x))[:, None]
+    is_first = np.concatenate([np.ones((1, x.shape[1]), bool), ascending[1:] != ascending[:-1]])
+    ranks = np.empty(x.shape, np.int64)
+    np.put_along_axis(ranks, order, np.maximum.accumulate(np.where(is_first, place, 0)), axis=0)
+    return ranks
+
+
+def _any_sorted(x: np.ndarray) -> bool:
+    """Whether the values of a column never fall, or never rise, and are not all equal."""
+    rises, falls = (x[1:] > x[:-1]).any(axis=0), (x[1:] < x[:-1]).any(axis=0)
+    return bool((rises != falls).any())
