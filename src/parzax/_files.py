@@ -1,4 +1,4 @@
-"""Files that are written."""
+"""Checks of folders to which files will be written."""
 
 import tempfile
 from contextlib import suppress

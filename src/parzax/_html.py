@@ -1,4 +1,4 @@
-"""Tables for notebooks."""
+"""HTML tables that notebooks display."""
 
 from collections.abc import Mapping, Sequence
 from html import escape

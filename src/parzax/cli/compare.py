@@ -1,4 +1,4 @@
-"""``parzax compare LOG_A LOG_B``: whether other parameters matter in another log."""
+"""``parzax compare LOG_A LOG_B``: compare the importances of two logs."""
 
 import math
 from argparse import Namespace

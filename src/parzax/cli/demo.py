@@ -31,7 +31,7 @@ def run_demo(args: Namespace) -> None:
         obs = Observations.from_arrays(problem.space, np.asarray(values), np.asarray(objectives))
         times, before = [time.perf_counter()], origins.copy()
         with progress("computing"):
-            # A result is on the host, so the computation is over when the call returns.
+            # The result's arrays are on the host, so the computation has ended when the call returns.
             cond_ped_anova(obs, target_quantile=_LEVELS)
             times.append(time.perf_counter())
             result = cond_ped_anova(obs, target_quantile=_LEVELS)

@@ -69,7 +69,7 @@ def run_importance(args: Namespace) -> None:
         how |= choose_counts(obs, len(levels or [None]), args.resamples)
         result = cond_ped_anova(obs, target_quantile=levels, **how)
     head = summarise(result)
-    # Nothing is said twice: neither the verdict nor how far it can be trusted.
+    # The table already prints the verdict and its reliability; they are not repeated here.
     table = importance_table(result, inferred=False).to_text().split("\n")
     table = [line for line in table if not line or line[1:] not in head[-1]]
     writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
@@ -95,7 +95,7 @@ def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, 
 
 
 def asked_levels(args: Namespace) -> list[float] | None:
-    """The levels asked for; None leaves the choice to the rows."""
+    """The levels that the user gave; None if the level is to be chosen from the number of rows."""
     asked = args.target_quantile
     return None if asked is None else parse_levels("--target-quantile", asked)
 
@@ -119,7 +119,7 @@ def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
     """What to do where the levels asked for have too few rows, or little can be said of a part of the log."""
     lines, lost = [], sum(n for why, n in result.report.dropped.items() if "PRUNED" in why)
     few = have_few_rows(result.n_target, result.n_region).all()
-    # All losses or all values are equal, or there are no rows: so it is at any level.
+    # If all losses or all values are equal, or no rows remain, another level does not help.
     anywhere = (result.status & int(Status.NO_DATA | Status.ALL_EQUAL | NOT_COMPARED) == 0).any()
     if few and levels is not None and anywhere:
         lines += ["without --target-quantile the level is one that leaves more than ten rows, if any does"]
@@ -180,7 +180,7 @@ def parse_levels(option: str, text: str) -> list[float]:
         first, last, step = pieces if len(pieces) == 3 else (pieces[0], pieces[0], Decimal(1))
         if step <= 0 or last < first:
             raise ValueError(f"{option}: the range {part!r} needs first <= last and a step above 0.")
-        # The size of the quotient first: its digits may be too many to write out.
+        # Check the size of the quotient first: it may have too many digits to write out.
         if (last - first) / step >= MAX_LEVELS:
             raise ValueError(f"{option}: the range {part!r} has more than {MAX_LEVELS} levels.")
         levels += [float(first + i * step) for i in range(int((last - first) / step) + 1)]

@@ -1,4 +1,4 @@
-"""``parzax interactions FILE``: which pairs of parameters matter together."""
+"""``parzax interactions FILE``: print which pairs of parameters interact."""
 
 from argparse import Namespace
 from dataclasses import replace

@@ -23,7 +23,7 @@ _KINDS = ("sweep", "bars", "regimes", "values")
 
 class _Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # A later option must not change what a shortened one means.
+        # Options cannot be shortened: a new option would change the meaning of a short form.
         super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
 
     def error(self, message: str) -> NoReturn:
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (`| head`) has gone; do not complain again at exit.
+        # The program that reads our output (`| head`) has ended; avoid a second error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:  # any error in a file is one line

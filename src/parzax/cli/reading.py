@@ -25,9 +25,9 @@ from parzax.tables.roles import results_of, suggest, unsaid_direction
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
-# Options that go with tables alone.
+# Options that are allowed for tables only.
 _TABLES = ("parameters", "drop", "seed", "constraints", "per_trial", "group")
-# Column of the number of a log in the table of several.
+# Column that numbers the logs in a table made of several logs.
 _LOG = "parzax: number of the log"
 
 
@@ -51,7 +51,7 @@ def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
     """Several logs; tables have one space, which is inferred from all of them together."""
     if len(paths) > 1 and all(_choose_reader(path, args) is _from_table for path in paths):
         return _from_tables(paths, args)
-    # One study for all files, or one of each.
+    # The user names one study for all files, or one study per file.
     studies = (args.study or [None]) * len(paths)
     separate = (Namespace(**(vars(args) | {"study": study})) for study in studies)
     return [read_log(path, of_log) for path, of_log in zip(paths, separate, strict=False)]
@@ -238,7 +238,7 @@ def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
 
 
 def _passing(text: str | None, table: Table, what: str) -> np.ndarray:
-    """(n,) rows that pass the filter, if there is one; ValueError if none does."""
+    """(n,) rows that pass the filter; all rows without a filter. ValueError if no row passes."""
     passing = np.ones(table.n, dtype=bool) if text is None else filter_mask(text, table)
     if not passing.any() and text is not None:
         raise ValueError(f"--filter: no {what} is left.")

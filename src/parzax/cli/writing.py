@@ -67,7 +67,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
         for wrong, problem in (
             (str(path) == "-", "- is not a file; give a path such as ./out"),
             (path.is_dir(), f"{str(path)!r} is a folder"),
-            # Such as /dev/null, which would be replaced by a file.
+            # A special file such as /dev/null would be replaced by an ordinary file.
             (path.exists() and not path.is_file(), f"{str(path)!r} is no regular file"),
             (not folder.is_dir(), f"there is no folder {str(folder)!r}"),
             (not can_write_in(folder), f"cannot write to the folder {str(folder)!r}"),
@@ -134,7 +134,7 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
 def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
     """Draw a picture in which ``names`` are written; save it later, in the size that it chooses itself."""
     plt = import_module("matplotlib.pyplot")
-    # Open no window.
+    # This backend of matplotlib opens no window.
     plt.switch_backend("Agg")
     with plt.rc_context({"font.family": _fonts_for("".join(names))}):
         ax = draw()

@@ -11,10 +11,10 @@ _LABEL = 28  # characters
 
 
 def summarise(result: ImportanceResult) -> list[str]:
-    """Which parameters matter, which of their values are good, and how sure that is, at the usual level."""
+    """Summarise the page at its opening level: important parameters, their good values, and the certainty."""
     stats, labels = numbers(result), short_labels([visible(name) for name in result.names], _LABEL)
     values = ((result.space.index(good.parameter), good) for good in result.good_values())
     texts = ((j, good_text(good, result.space[good.parameter][good.regime])) for j, good in values)
     lines = summary(result, stats, labels, [(j, text) for j, text in texts if text])
-    # A terminal shows such a space as an escape.
+    # A terminal would show a no-break space as an escape.
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

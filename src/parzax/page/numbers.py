@@ -14,7 +14,7 @@ from parzax.status import NOT_COMPARED, Status
 
 TOP = 3  # "among the three most important"
 _DECIMALS = 4
-# Statuses of levels at which nothing is compared.
+# At a level with one of these statuses no parameters are compared.
 NO_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 
 

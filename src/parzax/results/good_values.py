@@ -66,7 +66,7 @@ def good_values(
 def _best(
     domain: Domain, values: list, target: np.ndarray, region: np.ndarray
 ) -> tuple[tuple[Any, ...], Any]:
-    """The values, and their cells."""
+    """The good values of one regime, and the cells of the grid that contain them."""
     excess = target - region
     if isinstance(domain, Categorical):
         chosen = np.flatnonzero(excess > 0)

@@ -10,11 +10,11 @@ from parzax.observations import ImportReport, Observations
 
 # The first seeds are looked at, of each the first rows, and of these the first configurations.
 _SEEDS, _ROWS, _CONFIGURATIONS = 4, 1000, 300
-# Fewer configurations show nothing.
+# A log with fewer configurations is never reported as a search that learns.
 _LEAST = 20
 # Share of the rows that are the best ones, and cells of equally many rows of each parameter.
 _BEST, _CELLS = 0.2, 6
-# A standard normal number is above it with probability 0.005.
+# Threshold that a standard normal variable exceeds with probability 0.005.
 _THRESHOLD = 2.576
 
 

@@ -61,7 +61,7 @@ def regime_text(domain: Domain) -> str:
 
 
 def _condition(condition: Condition) -> str:
-    """Empty for what only the log knows."""
+    """One condition in words; "" if only the log records which rows are in the regime."""
     if not isinstance(condition, (In, Between)):
         return ""
     parent = shorten(condition.parent, NAME)

@@ -26,7 +26,7 @@ _SAMPLES, _SAMPLES_OF_SWEEPS = 1000, 200
 _MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
 # Least number of shuffles of the page and of the command line.
 _SHUFFLES = 1000
-# Most rows that weights may stand for.
+# Cap on the number of rows after each row is repeated by its weight.
 _MOST_ROWS = 1 << 24
 
 

@@ -31,7 +31,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
         columns = slice(block.start, block.start + block.n_cells)
         region = counts[-1, columns]
         occupied = np.flatnonzero(region)
-        # Sets of equal size are the same set.
+        # The sets are nested, so two sets of equal size are the same set.
         sizes, level = np.unique(counts[:-1, columns].sum(axis=1), return_inverse=True)
         if len(occupied) > 1 and sizes[-1] > 0:
             by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)

@@ -103,7 +103,7 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
 
 
 def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
-    """Share of the operations that are products of matrices."""
+    """Share of the program's operations that are matrix products."""
     return 0.75 if isinstance(estimator.divergence, Explained) else 0.0
 
 

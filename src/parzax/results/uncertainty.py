@@ -12,7 +12,7 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.results.base import attributes, mean_and_error
 from parzax.results.phrases import SIGNIFICANCE
 
-# Half-width of an interval of an importance that counts as narrow enough.
+# An importance interval is narrow enough if its half-width is at most this value.
 TOLERANCE = 0.1
 # With at most this many rows in the target, or outside it, margins do not fall as 1 / sqrt(rows) yet, so that
 # nothing is extrapolated.
@@ -31,7 +31,7 @@ class Tested:
 
     @property
     def above_chance(self) -> np.ndarray:
-        """Where the adjusted p-value is at most 0.05."""
+        """Whether the adjusted p-value of each test is at most 0.05."""
         return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
 

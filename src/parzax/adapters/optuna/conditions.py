@@ -1,4 +1,4 @@
-"""Conditions of a define-by-run space, from which parameters each trial had."""
+"""Infer the conditions of a define-by-run space from the parameters that each trial had."""
 
 import math
 from decimal import ROUND_FLOOR, Decimal
@@ -9,7 +9,7 @@ import numpy as np
 
 from parzax.space import Between, Categorical, Domain, In, Int, holds
 
-# A list of values explains an integer parent only while the parent has few.
+# A condition lists values of an integer parent only if the parent has at most this many values.
 _MOST_LISTED = 16
 
 Conditions = tuple[In | Between, ...]
@@ -24,12 +24,12 @@ class Presence(NamedTuple):
 
     @property
     def present(self) -> np.ndarray:
-        """Where it has a value."""
+        """(n,) trials that have a value of the parameter."""
         return ~np.isnan(self.values)
 
     @property
     def absent(self) -> np.ndarray:
-        """Where it surely has none: a pruned trial may have ended before it asked for the parameter."""
+        """(n,) complete trials without a value. A pruned trial may have ended before it asked for one."""
         return self.complete & np.isnan(self.values)
 
 
@@ -46,7 +46,7 @@ def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozen
         Conditions of each parameter whose presence is explained, parents first; and undecided pairs of a
         child and a parent, which may explain the child once a trial has the parent alone.
     """
-    # Parents are in more trials than their children.
+    # Parents occur in more trials than their children, so they come first.
     conditions: dict[str, Conditions] = {}
     undecided = []
     for name in sorted(columns, key=lambda name: -np.count_nonzero(columns[name].present)):
@@ -63,7 +63,7 @@ def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozen
 
 
 def _explanation(child: Presence, parents: dict[str, Presence]) -> Conditions:
-    """One condition that explains a child exactly, or two; empty where there are none."""
+    """One or two conditions that explain the child's presence exactly; empty if no conditions do."""
     ranked = [pair for name, parent in parents.items() for pair in _conditions_on(name, parent, child)]
     single = [(condition,) for _, condition in sorted(ranked, key=lambda pair: pair[0])]
     lists = (condition for _, condition in ranked if isinstance(condition, In))
@@ -82,7 +82,7 @@ def _conditions_on(name: str, parent: Presence, child: Presence) -> list[tuple[i
     if isinstance(domain, Categorical):
         return [(0, In(name, [domain.choices[value] for value in values]))]
     conditions: list[tuple[int, In | Between]] = []
-    # On the device the parent travels in float32.
+    # The device holds the parent's values in float32: a threshold needs values that differ there.
     if domain.axis.resolved(np.float32, True):
         lacking, rank = parent.values[parent.present & child.absent], 1 if isinstance(domain, Int) else 2
         if lacking.max() < having.min():
@@ -95,11 +95,11 @@ def _conditions_on(name: str, parent: Presence, child: Presence) -> list[tuple[i
 
 
 def roundest(above: float, upto: float) -> float:
-    """The number in (above, upto] with the fewest decimals, the largest one where there are several.
+    """The number in (above, upto] with the fewest decimals; if several have as few, the largest.
 
     It is likely to be the threshold in the user's code, and stays the same while the gap closes around it.
     """
-    # In decimals, of which 3e-4 is three and not a little less.
+    # Decimal arithmetic is exact: the float 3e-4 is slightly less than 3e-4.
     exact, largest = Decimal(repr(float(upto))), max(abs(above), abs(upto))
     exponent = math.ceil(math.log10(largest)) + 1 if largest else 0
     for power in range(exponent, exponent - 18, -1):

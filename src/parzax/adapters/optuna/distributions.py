@@ -12,7 +12,7 @@ from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Reco
 from parzax.space.conditions import choice_key, choice_label
 from parzax.space.domains import MAX_INTEGER
 
-# The steps that points can number, in int32.
+# Largest number of steps whose points an int32 can number.
 _MOST_STEPS = 2**31 - 2
 
 
@@ -57,9 +57,9 @@ def _exact_key(distribution: Any) -> tuple[Any, ...]:
 
 
 def moving_bounds(distributions: list[Any], moves: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(n, 2) bounds of the rows whose domain ``moves``, NaN in others.
+    """(n, 2) bounds of the rows whose domain ``moves``; NaN in the other rows.
 
-    Their values that miss the bounds (enqueued, say) are moved to the nearest bound, in place.
+    A value outside its row's domain (an enqueued value, say) moves to the nearest value inside, in place.
     """
     bounds, rows = np.full((len(moves), 2), np.nan), np.flatnonzero(moves)
     if not len(rows):
@@ -97,7 +97,7 @@ def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bo
 
 
 def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Labels that differ: repeated ones get their number."""
+    """Distinct labels: the number of the choice is added to a repeated label."""
     by_key: dict[Any, Any] = {}
     for number, label in enumerate(labels):
         label = f"{label!r}, choice {number}" if choice_key(label) in by_key else label
@@ -106,7 +106,7 @@ def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
-    """Values, of which those outside the domain are moved to its nearest value.
+    """Move values outside the domain to the nearest value of the domain.
 
     Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. NaN and codes stay,
     and so do values of a `Varying` domain, whose rows have bounds of their own.
@@ -115,7 +115,7 @@ def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
         return values
     nearest = np.clip(values, domain.low, domain.high)
     if domain.step is not None:
-        # Midway goes down, as on Optuna's grid.
+        # A value midway between two steps is rounded down, as on Optuna's grid.
         nearest = domain.low + domain.step * np.ceil((nearest - domain.low) / domain.step - 0.5)
     return np.where(domain.outside(values), nearest, values)
 
@@ -130,7 +130,7 @@ class Parameter:
     choices: tuple[Any, ...] = ()
 
     def to_native(self, value: Any) -> float:
-        """A value as a number; NaN for one that the parameter does not have."""
+        """A value of a trial as a number; NaN if the parameter cannot take this value."""
         if isinstance(domain := self.domains[0], Categorical):
             return domain.codes.get(choice_key(value), math.nan)
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -111,7 +111,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         low = None if target is None else "minimize"
         obs = observations_from_trials(record, target=target, direction=low) if names else None
         asked = names if params is None else list(dict.fromkeys(params))
-        # Optuna's evaluators leave out infinite values on either side.
+        # Optuna's evaluators leave out trials with a value of +inf or -inf.
         obs = None if obs is None else obs.select(np.isfinite(obs.losses).all(axis=-1))
         if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)

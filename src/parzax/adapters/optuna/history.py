@@ -1,4 +1,4 @@
-"""The finished and pending trials of a study as rows of a sampler, brought up to date in small steps."""
+"""Keep a sampler's rows up to date with the finished and pending trials of a study."""
 
 import math
 import threading
@@ -14,23 +14,23 @@ from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler
 from parzax.space import Space
 
-# Where other processes see the values that a trial got jointly and may not have asked for yet.
+# Attribute of a running trial: its jointly sampled values. Other processes read them here.
 GIVEN_KEY = "parzax:given"
-# States of trials that count with their results.
+# The sampler uses the results of trials in these states.
 LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
-# How many histories are kept: of other studies, brackets and fixed parameters.
+# Cap on the number of stored histories (one per study, bracket and set of fixed parameters).
 _MOST_HISTORIES = 64
 
 
 class Memory:
-    """What a sampler has seen of studies; a copy, in this process or another, begins empty."""
+    """The histories of a sampler's studies; a copy of a `Memory`, also in another process, is empty."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.local = threading.local()
-        # Whether the compilation of the joint program was begun.
+        # Whether compilation of the program for joint sampling has started.
         self.prepared = False
-        # Pairs of what is sampled and a history of it, the one used last at the end.
+        # Pairs of a key (what is sampled) and its history; the pair used last is at the end.
         self._histories: list[tuple[Any, History]] = []
 
     def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
@@ -83,7 +83,7 @@ class History:
         if not self.fits(trials):
             self._settled, self._plan = [], None
             self._reset()
-        # Finished trials after the first unfinished one are looked at again every time; they are few.
+        # Finished trials after the first unfinished trial are checked at every call; they are few.
         unsettled = trials[len(self._settled) :]
         finished = [t for t in unsettled if t.state in LEARNED]
         if self._plan is None or not self._plan.agrees_with(finished):
@@ -117,10 +117,10 @@ class History:
         others = (t for t in trials[len(self._settled) :] if t.number != number)
         changing = [t for t in others if t.state in (*LEARNED, TrialState.RUNNING)]
         fresh = [t for t in self._settled[self._n_told :] if t.state in LEARNED]
-        # Read once: Optuna makes a new dict at each access.
+        # Constraints are read once per trial, because Optuna makes a new dict at each access.
         constraints = {t.number: t.constraints for t in (*fresh, *changing) if t.state in LEARNED}
         if not set(self._constraints).issuperset(chain.from_iterable(constraints.values())):
-            # A constraint that no trial had before: all rows get one more column.
+            # A constraint with a new name adds a column to all rows.
             self._reset()
             fresh = [t for t in self._settled if t.state in LEARNED]
             constraints = {t.number: t.constraints for t in fresh} | constraints

@@ -35,7 +35,7 @@ class Plan:
         """
         self.parameters = tuple(parameters)
         domains = {p.name: p.domains for p in parameters}
-        # None where there are no parameters.
+        # None if the plan has no parameters.
         self.space = smoothed(Space(domains), most) if domains else None
         # The relative search space.
         self.distributions = {p.name: p.distribution for p in parameters}
@@ -65,12 +65,12 @@ class Plan:
         return not ((active != present) & (complete[:, None] | present)).any()
 
     def reads_like(self, other: "Plan") -> bool:
-        """Whether both make the same rows of trials."""
+        """Whether this plan and the other plan turn trials into the same rows."""
         ours, theirs = ([(p.name, p.domains) for p in plan.parameters] for plan in (self, other))
         return ours == theirs
 
     def given(self, params: dict[str, Any]) -> dict[str, float]:
-        """Parameters as numbers that a storage can keep."""
+        """The parameters as numbers that an Optuna storage can hold."""
         return {name: float(self.distributions[name].to_internal_repr(x)) for name, x in params.items()}
 
     def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> list[float]:
@@ -106,7 +106,7 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     latest, moving = _ranges(trials)
     usable = [
         inferred(name, distribution)
-        # By name, so that the order in which branches were first visited makes no other program.
+        # Sorted by name: the compiled program must not depend on which branch was visited first.
         for name, distribution in sorted(latest.items())
         if name not in moving and not distribution.single() and (only is None or name in only)
     ]

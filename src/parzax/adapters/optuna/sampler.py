@@ -22,7 +22,7 @@ from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.samplers import tpe
 from parzax.space import Space
 
-# Where Optuna keeps the values of `constraints_func`, and `FrozenTrial.constraints` finds them.
+# Optuna stores the values of `constraints_func` under this key; `FrozenTrial.constraints` reads it.
 _CONSTRAINTS_KEY = "constraints"
 # Stream of random numbers of the joint draw; a single parameter's is a hash of its name.
 _JOINT = 0
@@ -162,7 +162,7 @@ class TPESampler(BaseSampler):
         with self._memory.lock:
             history = self._joint(None, trials)
             if history.plan(trials).distributions != search_space:
-                # Some parameters are fixed from outside, or have changed meanwhile.
+                # Another sampler has fixed some parameters, or the space has changed since.
                 history = self._joint(tuple(search_space), trials)
             params = history.suggest(trials, trial.number, study.directions, self._seed, _JOINT)
             given = history.plan(trials).given(params)
@@ -185,7 +185,7 @@ class TPESampler(BaseSampler):
         key = inferred(param_name, param_distribution)
         plan_of = partial(plans.single, param_name, param_distribution)
         with self._memory.lock:
-            # A range that moves leaves nothing behind.
+            # Histories of earlier ranges of this parameter are deleted.
             self._memory.forget(lambda k: isinstance(k, Parameter) and k.name == param_name and k != key)
             history = self._memory.history(key, trials, partial(History, plan_of, self._settings.sampler))
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]

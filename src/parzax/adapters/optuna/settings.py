@@ -51,7 +51,7 @@ class Settings:
         _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
         given = {name: value for name, value in options.items() if value is not None}
         arguments = signature(partial(preset).func)
-        # Whether the preset takes source tasks, and mixes their densities into its own.
+        # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in arguments.parameters
         if self.mixes and "start" in arguments.parameters:
             given["start"] = RandomStart()  # the first trials come from elsewhere

@@ -23,7 +23,7 @@ from parzax.samplers import Sampler
 from parzax.space import Space
 from parzax.tables.columns import listed
 
-# How many fits are kept: a study of two branches may go back and forth between plans.
+# Cap on the number of stored fits: a study with two branches may alternate between plans.
 _MOST_FITS = 4
 
 
@@ -118,7 +118,7 @@ class SourceTasks:
         """The native value that trial ``number`` takes from a good source row, NaN where there is none."""
         if number >= len(self._first):
             return np.nan
-        # Every number has another row, so that trials that run at the same time differ.
+        # Each trial number has a different row, so trials that run at the same time differ.
         row = self._first[np.random.default_rng(seed).permutation(len(self._first))[number]]
         native = parameter.to_native(row[parameter.name]) if parameter.name in row else np.nan
         return np.nan if parameter.domains[0].outside(np.asarray(native)) else native

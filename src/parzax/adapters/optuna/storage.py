@@ -85,7 +85,7 @@ def recorded(study: optuna.Study) -> StudyRecord:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[BaseStorage]:
-    """The storage in a file, for reading; whatever goes wrong is one ValueError."""
+    """Open the storage in a file for reading; every failure is raised as a ValueError."""
     path = file_path(path)
     name = repr(str(path))
     if not path.is_file():
@@ -120,7 +120,7 @@ def file_path(path: str | Path) -> Path:
     if url := _SQLITE_URL.match(text):
         return Path(text[url.end() :].partition("?")[0])
     if text.startswith("sqlite:"):
-        # A Path drops slashes of an URL: nobody can tell whether it was absolute.
+        # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
         raise ValueError(
             f"{text!r} is no sqlite URL; give it as text, sqlite:///study.db for a relative path and "
             "sqlite:////data/study.db for an absolute one."
@@ -147,7 +147,7 @@ def _opener(path: Path) -> Callable[[Path], AbstractContextManager[BaseStorage]]
 def _sqlite(path: Path) -> Iterator[BaseStorage]:
     with _readable(path) as uri:
         _check_tables(path, uri)
-        # A creator, since not every file name survives an SQLAlchemy URL.
+        # A creator function opens the file, because an SQLAlchemy URL cannot hold every file name.
         options = {"creator": lambda: _connect(uri)}
         # A RuntimeError is about another version of the schema; its message says how to upgrade.
         with _checks.explain(repr(str(path)), RuntimeError):
@@ -174,7 +174,7 @@ def _readable(path: Path) -> Iterator[str]:
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "study.db"
-            # Another process may be writing: again until neither file changed meanwhile.
+            # Another process may be writing: read again until neither file changes during the reading.
             for _ in range(10):
                 before = [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]
                 shutil.copyfile(path, copy)
@@ -197,7 +197,7 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _check_tables(path: Path, uri: str) -> None:
-    """Refuse what is not an Optuna storage before Optuna tries to complete it."""
+    """Refuse a file that is not an Optuna storage, before Optuna tries to create missing tables in it."""
     with closing(_connect(uri)) as connection:
         rows = connection.execute("select name from sqlite_master where type = 'table'").fetchall()
         missing = _TABLES - {name for (name,) in rows}

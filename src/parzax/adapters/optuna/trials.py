@@ -1,4 +1,4 @@
-"""From Optuna's trials to observations: distributions become regimes, choices become codes."""
+"""Turn Optuna's trials into observations: distributions become regimes, choices become codes."""
 
 import math
 from collections import Counter
@@ -186,7 +186,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
     rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
 
     def spread(values: np.ndarray, absent: float) -> np.ndarray:
-        """Values of these rows in all n rows."""
+        """Place the values of these rows in an array of all n rows."""
         out = np.full((len(trials), *values.shape[1:]), absent, values.dtype)
         out[rows] = values
         return out
