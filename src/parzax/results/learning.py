@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,6 +11,8 @@ from parzax.observations import ImportReport, Observations
 
 # The first seeds are looked at, of each the first rows, and of these the first configurations.
 _SEEDS, _ROWS, _CONFIGURATIONS = 4, 1000, 300
+# Rows of a log that are looked at, with those that failed.
+_LOOKED_AT = 4096
 # A log with fewer configurations is never reported as a search that learns.
 _LEAST = 20
 # Share of the rows that are the best ones, and cells of equally many rows of each parameter.
@@ -18,16 +21,17 @@ _BEST, _CELLS = 0.2, 6
 _THRESHOLD = 2.576
 
 
-# What was last found of a log: its losses, and whether they show learning.
-_last: "WeakKeyDictionary[Observations, tuple[np.ndarray, bool]]" = WeakKeyDictionary()
+# The losses that a log was last analysed with, as bytes, and whether they show learning.
+_last: "WeakKeyDictionary[Observations, tuple[bytes, bool]]" = WeakKeyDictionary()
 
 
-def with_learning(obs: Observations, losses: np.ndarray) -> ImportReport:
-    """The report of a log, which says whether its rows show a search that learns; see `shows_learning`."""
-    before = _last.get(obs)
-    if before is None or not np.array_equal(before[0], losses, equal_nan=True):
-        before = _last[obs] = (losses, shows_learning(obs, losses))
-    return replace(obs.report, learned=before[1])
+def with_learning(obs: Observations, losses: np.ndarray, **changes: Any) -> ImportReport:
+    """The report of a log with ``changes``, and with what `shows_learning` says of its rows."""
+    losses = losses[:_SEEDS, :_LOOKED_AT]
+    content, before = losses.tobytes(), _last.get(obs)
+    if before is None or before[0] != content:
+        before = _last[obs] = (content, shows_learning(obs, losses))
+    return replace(obs.report, learned=before[1], **changes)
 
 
 def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
@@ -41,16 +45,18 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 
     Args:
         obs: the log, with rows in the order in which they were tried.
-        losses: (s, n) what ranks the rows of the s seeds; NaN rows are left out.
+        losses: (s, n) what ranks the rows of the seeds, or the first rows of the first seeds; rows with NaN
+            are left out.
 
     Returns:
         False for logs of fewer than 20 different rows, and for tables that are sorted by the losses or by a
         parameter (as grids are), whose order says nothing about the search.
     """
     n_seeds = math.prod(obs.batch_shape)
-    values, usable = obs.values.reshape(n_seeds, obs.n, len(obs.space)), ~np.isnan(losses)
+    seeds, n = losses.shape
+    values, usable = obs.values.reshape(n_seeds, obs.n, len(obs.space))[:seeds, :n], ~np.isnan(losses)
     if obs.weight is not None:
-        usable &= obs.weight.reshape(losses.shape) > 0
+        usable &= obs.weight.reshape(n_seeds, obs.n)[:seeds, :n] > 0
     rows = [np.flatnonzero(seed)[:_ROWS] for seed in usable[:_SEEDS]]
     trends = [_trend(values[seed, own], losses[seed, own]) for seed, own in enumerate(rows)]
     return sum(trends) > _THRESHOLD * math.sqrt(len(trends))

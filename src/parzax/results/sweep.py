@@ -81,7 +81,7 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
     estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
     results = []
     for i, sentences in enumerate(pools):
-        report = replace(with_learning(obs, losses[i]), moving=obs.report.moving | sentences)
+        report = with_learning(obs, losses[i], moving=obs.report.moving | sentences)
         results.append(ImportanceResult(jax.tree.map(itemgetter(i), estimates), obs.space, *levels, report))
     return logs, results
 
