@@ -58,7 +58,7 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
     if obs.weight is not None:
         usable &= obs.weight.reshape(n_seeds, obs.n)[:seeds, :n] > 0
     rows = [np.flatnonzero(seed)[:_ROWS] for seed in usable[:_SEEDS]]
-    trends = [_trend(values[seed, own], losses[seed, own]) for seed, own in enumerate(rows)]
+    trends = [_trend(values[seed, used], losses[seed, used]) for seed, used in enumerate(rows)]
     return sum(trends) > _THRESHOLD * math.sqrt(len(trends))
 
 

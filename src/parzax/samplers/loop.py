@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -17,11 +17,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
-from parzax.observations import Observations
 from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
 from parzax.space import Space, host_frame
 from parzax.split import State
+
+if TYPE_CHECKING:
+    from parzax.observations import Observations
 
 # Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
 _LANES, _BAR = 32, 24
@@ -64,12 +66,14 @@ class Trace(eqx.Module):
             return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
         return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
 
-    def to_observations(self) -> Observations:
+    def to_observations(self) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
 
         Values that the trace's dtype rounded out of their domain become the nearest inside. ValueError for a
         trace without a space, TypeError for a traced one.
         """
+        from parzax.observations import Observations  # only here do samplers need logs
+
         _checks.on_host("a run", self.x, self.objectives)
         if self.space is None:
             raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
