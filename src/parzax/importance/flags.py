@@ -37,7 +37,7 @@ def level_status(
     return bits | status_bit(Status.NOT_ABOVE_CHANCE, variance < 0)
 
 
-def few_rows(n_target: Shaped[Any, "*n"], n_region: Shaped[Any, "*n"]) -> Bool[Any, "*n"]:
+def few_rows(n_target: Shaped[Any, "*#n"], n_region: Shaped[Any, "*#n"]) -> Bool[Any, "*n"]:
     """Whether the target, or the region outside it, has ten rows or fewer."""
     outside = n_region - n_target
     return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
