@@ -1,6 +1,6 @@
 """Error bars of one log, held to many logs: coverage, false positives, verdicts; and their speed.
 
-    python -m benchmarks.uncertainty [--quick] [--only coverage|dependent|noise|verdicts|speed]
+    python -m benchmarks.uncertainty [--quick] [--only coverage|dependent|noise|groups|verdicts|speed]
 
 Prints tables, and at the end which claims do not hold; exit status 1 if there is one.
 """
@@ -175,6 +175,30 @@ def noise(quick: bool) -> Iterator[str]:
                 yield f"{names[j]} is above chance in {positive[j]:.3f} of the logs of {n} rows"
 
 
+def groups(quick: bool) -> Iterator[str]:
+    """How often one of three parameters of noise is found in 100 configurations x 20 epochs; a claim."""
+    n_logs, n_shuffles = (100, 199) if quick else (1000, 999)
+    print(f"\n3 parameters of noise, 100 configurations x 20 epochs, {n_logs} logs, {n_shuffles} shuffles, "
+          "level 0.1: logs with a parameter above chance")  # fmt: skip
+    rng, space = np.random.default_rng(8), px.Space({name: px.Float(0, 1) for name in "abc"})
+    together, alone = np.repeat(np.arange(100), 20), np.arange(2000)
+    above = {"rows of a configuration go together": 0, "each row alone": 0}
+    took = dict.fromkeys(above, 0.0)
+    for _ in range(n_logs):
+        x, loss = rng.uniform(size=(100, 3)), rng.normal(size=100)
+        epochs = loss[together] + 0.1 * rng.normal(size=len(together))
+        for name, rows in zip(above, (together, alone), strict=True):
+            obs = px.Observations.from_arrays(space, x[together], epochs, groups=rows)
+            start = time.perf_counter()
+            found = px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=n_shuffles, key=jax.random.key(0))
+            took[name] += time.perf_counter() - start
+            above[name] += int(found.uncertainty.above_chance.any())
+    for name, n in above.items():
+        print(f"  {name}: {100 * n / n_logs:.1f} %, {1e3 * took[name] / n_logs:.0f} ms a log")
+    if next(iter(above.values())) > 0.09 * n_logs:
+        yield "more than 9 % of the logs of noise have a parameter above chance though rows go together"
+
+
 def verdicts(quick: bool) -> Iterator[str]:
     """Rows that a verdict asks for, over those at which the verdict was "enough rows"; claims."""
     n_logs, n_resamples, tolerance = (10, 200, 0.05) if quick else (25, 400, 0.05)
@@ -248,7 +272,14 @@ def speed(quick: bool) -> Iterator[str]:
         yield f"resampling is {ratio:.0f} times as fast as Optuna, not 1000"
 
 
-PARTS = {"coverage": coverage, "dependent": dependent, "noise": noise, "verdicts": verdicts, "speed": speed}
+PARTS = {
+    "coverage": coverage,
+    "dependent": dependent,
+    "noise": noise,
+    "groups": groups,
+    "verdicts": verdicts,
+    "speed": speed,
+}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -20,7 +20,8 @@ class TestEvaluator(
         return CondPedAnovaImportanceEvaluator
 
 
-@pytest.mark.slow
+# Each case compiles programs for spaces of its own.
+@pytest.mark.some(2)
 class TestSampler(
     pytest_samplers.BasicSamplerTestCase,
     pytest_samplers.RelativeSamplerTestCase,
