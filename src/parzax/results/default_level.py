@@ -17,9 +17,9 @@ _HUNDREDTHS = np.arange(1, 100) / 100
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
     """Index of the level nearest to 0.1 that leaves more than ten rows in the target and outside it.
 
-    Where no level does, of the one whose target is nearest to half of the region. Rows are those that are
-    really in the sets: ties with the cut-off are in, and a weight counts as so many rows. Of several seeds a
-    level is ruled out if half of them or more have too few rows there.
+    If no level does, the index of the one whose target is nearest to half of the region. A row that ties with
+    the cut-off is in the target, and a row of weight w counts w times. With several seeds, a level is out if
+    half of the seeds or more have too few rows there.
 
     Args:
         levels: (q,) target quantiles.

@@ -35,11 +35,12 @@ def cond_ped_anova(
     resampling: str = "half-sampling",
     key: Any = None,
 ) -> ImportanceResult:
-    """Conditional PED-ANOVA: the importance of every parameter for reaching the best share of a region.
+    """Conditional PED-ANOVA: how much each parameter matters for reaching the best rows of a region.
 
-    The within-regime local marginal variance v of a parameter is Eq. 11 of "Conditional PED-ANOVA" (arXiv
-    2601.20800), its importance v over the sum of v (Eq. 8). All levels, seeds and parameters are one call of
-    one compiled function, in float64 inside ``jax.enable_x64(True)`` and in float32 otherwise.
+    v is the within-regime local marginal variance of a parameter (Eq. 11 of "Conditional PED-ANOVA", arXiv
+    2601.20800). Its importance is v divided by the sum of v over all parameters (Eq. 8). One call of one
+    compiled function computes all levels, seeds and parameters, in float64 inside ``jax.enable_x64(True)``
+    and in float32 otherwise.
 
     Args:
         obs: the log; a leading seed axis is kept.
@@ -47,40 +48,43 @@ def cond_ped_anova(
             are in. By default 0.1, or the nearest level that leaves more than ten rows in the target and
             outside it; ``result.report.level`` then says which, and why.
         region_quantile: level gamma in (0, 1], above every target level.
-        objective: which objective, by number or name, when there are several.
-        selection: "objective" ranks rows by that objective; "pareto" by all of them, without preference:
-            by non-domination rank, and within a front that a level cuts as ``ties`` say. For every
-            objective, or weighted combinations of them, see `importance_by_objective` and
-            `importance_over_weights`.
-        ties: `parzax.ties.hypervolume` (the default, as in Optuna 5) or `parzax.ties.crowding`. Rows
-            with equal losses, or equally crowded, stay together, with the status TIED_CUTOFF where that
-            makes a set larger; the parity estimator takes exactly so many rows, as Optuna does.
+        objective: number or name of an objective, for logs with several.
+        selection: "objective" ranks rows by that objective. "pareto" ranks them by all objectives, none
+            preferred: by non-domination rank, and by ``ties`` within a front that a level cuts.
+            `importance_by_objective` gives the importances for each objective, and
+            `importance_over_weights` for weighted sums of them.
+        ties: rule for the rows of one front: `parzax.ties.hypervolume` (the default, as in Optuna 5) or
+            `parzax.ties.crowding`. Rows with equal losses, or equally crowded, enter a set together; if
+            the set becomes larger, the status is TIED_CUTOFF. The parity estimator takes the exact number
+            of rows instead, as Optuna does.
         rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
             the failed and pruned rows that a log may keep; or several of these, which must all hold.
         estimator: `GridEstimator()` by default; `GridEstimator.optuna()` for Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
-        n_resamples: how many samples of the log `ImportanceResult.uncertainty` is made of; none for 0.
-        n_shuffles: how many shuffles of the losses p-values come from. With d parameters the least adjusted
-            p-value is d / (n_shuffles + 1), so that by default there are ``n_resamples``, or 40 d (beyond
-            2000: 20 d) where that is more.
-        resampling: "half-sampling" gives recentred intervals from random halves of the rows, "bootstrap"
-            those between quantiles of bootstrap samples, which are wider than they need be with few rows.
-        key: of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+        n_resamples: number of samples of the log that `ImportanceResult.uncertainty` is computed from. With
+            0 there are no intervals.
+        n_shuffles: number of shuffles of the losses that p-values are computed from. With d parameters the
+            smallest adjusted p-value is d / (n_shuffles + 1). Therefore the default is the largest of
+            ``n_resamples``, 20 d and min(40 d, 2000).
+        resampling: "half-sampling" takes random halves of the rows, and centres the intervals at the
+            estimate. "bootstrap" takes the quantiles of bootstrap samples; with few rows these intervals
+            are too wide.
+        key: key of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
 
     Returns:
-        `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level; where no parameter
-        has a positive variance they are all 0 with the status ALL_ZERO (1/d for the parity estimator).
+        `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level. If no parameter has
+        a positive variance, they are all 0 (1/d for the parity estimator) and the status is ALL_ZERO.
 
     Raises:
-        ValueError: levels outside (0, 1], repeated, or not below the region's; a bad objective; feasible
-            rows of a log without constraints. Where no row is feasible the status is NONE_FEASIBLE.
+        ValueError: levels outside (0, 1], repeated, or not below the region's; an unknown objective;
+            feasible rows of a log without constraints. If no row is feasible, the status is NONE_FEASIBLE.
         ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
 
-    Rows that lack an objective have no place among fronts and are left out.
+    With "pareto", rows that lack an objective are left out.
 
-    Where the default differs from Optuna is listed at `GridEstimator`; with either, -inf is a legal best loss
-    and ties, few data and constant parameters set a status.
+    `GridEstimator` lists how the default estimator differs from Optuna's. With both, -inf is a legal best
+    loss, and ties, few rows and constant parameters set a status.
 
     >>> import numpy as np, parzax as px
     >>> rng = np.random.default_rng(0)

@@ -37,18 +37,18 @@ class Tested:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty(Tested):
-    """Sampling uncertainty of importances, estimated from one log.
+    """How sure the importances of one log are, estimated from samples and shuffles of its rows.
 
     Attributes:
-        sampled: (b, ..., q, d) variances (Eq. 11 of arXiv 2601.20800) of samples of the rows.
+        sampled: (b, ..., q, d) variances v* of the samples (Eq. 11 of arXiv 2601.20800).
         estimates: `parzax.importance.Importance` of the log.
-        p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), of logs whose losses were shuffled within
-            the parameter's regimes; NaN where nothing was, or could be, compared.
-        spread: (...,) what deviations of the samples are multiplied by: sqrt(m / (n - m)) for samples of m of
-            n rows without replacement, which is about 1 for halves.
-        n_rows: (...,) rows that have a loss, n.
-        n_groups: (...,) groups of rows that belong together, of which samples are made; n where every row
-            stands alone.
+        p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), where v* are the variances of logs whose
+            losses were shuffled within the parameter's regimes; NaN where no shuffle was possible.
+        spread: (...,) factor by which deviations of the samples are multiplied: sqrt(m / (n - m)) for samples
+            of m of n rows without replacement, which is about 1 for halves.
+        n_rows: (...,) number n of rows that have a loss.
+        n_groups: (...,) number of groups of rows that belong together; samples take whole groups. n if every
+            row stands alone.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
         level: nominal coverage of the intervals.
@@ -72,9 +72,9 @@ class Uncertainty(Tested):
 
     @property
     def n_fewer(self) -> np.ndarray:
-        """(..., q) rows in the target, or in the region outside it where these are fewer.
+        """(..., q) rows in the target, or in the region outside it if there are fewer.
 
-        Rows that belong together count less: by the number of groups over that of rows.
+        If rows belong together, the number is multiplied by n_groups / n_rows.
         """
         n_target = self.estimates.n_target
         fewer = np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
@@ -87,21 +87,24 @@ class Uncertainty(Tested):
 
     @property
     def draws(self) -> np.ndarray:
-        """(b, ..., q, d) variances as they might have come out.
+        """(b, ..., q, d) variances that other logs of this size might have.
 
-        Recentred ones of half-samples, v + spread (v* - m) with m the mean of their middle three fifths;
-        those of bootstrap samples as they are.
+        For half-samples v + spread (v* - m), where v is the variance of the log and m the mean of the middle
+        three fifths of the v*. For bootstrap samples v*.
         """
         return self._recentred(self.variance, self.sampled)
 
     @property
     def importances(self) -> np.ndarray:
-        """(b, ..., q, d) importances (Eq. 8) as they might have come out, recentred alike."""
+        """(b, ..., q, d) importances (Eq. 8) that other logs of this size might have, between 0 and 1.
+
+        For half-samples they are centred as `draws` are.
+        """
         return np.clip(self._recentred(self.importance, self._shares), 0, 1)
 
     @cached_property
     def variance_interval(self) -> np.ndarray:
-        """(..., q, d, 2) ends of the intervals of the variances; debiased ones may be negative.
+        """(..., q, d, 2) ends of the intervals of the variances; debiased variances may be negative.
 
         An interval holds the variance of the log, and 0 where the parameter is not above chance.
         """
@@ -109,18 +112,18 @@ class Uncertainty(Tested):
 
     @cached_property
     def importance_interval(self) -> np.ndarray:
-        """(..., q, d, 2) ends of the intervals of the importances, each sample normalised by itself.
+        """(..., q, d, 2) ends of the intervals of the importances.
 
-        An interval holds the importance of the log, and 0 where the parameter is not above chance: other logs
-        may then give it none, whatever its share in samples of this one. Nominal coverage was found for
-        importances of at least 5 %.
+        An interval holds the importance of the log. It also holds 0 if the parameter is not above chance,
+        because another log may then give it no importance. The nominal coverage was found for importances of
+        at least 5 %.
         """
         ends = self._interval(self.importances)
         return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
 
     @property
     def grouping(self) -> str:
-        """Say how many groups the rows of a log make, where rows belong together; "" where none do."""
+        """A sentence on the number of groups; "" if every row stands alone."""
         n_rows, n_groups = int(self.n_rows.sum()), int(self.n_groups.sum())
         if n_groups == n_rows:
             return ""
@@ -129,8 +132,8 @@ class Uncertainty(Tested):
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.
 
-        Equal ones count in the order of the space. Parameters without variance are never among them. NaN
-        without samples.
+        Of equal variances the first in the order of the space is higher. A parameter whose variance is 0 or
+        less is never counted. NaN without samples.
         """
         r = _checks.whole_number("r", r, 1)
         if not len(self.sampled):
@@ -143,8 +146,8 @@ class Uncertainty(Tested):
     def rank_stability(self) -> np.ndarray:
         """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
 
-        1 where all agree, about 0 where they have nothing to do with each other; NaN for fewer than two
-        different variances, and without samples.
+        1 if all ranks agree, about 0 if they are unrelated; NaN for fewer than two different variances, and
+        without samples.
         """
         if not len(self.sampled):
             return np.full(self.variance.shape[:-1], np.nan)
@@ -157,11 +160,11 @@ class Uncertainty(Tested):
         return np.where((self.importance > 0).any(axis=-1), widths.max(axis=-1) / 2, np.nan)
 
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
-        """(..., q) rows in all at which the widest interval would be ``tolerance`` to either side.
+        """(..., q) total number of rows at which `margin` would be ``tolerance``.
 
-        An extrapolation: `margin` in proportion to 1 / sqrt(rows). At most the rows there are where these are
-        enough. NaN where ten rows or fewer are in the target, or outside it, and where 20 or fewer are and
-        there are not enough: margins of so few follow no law.
+        Extrapolated with `margin` in proportion to 1 / sqrt(rows). It is at most the present number if the
+        rows are enough. With few rows margins follow no law, so the number is NaN if ten rows or fewer are in
+        the target or outside it, and if at most 20 are and the rows are not enough.
         """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
@@ -170,9 +173,9 @@ class Uncertainty(Tested):
         return np.where(self.n_fewer > least, needed, np.nan)
 
     def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high end of the interval of what some parameters of a single log have together.
+        """Low and high end of the interval of the summed importance of some parameters of a single log.
 
-        As `importance_interval`: it reaches 0 where none of them is above chance.
+        Like `importance_interval`, it holds 0 if none of them is above chance.
 
         Args:
             level: index of a level, or a slice of them.
@@ -186,7 +189,7 @@ class Uncertainty(Tested):
         return ends[..., 0], ends[..., 1]
 
     def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
-        """Whether any of ``parameters`` of a single log is above chance; True where that was not tested."""
+        """Whether any of ``parameters`` of a single log is above chance; True if none was tested."""
         p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
         tested = ~np.isnan(p).all(axis=-1)
         return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
