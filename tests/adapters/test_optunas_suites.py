@@ -21,7 +21,7 @@ class TestEvaluator(
 
 
 # Each case compiles programs for spaces of its own.
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 class TestSampler(
     pytest_samplers.BasicSamplerTestCase,
     pytest_samplers.RelativeSamplerTestCase,
