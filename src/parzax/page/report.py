@@ -38,34 +38,35 @@ def report(
 ) -> None:
     """Write a page about the importance of every parameter: one HTML file that opens without a network.
 
-    It says which parameters matter at which level (a slider moves all pictures and tables), how sure that
-    is, which values are good in each regime, which pairs interact, what is not above chance, what to beware
-    of, how the log was read, and what made it. Equal arguments give equal files.
+    The page says which parameters matter at which level (one slider sets the level of all pictures and
+    tables), how sure this is, which values are good in each regime, which pairs interact, which parameters
+    are not above chance, what limits the answer, how the log was read, and which versions and settings made
+    the page. Equal arguments give equal files.
 
-    With several seeds intervals are one standard error to either side of the mean over the seeds that have
-    an importance; with one they are those of ``result.uncertainty``, where there is one. Observations of a
-    single run are resampled, unless ``options`` say otherwise.
+    With several seeds an interval is one standard error to either side of the mean over the seeds that have
+    an importance. With one seed the intervals are those of ``result.uncertainty``, if it is there.
+    Observations of a single run are resampled unless ``options`` say otherwise.
 
     Args:
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
         path: where the file goes; what is there is replaced.
-        target_quantile: levels of `cond_ped_anova` for observations, 0.02 to 0.98 in steps of 0.02 by
-            default (those below the region's), and the one that it chooses by itself. A page of one level
-            has no slider.
+        target_quantile: levels, for observations. The default is 0.02 to 0.98 in steps of 0.02, as far as
+            they are below the region's, and the level that `cond_ped_anova` chooses by default. A page with
+            one level has no slider.
         title: what the page is about, such as the name of the log's file.
-        interactions: of the same log, what `parzax.interactions` gives; True, for observations, those of
-            the eight most important parameters at the level that the page opens at and that nearest to 0.5;
-            None or False for none.
-        max_parameters: how many are shown, those with the highest importance at any level.
+        interactions: a result of `parzax.interactions` for the same log. For observations also True: the
+            page then shows the pairs of the eight most important parameters, at the level at which it opens
+            and at the level nearest to 0.5. None or False shows no pairs.
+        max_parameters: number of parameters that are shown, those with the highest importance at any level.
         command, date: what made the page and when, shown as they are.
         options: further arguments of `cond_ped_anova`, for observations. By default a single run has 200
-            resamples (1000 for one level; fewer, or none, of a large log). Resampled logs have by default at
-            least 1000 shuffles, more where the number of parameters asks for them.
+            resamples (1000 for one level; fewer, or none, if the log is large), and at least 1000 shuffles;
+            many parameters need more.
 
     Raises:
-        TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` beside a
-            result.
-        ValueError: as `cond_ped_anova`; a path that cannot be written, before anything is computed.
+        TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` together
+            with a result.
+        ValueError: as in `cond_ped_anova`; also if the path cannot be written, which is tried first.
         ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
     """
     from parzax.page.rendering import render  # says what to install, before any work

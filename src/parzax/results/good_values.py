@@ -14,15 +14,15 @@ _CHOICES_SHOWN = 6
 
 
 class GoodValues(NamedTuple):
-    """What is over-represented among the best rows of one regime of one parameter.
+    """Values that are more frequent in the target than in the region, for one regime of one parameter.
 
     Attributes:
-        parameter: its name.
-        regime: number of the domain.
-        values: (low, high) of a range of numbers, both inside; or the choices, the best of them first. Where
-            bounds move (`parzax.Varying`), places between them, from 0 to 1.
-        target: share of the regime's rows in the target that have such values.
-        region: the same of the region.
+        parameter: name of the parameter.
+        regime: number of the regime's domain.
+        values: ends (low, high) of a range of numbers, both included; or choices, the best first. If bounds
+            move (`parzax.Varying`), the ends are places between the bounds, from 0 to 1.
+        target: share of the target's rows in this regime that have such values.
+        region: share of the region's rows in this regime that have such values.
         importance: the parameter's mean importance over seeds.
         n_target: mean number of rows of the target in the regime.
     """
