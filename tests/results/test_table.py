@@ -208,3 +208,12 @@ def test_the_report_says_what_is_of_each_seed_and_what_of_all():
     assert n_failed > 0
     assert "60 rows in each of 2 seeds, minimize" in text
     assert f"{n_failed} of all 120 without a usable objective value, left out" in text
+
+
+@pytest.mark.parametrize("options", [{}, {"n_resamples": 0, "n_shuffles": 20}])
+def test_rows_of_many_parameters(options):
+    """From 32 parameters on, the last row of a single level is that of the others; some columns lack it."""
+    result = make_result(n_parameters=33, levels=(0.5,), **options)
+    lines = str(result).splitlines()
+    assert [line.startswith("3 others") for line in lines[2:33]] == [False] * 30 + [True]
+    assert result._repr_html_().count("<tr>") == 32

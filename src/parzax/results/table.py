@@ -78,7 +78,8 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
         ["n active", *(size_text(active[:, j]) for j in single)],
         ["status", *(status_names(int(bits[j])) for j in single)],
     ]
-    columns = [column + [""] * (len(labels) - len(single)) for column in columns if any(column[1:])]
+    # Several parameters in one row have no p-value, number of rows or status.
+    columns = [column + [""] * (1 + len(labels) - len(column)) for column in columns if any(column[1:])]
     over_seeds = _over_seeds(result, result.seeds_counted[:1])
     return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
 
