@@ -222,6 +222,67 @@ def test_patterns_and_folders(tmp_path):
             read_table(nothing)
 
 
+def test_files_of_rows_are_not_joined(tmp_path):
+    """Parameters in one file and results in another have no row in common: an error, no empty answer."""
+    pd.DataFrame({"id": np.arange(N), "lr": LR, "dropout": DROPOUT}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"id": np.arange(N), "loss": LOSS}).to_csv(tmp_path / "b.csv", index=False)
+    for drop in (None, "dropout"):
+        with pytest.raises(ValueError, match="no row has both an objective and a value of a parameter"):
+            px.Observations.from_dataframe(tmp_path, "loss", direction="minimize", drop=drop, warn=False)
+
+
+def test_mlflow_parents():
+    """A search with parameters of its own does not count beside its runs, nor does what started it."""
+    children = pd.DataFrame(
+        {"run_id": IDS, "params.lr": LR, "metrics.loss": LOSS,
+         "tags.mlflow.parentRunId": [f"p{i % 4}" for i in range(N)]}
+    )  # fmt: skip
+    parents = pd.DataFrame(
+        {"run_id": [f"p{i}" for i in range(4)], "params.best_lr": LR[:4], "params.n_trials": 15,
+         "metrics.loss": LOSS.min(), "tags.mlflow.parentRunId": "top"}
+    )  # fmt: skip
+    top = pd.DataFrame({"run_id": ["top"], "params.n_searches": 4, "metrics.loss": LOSS.min()})
+    df = pd.concat([children, parents, top])
+    obs = px.Observations.from_dataframe(df, "metrics.loss", direction="minimize", warn=False)
+    assert (obs.n, obs.space.names) == (N, ("lr",))
+    assert obs.report.dropped == {"a parent of runs with parameters": 5}
+    # Runs without parameters, such as folds, leave their parent where it is.
+    folds = pd.DataFrame({"run_id": "f", "metrics.loss": LOSS, "tags.mlflow.parentRunId": IDS})
+    df = pd.concat([children.drop(columns="tags.mlflow.parentRunId").assign(**{"params.d": DROPOUT}), folds])
+    obs = px.Observations.from_dataframe(df, "metrics.loss", direction="minimize", warn=False)
+    assert obs.report.dropped == {"no parameter has a value": N}
+
+
+def syne_tune():
+    """Reports of trials that a scheduler stops; its own columns and decisions stand beside them."""
+    trial = np.repeat(np.arange(N), 3)
+    df = pd.DataFrame(
+        {"val_loss": LOSS[trial] + np.tile([2.0, 1.0, 0.0], N), "epoch": np.tile([1, 2, 3], N),
+         "st_worker_iter": np.tile([0, 1, 2], N), "st_decision": "CONTINUE", "st_status": "InProgress",
+         "trial_id": trial, "config_lr": LR[trial], "config_dropout": DROPOUT[trial],
+         "config_st_checkpoint_dir": np.nan, "st_tuner_time": np.arange(3.0 * N)}
+    )  # fmt: skip
+    df.loc[df.groupby("trial_id").cumcount(ascending=False) == 0, "st_decision"] = "STOP"
+    return df[(df.epoch == 1) | (df.trial_id % 4 > 0)]
+
+
+def test_syne_tune():
+    """One row a trial, though the decisions differ; trials that stopped early are named."""
+    obs = px.Observations.from_dataframe(syne_tune(), "val_loss", direction="minimize", warn=False)
+    assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
+    np.testing.assert_allclose(obs.losses[:, 0], LOSS + 2.0 * (np.arange(N) % 4 == 0))
+    assert any("'st_worker_iter': the rows that count have 2 values" in x for x in obs.report.left_out)
+
+
+def test_halving_of_scikit_learn():
+    """A configuration counts with its largest resources, and these are no parameter."""
+    rung = sklearn().drop(columns=["split0_test_score", "rank_test_score"])
+    df = pd.concat([rung.iloc[::k].assign(iter=i, n_resources=r) for i, k, r in ((0, 1, 20), (1, 3, 60))])
+    obs = px.Observations.from_dataframe(df, "mean_test_score", direction="maximize", warn=False)
+    assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
+    assert obs.report.dropped == {"not the last row of its trial": N // 3}
+
+
 def shared_tables():
     path = logs.data_path()
     folder = None if path is None else path / "tables"

@@ -23,6 +23,7 @@ from parzax.tables import Format, recognise, trials
 from parzax.tables.columns import Column, Table, listed, says_missing, short
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
+from parzax.tables.repeats import find_fidelity, find_together
 from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
 from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
 from parzax.tables.states import PENDING, find_state, read_states
@@ -133,33 +134,46 @@ def _read(
         column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
         roles = roles._replace(left_out=(*roles.left_out, *unfit))
     # A column that is marked, requested or bounded as a parameter is no row counter, whatever its name.
-    named = [*aside, *asked, *certain, *(() if names is None else column_of.values())]
-    candidates = [c for c in table.names if c not in named and form.parameter_of(c) is None]
-    step = trials.find_step(table, form, candidates, list(column_of.values()))
-    if step in column_of.values():
-        column_of = {name: column for name, column in column_of.items() if column != step}
-        roles = roles._replace(left_out=(*roles.left_out, f"{step!r}: it counts the rows of a trial"))
+    read_as = list(column_of.values())
+    certain = [*asked, *certain, *(() if names is None else read_as)]
+    sure = [c for c in read_as if c in certain or form.parameter_of(c) is not None]
+    free = [c for c in read_as if c not in sure]
+    others = [c for c in table.names if c not in (*aside, *read_as) and form.parameter_of(c) is None]
+    together = find_together(table, form, sure, free, others, numbers_of, log_number)
+    if together is not None:
+        shown_as = {name: why for name, c in column_of.items() if (why := together.no_parameters.get(c))}
+        column_of = {name: column for name, column in column_of.items() if name not in shown_as}
+        told = [f"{name!r}: {why}" for name, why in shown_as.items()]
+        roles = roles._replace(left_out=(*roles.left_out, *told))
     notes += roles.notes
     if space is None and state is None and "state" in table.names:
         fate_of_state = "a parameter" if "state" in column_of.values() else "ignored"
         no_state = "none of its values is a trial state, so it leaves out no row and is"
         notes.append(f"state: {no_state} {fate_of_state}")
-    if space is None and len(column_of) > 1:
-        absent = np.logical_and.reduce([table.read(column).missing() for column in column_of.values()])
-        reasons[keep & absent] = "no parameter has a value"
-        _count_dropped(reasons)
-        keep = reasons == ""
-    trial = trials.read_trials(table, form, step, column_of)
+    absent = np.logical_and.reduce([table.read(column).missing() for column in column_of.values()])
+    reasons[keep & trials.find_parents(table, form, ~absent)] = "a parent of runs with parameters"
+    if space is None:
+        has_objective = keep & ~np.isnan(objectives).all(axis=-1)
+        if has_objective.any() and not (has_objective & ~absent).any():
+            hint = "rows of several files are not joined, so join files with different columns first"
+            raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
+        if len(column_of) > 1:
+            reasons[(reasons == "") & absent] = "no parameter has a value"
+    _count_dropped(reasons)
+    keep = reasons == ""
     members = trials.read_labels(table.read(grouped[0])) if grouped else None
-    if trial is not None:
-        _, trial = np.unique(np.stack([trial, log_number]), axis=1, return_inverse=True)
-        steps = None if step is None else _to_numbers(read_spelled(step)[0])
+    allowed, fidelity = reasons == "", find_fidelity(form, together, others)
+    steps = None if fidelity is None else numbers_of(fidelity)
+    if together is not None:
         senses = _checks.directions("minimize" if direction is None else direction, len(targets))
         first = -losses[:, 0] if senses[0] == "maximize" else losses[:, 0]
-        notes += trials.choose_rows(per_trial, trial.reshape(-1), steps, first, reasons)
+        told, groups_of = trials.choose_rows(per_trial, together, steps, first, reasons)
+        notes += told
+        members = groups_of if members is None else members
         keep = reasons == ""
-        if per_trial == "all" and members is None:
-            members = trial.reshape(-1)
+    if fidelity is not None and per_trial == "last":
+        told = trials.compare_steps(fidelity, steps, allowed, keep)
+        roles = roles._replace(left_out=(*roles.left_out, *told))
     if space is None:
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
         columns = {name: column for name, (column, _) in spelled.items() if column is not None}

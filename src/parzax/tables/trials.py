@@ -1,70 +1,70 @@
 """Several rows of one trial, such as epochs, budgets and repeats; by default one of them counts."""
 
-import re
-from collections.abc import Mapping, Sequence
+from shlex import quote
 
 import numpy as np
 
-from parzax._entries import number_rows
 from parzax._words import plural
 from parzax.tables.columns import Column, Table
 from parzax.tables.formats import Format
+from parzax.tables.repeats import Together
 
 CHOICES = ("last", "best", "all")
-_STEP = re.compile(r"(.*[._/])?(epoch|step|iteration|training_iteration|budget|fidelity)", re.IGNORECASE)
-# A column can count steps if the ratio of different configurations to rows is at most this.
-_MOST_DIFFERENT = 0.5
-
-
-def find_step(table: Table, form: Format, candidates: Sequence[str], parameters: Sequence[str]) -> str | None:
-    """The column that counts the rows of a trial: by the format, or by its name if configurations repeat.
-
-    Args:
-        table: the table.
-        form: its format.
-        candidates: columns that may count steps; columns that a format or the user calls parameters may not.
-        parameters: columns of parameters.
-    """
-    if form.step in table.names:
-        return form.step
-    for name in filter(_STEP.fullmatch, candidates):
-        others = [column for column in parameters if column != name]
-        if others and len(np.unique(configurations(table, others))) <= _MOST_DIFFERENT * table.n:
-            return name
-    return None
-
-
-def configurations(table: Table, columns: Sequence[str]) -> np.ndarray:
-    """(n,) number of the configuration of each row: rows with equal values in all columns share it."""
-    return number_rows((table.read(name).as_labels().index for name in columns), table.n)
 
 
 def choose_rows(
-    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
-) -> list[str]:
-    """Write into ``reasons`` why rows of a trial do not count, and return sentences about it.
+    per_trial: str, together: Together, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
+) -> tuple[list[str], np.ndarray | None]:
+    """Write into ``reasons`` why rows of a trial do not count.
 
     Args:
         per_trial: which row of a trial counts: "last", the row with the largest step; "best", the row with
-            the smallest loss; or "all".
-        trial: (n,) number of each row's trial.
+            the smallest loss; or "all". Of repeats of a configuration all rows count, unless it is "best".
+        together: rows that belong together.
         step: (n,) step of each row; None for the order of the rows.
         losses: (n,) the first objective, NaN where missing.
         reasons: (n,) reason to leave out each row, "" for rows that count; changed in place.
 
     Returns:
-        Sentences for the report.
+        Sentences for the report, and the (n,) numbers of groups of the rows that count, or None.
     """
     keep = reasons == ""
-    n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
-    if n_rows == n_trials:
+    n_rows, n_configurations = int(keep.sum()), len(np.unique(together.configuration[keep]))
+    every = per_trial == "all" or (together.repeated and per_trial == "last")
+    trial = together.configuration if every or together.repeated else together.trial
+    what = "configuration" if together.repeated else "trial"
+    held = f"{n_rows} rows hold {plural(len(np.unique(trial[keep])), what)}"
+    if n_rows == len(np.unique(trial[keep])):
+        notes = []
+    elif every:
+        notes = [f"{held}; samples and shuffles take the rows of a {what} together"]
+    else:
+        reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its {what}"
+        notes = [
+            f"{held}; the {per_trial} row of each counts, per_trial='all' (--per-trial all) takes all rows"
+        ]
+    grouped = n_configurations < np.count_nonzero(reasons == "")
+    return notes, together.configuration if grouped else None
+
+
+def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> list[str]:
+    """A sentence if the rows that count are of different steps, so that their losses may not compare.
+
+    Args:
+        name: the column of steps, such as budgets.
+        step: (n,) step of each row, NaN where missing; None for labels.
+        allowed: (n,) rows of which one of each trial counts.
+        keep: (n,) rows that count.
+    """
+    ends = np.unique([] if step is None else step[keep & np.isfinite(step)])
+    if step is None or len(ends) < 2:
         return []
-    held = f"{n_rows} rows hold {plural(n_trials, 'trial')}"
-    if per_trial == "all":
-        return [f"{held}; samples and shuffles take the rows of a trial together"]
-    reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its trial"
-    option = "per_trial='all' (--per-trial all) takes all rows"
-    return [f"{held}; the {per_trial} row of each counts, {option}"]
+    values, counts = np.unique(step[allowed & np.isfinite(step)], return_counts=True)
+    # The largest of the steps that most trials have.
+    common, n_rows = values[counts == counts.max()][-1], counts.max()
+    ends_at = f"{name!r}: the rows that count have {len(ends)} values, {ends[0]:g} to {ends[-1]:g}"
+    remedy = "--filter " + quote(f'"{name}" == {common:g}')
+    return [f"{ends_at}, so their losses may not compare; {remedy} keeps {plural(n_rows, 'row')} that do"]
 
 
 def _other_rows(
@@ -89,17 +89,10 @@ def read_labels(column: Column) -> np.ndarray:
     return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
 
 
-def read_trials(
-    table: Table, form: Format, step: str | None, parameters: Mapping[str, str]
-) -> np.ndarray | None:
-    """(n,) number of each row's trial, by the format's column, or by configuration if rows are steps.
-
-    None if every row is a different trial.
-    """
-    if form.trial in table.names:
-        trial = read_labels(table.read(form.trial))
-    elif step is not None:
-        trial = configurations(table, [column for column in parameters.values() if column != step])
-    else:
-        return None
-    return trial if len(np.unique(trial)) < table.n else None
+def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
+    """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
+    if form.trial not in table.names or form.parent not in table.names:
+        return np.zeros(table.n, bool)
+    parents = set(table.read(form.parent).take(children).as_labels().labels)
+    trial = table.read(form.trial).as_labels()
+    return np.array([*(label in parents for label in trial.labels), False])[trial.index]

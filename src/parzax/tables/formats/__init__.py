@@ -13,11 +13,12 @@ from parzax.tables.formats.optuna import DASHBOARD, OPTUNA
 from parzax.tables.formats.ray import RAY, RAY_PROGRESS
 from parzax.tables.formats.sklearn import SKLEARN
 from parzax.tables.formats.smac import SMAC
+from parzax.tables.formats.syne_tune import SYNE_TUNE
 from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
 
 FORMATS = (
-    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SKLEARN, HYPEROPT, KERAS_TUNER, *NESTED,
-    AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
+    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
+    *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 

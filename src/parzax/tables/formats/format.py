@@ -24,6 +24,7 @@ class Format:
             function from all columns to these columns.
         state: the column that says how a run ended.
         trial: the column that says to which trial a row belongs.
+        parent: the column with the trial that started a row's trial, such as a search its runs.
         step: the column that counts the rows of a trial, such as its epochs.
         text: whether the tool writes numbers as text.
         file: name of the file that the tool writes for each trial or run, for a folder of them.
@@ -37,6 +38,7 @@ class Format:
     others: str | Callable[[Sequence[str]], Collection[str]] = ""
     state: str | None = None
     trial: str | None = None
+    parent: str | None = None
     step: str | None = None
     text: bool = False
     file: str | None = None

@@ -2,7 +2,15 @@
 
 from parzax.tables.formats.format import Format
 
-MLFLOW = Format("MLflow", needs=("params.*",), prefix="params.", state="status", text=True)
+MLFLOW = Format(
+    "MLflow",
+    needs=("params.*",),
+    prefix="params.",
+    state="status",
+    trial="run_id",
+    parent="tags.mlflow.parentRunId",
+    text=True,
+)
 # In this file parameters and metrics are columns without a mark.
 MLFLOW_PAGE = Format(
     "MLflow's user interface",
@@ -10,5 +18,7 @@ MLFLOW_PAGE = Format(
     others=r"Start Time|Duration|Run ID|Name|Source Type|Source Name|User|Status|Experiment ID|Models|Version"
     r"|tags\..*|metrics\..*",
     state="Status",
+    trial="Run ID",
+    parent="tags.mlflow.parentRunId",
     text=True,
 )

@@ -6,4 +6,5 @@ SKLEARN = Format(
     "scikit-learn",
     needs=("param_*", "params|mean_fit_time|mean_test_*|rank_test_*"),
     prefix="param_",
+    step="n_resources",
 )

@@ -50,7 +50,7 @@ def _state_name(status: Any) -> str:
 
 SMAC = Format(
     "SMAC",
-    needs=("config/*", "config_id", "cost|cost_0"),
+    needs=("config/*", "config_id", "cost|cost_0", "instance|seed"),
     prefix="config/",
     state="status",
     trial="config_id",

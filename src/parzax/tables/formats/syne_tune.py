@@ -1,0 +1,11 @@
+"""Syne Tune's ``results.csv``: a row for each report of a trial, with its configuration."""
+
+from parzax.tables.formats.format import Format
+
+SYNE_TUNE = Format(
+    "Syne Tune",
+    needs=("config_*", "st_*", "trial_id"),
+    prefix="config_",
+    trial="trial_id",
+    step="st_worker_iter",
+)

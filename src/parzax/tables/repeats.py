@@ -1,0 +1,273 @@
+"""Which rows of a table belong together: by an identity, a column that counts steps, or repeated values."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from shlex import quote
+from typing import NamedTuple
+
+import numpy as np
+
+from parzax._entries import number_rows
+from parzax.tables.columns import Table, listed
+from parzax.tables.formats import Format
+
+# Names in small letters, with spaces for signs.
+_STEP = r"(?:epoch|step|iter|iteration|round|budget|fidelity)"
+_COUNTS = re.compile(rf"(?:.*[./] ?)?(?:(?:train|training|val|global|current|trainer) )*{_STEP}")
+# Beside parameters with a mark, a column without one is no parameter, so that more names count steps.
+_COUNTS_BESIDE = re.compile(rf"(?:.*[./ ])?{_STEP}")
+_FOLDS = re.compile(r"(?:cv |data )?(?:fold|repeat|rep|replicate|replication)")
+_SEED = re.compile(r"(?:.*[./ ])?(?:random )?seed")
+_NAMES_TRIALS = re.compile(
+    r"(?:trial|run|config|configuration)|(?:.*[./ ])?(?:trial|run|config|configuration|job|arm)"
+    r" ?(?:id|name|number|num|no|index|idx|key|hash|uuid)|t?id"
+)
+# Such a name may stand for the values of the parameters, and then says no more than they do.
+_OF_CONFIGURATION = re.compile("config|name|hash|key")
+# Rows belong together by repeated values only if the different ones are at most this share of the rows,
+_MOST_DIFFERENT = 0.5
+# and by an identity at most this share.
+_MOST_TRIALS = 0.9
+# Fewer different values may agree by chance.
+_LEAST_VALUES = 5
+# Rows of a long log that are looked at first.
+_PART = 1024
+
+
+class Together(NamedTuple):
+    """Rows that belong together, and the columns that say so.
+
+    Attributes:
+        configuration: (n,) number of each row's configuration.
+        trial: (n,) number of each row's trial: repeats of a configuration are different trials.
+        step: the column that counts the rows of a trial; None for the order of the rows.
+        repeated: whether all rows of a configuration count, because they are measurements of equal rank.
+        no_parameters: column -> why these rows show that it is no parameter.
+    """
+
+    configuration: np.ndarray
+    trial: np.ndarray
+    step: str | None
+    repeated: bool
+    no_parameters: dict[str, str]
+
+
+def find_together(
+    table: Table,
+    form: Format,
+    sure: Sequence[str],
+    free: Sequence[str],
+    others: Sequence[str],
+    numbers_of: Callable[[str], np.ndarray | None],
+    log_number: np.ndarray,
+) -> Together | None:
+    """The rows that are of one trial or of one configuration; None if every row is a trial of its own.
+
+    An identity, such as ``trial_id``, counts if some columns are constant in each of its trials. Without
+    one, a column that counts steps needs configurations that repeat, and repeats without such a column need
+    two columns of continuous values that are the same in the same rows.
+
+    Args:
+        table: the table.
+        form: its format.
+        sure: columns that a format or the user calls parameters; they are constant in each trial.
+        free: the other columns of parameters; the rows may show that they are none.
+        others: columns that are not parameters and have no other role.
+        numbers_of: returns a column as (n,) numbers, or None for labels.
+        log_number: (n,) number of each row's log; trials stay within their log.
+    """
+    return _Search(table, form, sure, free, others, numbers_of, log_number).find()
+
+
+def find_fidelity(form: Format, together: Together | None, others: Sequence[str]) -> str | None:
+    """The column that says how far the run of each row went, such as its budget, among ``others``."""
+    if together is not None and together.step is not None:
+        return together.step
+    beside = (c for c in others if form.prefix and re.fullmatch(r"(.*[./ ])?(budget|fidelity)", _plain(c)))
+    return form.step if form.step in others else next(beside, None)
+
+
+class _Search:
+    """The columns of a table by what they may be, and the ways to find rows that belong together."""
+
+    def __init__(
+        self,
+        table: Table,
+        form: Format,
+        sure: Sequence[str],
+        free: Sequence[str],
+        others: Sequence[str],
+        numbers_of: Callable[[str], np.ndarray | None],
+        log_number: np.ndarray,
+    ) -> None:
+        self.form, self.table, self.n, self.log_number = form, table, table.n, log_number
+        self.codes_of = cache(self._read_codes)
+        self.numbers_of = numbers_of
+        unsure = [*free, *others]
+        counts = _COUNTS_BESIDE if form.prefix and not free else _COUNTS
+        self.counters = [c for c in unsure if c == form.step or counts.fullmatch(_plain(c))]
+        self.folds = [c for c in unsure if _FOLDS.fullmatch(_plain(c))]
+        self.seeds = [c for c in unsure if _SEED.fullmatch(_plain(c))]
+        self.names = [c for c in unsure if _NAMES_TRIALS.fullmatch(_plain(c))]
+        aside = {*self.counters, *self.folds, *self.seeds}
+        self.sure = [c for c in sure if self._varies(c)]
+        self.free = [c for c in free if c not in aside and self._varies(c)]
+        self.aside = [c for c in free if c in aside]
+
+    def find(self) -> Together | None:
+        """The first way that finds rows that belong together."""
+        if self.form.trial in self.table.names:
+            number = self._number([self.form.trial])
+            return self._together(number, self.form.trial) if number.max() + 1 < self.n else None
+        return self._by_identity() or self._by_continuous_values() or self._by_configurations()
+
+    def _by_identity(self) -> Together | None:
+        """By a column that names trials, if enough columns are constant in each of them."""
+        for name in self.names:
+            number = self._number([name])
+            if number.max() + 1 > _MOST_TRIALS * self.n or self._changing(number, self.sure):
+                continue
+            free = [c for c in self.free if c not in self.names]
+            changing = self._changing(number, free)
+            constant = [*self.sure, *(c for c in free if c not in changing)]
+            different = self._number([*constant, *self.seeds, *self.folds]).max() + 1
+            if not constant or different < (number.max() + 1) / 2:
+                continue
+            counted = self._changing(number, [*self.counters, *self.folds, *self.seeds])
+            if _OF_CONFIGURATION.search(_plain(name)) and not (counted or changing):
+                continue
+            if len(constant) <= len(changing) and not any(map(self._tells_apart, constant)):
+                remedy = f"parameters={constant!r} (--parameters {' '.join(map(quote, constant))})"
+                same = f"have the same {listed(constant)}, but other {listed(changing)}"
+                raise ValueError(
+                    f"rows with the same {name!r} {same}. "
+                    f"If they are of one trial, name the parameters: {remedy}; "
+                    f"if each row is a trial, leave it out: drop={name!r} (--drop {quote(name)})."
+                )
+            return self._together(number, name)
+        return None
+
+    def _by_continuous_values(self) -> Together | None:
+        """By two or more columns of continuous values that are the same in the same rows."""
+        alike: dict[bytes, list[str]] = {}
+        for name in filter(self._tells_apart, self.free):
+            if len(np.unique(self._values(name))) <= _MOST_DIFFERENT * self.n:
+                alike.setdefault(self.codes_of(name).tobytes(), []).append(name)
+        most_alike = max(alike.values(), key=len, default=[])
+        if len(most_alike) < 2:
+            return None
+        number = self._number(most_alike)
+        if self._changing(number, self.sure):
+            return None
+        changing = self._changing(number, self.free)
+        repeats = self._changing(number, [*self.folds, *self.seeds])
+        steps = self._changing(number, self.counters)
+        if steps:
+            apart = self._number([*most_alike, *repeats, *steps]).max() + 1 > _MOST_TRIALS * self.n
+            return self._together(number) if apart else None
+        # Sizes of a few models are alike too, beside rates that are new in each row.
+        new = all(self._n_values(c) > _MOST_DIFFERENT * self.n for c in changing)
+        certain = new and len(changing) < len(most_alike)
+        return self._together(number) if certain and (changing or repeats) else None
+
+    def _by_configurations(self) -> Together | None:
+        """By all parameters, but for those that count steps or folds."""
+        parameters = [*self.sure, *self.free, *self.aside]
+        counters = [c for c in (*self.counters, *self.folds) if self._varies(c)]
+        if not counters:
+            return None
+        for chosen in [*([c] for c in counters), counters]:
+            fixed = [c for c in parameters if c not in chosen]
+            number = self._number(fixed)
+            most = self.n - 1 if self.form.step in chosen else _MOST_DIFFERENT * self.n
+            if fixed and number.max() + 1 <= most and self._changing(number, chosen):
+                return self._together(number)
+        # Beside results that change from row to row, steps must count from the same number in each trial.
+        fixed = [c for c in parameters if c not in counters and self._n_values(c) <= _MOST_DIFFERENT * self.n]
+        kept = [c for c in fixed if c in self.free]
+        more = len(kept) > len(self.free) / 2 and any(self.numbers_of(c) is not None for c in kept)
+        if not (more or any(map(self._tells_apart, kept))):
+            return None
+        number = self._number(fixed)
+        return self._together(number) if any(self._counts(number, c) for c in self.counters) else None
+
+    def _together(self, number: np.ndarray, identity: str = "") -> Together:
+        """The rows that belong together, from the number (n,) of each row's trial or configuration."""
+        changing, repeats, steps = (
+            self._changing(number, columns)
+            for columns in (self.free, [*self.folds, *self.seeds], self.counters)
+        )
+        of_configurations = not identity or _OF_CONFIGURATION.search(_plain(identity))
+        if not steps and not of_configurations:
+            steps = [c for c in changing if self._counts(number, c)]
+        step = self.form.step if self.form.step in self.table.names else None
+        step = step or max(steps, key=self._n_values, default=None)
+        repeated = step is None and bool(repeats or of_configurations)
+        # Beside configurations by number, columns with the same few values in each may be parameters.
+        crossed = [c for c in changing if self._is_crossed(number, c)] if repeated and not repeats else []
+        what = "configuration" if repeated else "trial"
+        no_parameters = {c: f"it changes within a {what}" for c in changing if c not in crossed}
+        no_parameters |= dict.fromkeys(repeats, "it numbers repeats of a configuration")
+        no_parameters |= dict.fromkeys(steps, "it counts the rows of a trial")
+        no_parameters |= {identity: f"it names the {what}s"} if identity else {}
+        trial = number_rows([number, *map(self.codes_of, repeats)], self.n)
+        return Together(number, trial, step, repeated, no_parameters)
+
+    def _read_codes(self, name: str) -> np.ndarray:
+        """(n,) number of each row's value, in the order of appearance."""
+        _, first, inverse = np.unique(self._values(name), return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[inverse]
+
+    def _values(self, name: str) -> np.ndarray:
+        """(n,) numbers of a column, or which label each entry is; zeros for what is neither."""
+        try:
+            column = self.table.read(name)
+        except ValueError:  # dates, say
+            return np.zeros(self.n)
+        return column.index if column.numbers is None else column.numbers
+
+    def _varies(self, name: str) -> bool:
+        values = self._values(name)
+        different = values != values[0]
+        return bool((different & ~(np.isnan(values) & np.isnan(values[0]))).any())
+
+    def _number(self, columns: Sequence[str]) -> np.ndarray:
+        """(n,) the same number for rows of one log with equal values in all columns."""
+        return number_rows([self.log_number, *map(self.codes_of, columns)], self.n)
+
+    def _n_values(self, name: str) -> int:
+        return int(self.codes_of(name).max()) + 1
+
+    def _tells_apart(self, name: str) -> bool:
+        """Whether a column has several numbers, not all integers, so that equal ones are hardly chance."""
+        numbers = self.numbers_of(name)
+        if numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any():
+            return False
+        return len(np.unique(numbers[:_PART])) >= _LEAST_VALUES or self._n_values(name) >= _LEAST_VALUES
+
+    def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
+        """The columns that have different values in rows with the same ``number`` (n,)."""
+        return [c for c in columns if number_rows([number, self.codes_of(c)], self.n).max() > number.max()]
+
+    def _counts(self, number: np.ndarray, name: str) -> bool:
+        """Whether a column has consecutive integers from the same one on in the rows of each ``number``."""
+        values = self.numbers_of(name)
+        if values is None or not np.isfinite(values).all() or (values % 1).any():
+            return False
+        order = np.lexsort((values, number))
+        begins = np.append(True, np.diff(number[order]) > 0)
+        steps = np.diff(values[order])
+        starts = values[order][begins]
+        return len(starts) < len(values) and bool((steps[~begins[1:]] == 1).all() and np.ptp(starts) == 0)
+
+    def _is_crossed(self, number: np.ndarray, name: str) -> bool:
+        """Whether each ``number`` has each value of a column once, in nearly all cases."""
+        n_different = number_rows([number, self.codes_of(name)], self.n).max() + 1
+        return n_different == self.n >= _MOST_TRIALS * (number.max() + 1) * self._n_values(name)
+
+
+def _plain(name: str) -> str:
+    """A name in small letters, with spaces for signs but "." and "/"."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+    return re.sub(r"[^a-z0-9./]+", " ", spaced).strip()
