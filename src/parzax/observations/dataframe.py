@@ -154,7 +154,7 @@ def _read(
     reasons[keep & trials.find_parents(table, form, ~absent)] = "a parent of runs with parameters"
     if space is None:
         has_objective = keep & ~np.isnan(objectives).all(axis=-1)
-        if has_objective.any() and not (has_objective & ~absent).any():
+        if has_objective.any() and not absent.all() and not (has_objective & ~absent).any():
             hint = "rows of several files are not joined, so join files with different columns first"
             raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
         if len(column_of) > 1:

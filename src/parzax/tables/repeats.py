@@ -198,6 +198,10 @@ class _Search:
             self._changing(number, columns)
             for columns in (self.free, [*self.folds, *self.seeds], self.counters)
         )
+        trial = number_rows([number, *map(self.codes_of, repeats)], self.n)
+        if trial.max() + 1 == self.n and any(self._counts(number, c) for c in steps):
+            # Each row of a trial has another fold, so that folds are no repeats of all its steps.
+            changing, repeats, trial = [*changing, *repeats], [], number
         of_configurations = not identity or _OF_CONFIGURATION.search(_plain(identity))
         if not steps and not of_configurations:
             steps = [c for c in changing if self._counts(number, c)]
@@ -211,7 +215,6 @@ class _Search:
         no_parameters |= dict.fromkeys(repeats, "it numbers repeats of a configuration")
         no_parameters |= dict.fromkeys(steps, "it counts the rows of a trial")
         no_parameters |= {identity: f"it names the {what}s"} if identity else {}
-        trial = number_rows([number, *map(self.codes_of, repeats)], self.n)
         return Together(number, trial, step, repeated, no_parameters)
 
     def _read_codes(self, name: str) -> np.ndarray:
